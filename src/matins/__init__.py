@@ -1,0 +1,1 @@
+"""Matins: a distributed job scheduler, cron for a whole company."""

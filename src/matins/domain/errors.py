@@ -1,0 +1,96 @@
+"""The error tree. A message says what was wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One fault in some input: `where` is a path such as `jobs[0].schedule.cron`."""
+
+    where: str
+    message: str
+
+
+class MatinsError(Exception):
+    """The base of every error that Matins raises on purpose."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Something went wrong inside Matins"
+
+
+class InvalidInputError(MatinsError):
+    """The input was refused whole, and nothing was changed."""
+
+    code = "invalid-input"
+    status = 422
+    title = "The input is not valid"
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(f"{p.where}: {p.message}" for p in problems))
+        self.problems = problems
+
+    @classmethod
+    def at(cls, where: str, message: str) -> InvalidInputError:
+        """One problem at one place."""
+        return cls([Problem(where, message)])
+
+
+class ScheduleError(MatinsError, ValueError):
+    """A schedule expression that can't be read, or that can never be due."""
+
+    code = "invalid-schedule"
+    status = 422
+    title = "The schedule is not valid"
+
+
+class NotFoundError(MatinsError):
+    """There is no such thing, or none that the caller may see."""
+
+    code = "not-found"
+    status = 404
+    title = "Not found"
+
+
+class ConflictError(MatinsError):
+    """The request contradicts what is stored, for instance a name already taken."""
+
+    code = "conflict"
+    status = 409
+    title = "In conflict with what is stored"
+
+
+class UnauthorizedError(MatinsError):
+    """The bearer token is missing or wrong."""
+
+    code = "unauthorized"
+    status = 401
+    title = "A valid bearer token is needed"
+
+
+class UnavailableError(MatinsError):
+    """An engine or a peer can't be reached now, or its answer was lost: the outcome is unknown.
+
+    Whoever catches it reads back or repeats the step under the same name.
+    """
+
+    code = "unavailable"
+    status = 503
+    title = "Temporarily unavailable; try again"
+
+
+class EngineError(MatinsError):
+    """An embedded engine can't be started or stopped."""
+
+    code = "engine"
+    title = "An embedded engine failed"
+
+
+class SettingsError(MatinsError):
+    """A setting is missing or can't be read."""
+
+    code = "settings"
+    title = "A setting is not valid"
