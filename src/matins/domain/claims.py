@@ -1,0 +1,85 @@
+"""What a scheduler loads, claims and writes back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.jobs import JobState
+from matins.domain.misfire import Misfire
+from matins.domain.runs import Kind, RunState
+from matins.domain.schedules.schedule import Schedule
+
+
+class DueJob(msgspec.Struct, frozen=True):
+    """What a scheduler knows of a job: enough to claim its runs, and no more.
+
+    All due times up to `next_due_at`, exclusive, are accounted for.
+    """
+
+    id: UUID
+    team_id: int
+    partition: int
+    revision: int
+    state: JobState
+    schedule: Schedule
+    anchor: datetime
+    misfire: Misfire
+    pool: str
+    priority: int
+    next_due_at: datetime
+    next_fire_at: datetime
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A run to be made: `queued`, or `skipped` with its reason.
+
+    A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`.
+    """
+
+    run_id: UUID
+    job_id: UUID
+    team_id: int
+    revision: int
+    partition: int
+    pool: str
+    priority: int
+    due_at: datetime
+    fire_at: datetime
+    kind: Kind = Kind.SCHEDULED
+    state: RunState = RunState.QUEUED
+    reason: str = ""
+    due_until: datetime | None = None
+    due_count: int = 1
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """The answer to a batch of claims.
+
+    `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
+    fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on
+    or that are no longer active: load them again. What is in none of these had its row before.
+    """
+
+    made: set[UUID]
+    refused: set[int]
+    stale: set[UUID]
+
+
+class Advance(msgspec.Struct, frozen=True):
+    """A job's next due time, written some seconds after its claims, in batches."""
+
+    job_id: UUID
+    revision: int
+    next_due_at: datetime | None
+    next_fire_at: datetime | None
+
+
+class RetryDue(msgspec.Struct, frozen=True):
+    """A run that waits for its next attempt."""
+
+    run_id: UUID
+    partition: int
+    retry_at: datetime

@@ -1,0 +1,48 @@
+"""Names that are functions of what they name, so that whoever repeats a step repeats its name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from uuid import UUID
+
+PARTITIONS = 256
+"""The fixed number of partitions; a job never changes its partition."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_VERSION_8 = 0x8 << 76
+_VARIANT = 0b10 << 62
+_MASK_12 = (1 << 12) - 1
+_MASK_62 = (1 << 62) - 1
+_MS = timedelta(milliseconds=1)
+
+
+def whole_ms(instant: datetime) -> datetime:
+    """Cut an instant to whole milliseconds: due times have no finer grain."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+def run_id(job_id: UUID, due_at: datetime, kind: str) -> UUID:
+    """Name the run of (job, due time, kind): a time-ordered UUID of version 8 (RFC 9562, 5.8).
+
+    48 bits of due time in milliseconds since 1970, then 74 bits of a hash of the three.
+    `due_at` is aware and whole milliseconds.
+    """
+    ms = (due_at - _EPOCH) // _MS
+    digest = blake2b(
+        b"%b%d%b" % (job_id.bytes, ms, kind.encode()), digest_size=10, person=b"matins.run"
+    ).digest()
+    bits = int.from_bytes(digest, "big")
+    return UUID(
+        int=(ms << 80) | _VERSION_8 | ((bits >> 62 & _MASK_12) << 64) | _VARIANT | (bits & _MASK_62)
+    )
+
+
+def due_of(run: UUID) -> datetime:
+    """Read the due time back out of a run's id, so that lookups by id touch one day of runs."""
+    return _EPOCH + _MS * (run.int >> 80)
+
+
+def partition_of(name: UUID) -> int:
+    """The partition, 0 to 255, of a job; also of an executor, for who watches it."""
+    return blake2b(name.bytes, digest_size=1, person=b"matins.part").digest()[0]

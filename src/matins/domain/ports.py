@@ -1,0 +1,184 @@
+"""What the engine needs of the world. PostgreSQL and Valkey stand behind these, or memory.
+
+Every method may raise UnavailableError, which means that the outcome is unknown: the step may or
+may not have happened. Every method may be called again with the same arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.handouts import (
+    Beat,
+    BeatAnswer,
+    Ending,
+    Handout,
+    Poll,
+    Report,
+    ReportAnswer,
+    Running,
+    RunStatus,
+)
+from matins.domain.watching import ExecutorSeen
+
+
+class Clock(Protocol):
+    """Time for the engine: the database's wall clock as measured from here, and durations."""
+
+    def now(self) -> datetime:
+        """The database's time, never ahead of it; aware UTC. Raises UnavailableError if unknown."""
+
+    def elapsed_s(self) -> float:
+        """Seconds since some fixed moment, sleep of the host included (CLOCK_BOOTTIME)."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long."""
+
+
+class Leases(Protocol):
+    """Who holds which partition."""
+
+    async def renew(
+        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+    ) -> set[int]:
+        """Prolong the leases that are still the holder's, and say that the holder is alive.
+
+        `watermark`: all fire times up to it, in these partitions, have their rows. Gives the
+        partitions that are still held.
+        """
+
+    async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
+        """Take over at most `count` partitions that nobody holds; gives partition → new epoch."""
+
+    async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
+        """Give partitions up, so that others need not wait for the end of the term."""
+
+    async def alive(self, ttl_s: float) -> int:
+        """How many schedulers renewed within the last `ttl_s` seconds."""
+
+
+class Agenda(Protocol):
+    """The scheduler's side of jobs and runs."""
+
+    async def database_time(self) -> datetime:
+        """The database's clock, read now."""
+
+    async def load(
+        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
+    ) -> list[DueJob]:
+        """Active jobs with a fire time up to `until`, by id, those after `after` only."""
+
+    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+        """Jobs made or changed at or after `since`, in whatever state; scheduled ones only."""
+
+    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+        """These jobs as they stand now; those deleted or without a next due time are left out."""
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """Make runs and put the queued ones on the dispatch queue, in one statement with its fence.
+
+        Only under a lease that is in force with this holder and epoch, only for jobs that are
+        active at the claim's revision, and only where (job, due time, kind) has no row.
+        """
+
+    async def advance(self, advances: Sequence[Advance]) -> None:
+        """Write next due times; never backwards, and only at the same revision."""
+
+    async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
+        """Take a job out of the agenda because its schedule can't be computed."""
+
+    async def load_retries(
+        self, partitions: Collection[int], until: datetime, limit: int
+    ) -> list[RetryDue]:
+        """Runs whose next attempt is due up to `until`, soonest first."""
+
+    async def promote(
+        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
+    ) -> set[int]:
+        """Put retrying runs on the dispatch queue; gives the partitions refused by the fence."""
+
+
+class Watch(Protocol):
+    """Who still beats, and what the lost ones held."""
+
+    async def executors(self) -> list[ExecutorSeen]:
+        """All incarnations that are neither lost nor stopped."""
+
+    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
+        """Declare an incarnation lost if its last beat is still this one."""
+
+    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+        """Runs that are still running on executors that are lost or stopped, by executor."""
+
+    async def forget(self, executor: UUID) -> None:
+        """Drop the hand-outs of a lost executor, once none of its runs is running."""
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """As Dispatch.record."""
+
+
+class Dispatch(Protocol):
+    """The gateway's side of runs."""
+
+    async def take(self, poll: Poll, pool: str) -> Handout:
+        """Take queued runs off one pool; `running`, attempt and executor in that statement.
+
+        Gives the same answer for a `seq` that was taken before.
+        """
+
+    async def taken(self, poll: Poll) -> Handout | None:
+        """What was handed out for this executor and `seq` and is still running; None if nothing."""
+
+    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+        """Those of the runs that this executor runs, with their policies."""
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """Record ends where (run, attempt, executor) is still running; gives those that were.
+
+        Retrying runs are scheduled, dead ones become dead letters, in the same statement.
+        """
+
+    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+        """Which of these (run, attempt) pairs have their end on record."""
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """Note a sign of life and compare what is held with the rows."""
+
+
+class StatusCache(Protocol):
+    """Run status that may be lost at any moment. Never raises: a cache that is away is empty."""
+
+    async def put(self, statuses: Sequence[RunStatus]) -> None:
+        """Keep statuses: final ones for long, others for about a second."""
+
+    async def get(self, run_id: UUID) -> bytes | None:
+        """The status as JSON, or None."""
+
+
+class Hints(Protocol):
+    """Wake-ups that may be lost; a poll stands behind each."""
+
+    async def send(self, channel: str, words: Collection[str]) -> None:
+        """Send each word, once, to all who listen on the channel."""
+
+    def listen(self, channel: str) -> AsyncIterator[str]:
+        """The words sent on a channel. After a gap in the connection an empty word comes first."""
+
+
+class GatewayLink(Protocol):
+    """The executor's way to a gateway. Raises UnavailableError when the answer is unknown."""
+
+    async def poll(self, poll: Poll) -> Handout:
+        """Ask for attempts; waits for up to `poll.wait_s`."""
+
+    async def report(self, report: Report) -> ReportAnswer:
+        """Report ends."""
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """Give a sign of life."""

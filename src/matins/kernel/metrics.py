@@ -1,0 +1,32 @@
+"""Every metric of Matins, by role; names and labels are bounded. Served at /metrics."""
+
+from __future__ import annotations
+
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, generate_latest
+
+_LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+CLAIMED = Counter("matins_claimed", "Runs claimed", ["state"])
+CLAIM_REFUSED = Counter("matins_claim_refused", "Claims refused by the fence")
+CLAIM_REPEATED = Counter("matins_claim_repeated", "Claims of due times that had their row already")
+CLAIM_LAG = Histogram(
+    "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS
+)
+PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
+WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
+CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")
+QUARANTINED = Counter("matins_quarantined", "Jobs quarantined")
+EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")
+LOSS_BRAKE = Gauge("matins_loss_brake", "1 while most executors look lost at once")
+HANDED_OUT = Counter("matins_handed_out", "Attempts handed out")
+START_LAG = Histogram("matins_start_lag_seconds", "Hand-out minus due time", buckets=_LAG_BUCKETS)
+RECORDED = Counter("matins_recorded", "Ends of attempts recorded", ["outcome"])
+SUPERSEDED = Counter("matins_superseded", "Ends reported of superseded attempts")
+ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this executor")
+UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")
+GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor to the gateway")
+
+
+def exposition() -> bytes:
+    """All metrics of this process in Prometheus's text format."""
+    return generate_latest(REGISTRY)

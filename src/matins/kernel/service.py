@@ -1,0 +1,91 @@
+"""The skeleton of all that runs for long: a role is a set of tasks that live and die together."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+
+log = structlog.get_logger()
+
+
+class Service(Protocol):
+    """Something that runs until it is stopped."""
+
+    async def run(self) -> None:
+        """Work until `stop` was called; an exception takes the whole role down."""
+
+    async def stop(self) -> None:
+        """Ask `run` to come to an end, and return at once."""
+
+
+class Stopwatch(Protocol):
+    """What `repeat` needs of a clock."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long."""
+
+
+async def run_services(services: Sequence[Service], stopping: asyncio.Event) -> None:
+    """Run services until `stopping` is set, then stop them, last first, and wait for their end.
+
+    A service that raises, or that ends before it was asked to, takes the others down with it.
+    """
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_run_until_stopped(it, stopping)) for it in services]
+        await stopping.wait()
+        for service, task in reversed(list(zip(services, tasks, strict=True))):
+            await service.stop()
+            await asyncio.wait([task])
+
+
+async def _run_until_stopped(service: Service, stopping: asyncio.Event) -> None:
+    await service.run()
+    if not stopping.is_set():
+        raise RuntimeError(f"{type(service).__name__} ended without being asked to")
+
+
+async def repeat(
+    work: Callable[[], Awaitable[object]],
+    every_s: float,
+    clock: Stopwatch,
+    stopping: asyncio.Event,
+    *,
+    name: str,
+) -> None:
+    """Do the work again and again, `every_s` apart, until `stopping` is set.
+
+    While a peer is unavailable it is tried again after the same pause; anything else is raised.
+    """
+    while not stopping.is_set():
+        try:
+            await work()
+        except UnavailableError as error:
+            log.warning("work.unavailable", work=name, error=str(error))
+        await pause(every_s, clock, stopping)
+
+
+async def pause(seconds: float, clock: Stopwatch, *events: asyncio.Event) -> None:
+    """Wait for so long, or until one of the events is set."""
+    if any(event.is_set() for event in events):
+        return
+    waits: list[Coroutine[Any, Any, Any]] = [clock.sleep(seconds), *(it.wait() for it in events)]
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def stop_on_signals(stopping: asyncio.Event) -> None:
+    """Let SIGTERM and SIGINT set `stopping`. Call it in the running loop of the main thread."""
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stopping.set)
