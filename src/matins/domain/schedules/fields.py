@@ -1,0 +1,166 @@
+"""One cron field's plain items (`5`, `1-5`, `*/15`, `MON`, `H(0-29)/10`) as a set of bits."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from matins.domain.errors import ScheduleError
+from matins.domain.schedules.spread import stable_number
+
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_NUMBER = re.compile(r"0*(\d{1,4})", re.ASCII)
+_HASHED = re.compile(r"H(?:\((\d{1,4})-(\d{1,4})\))?(?:/(.*))?", re.ASCII)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """What a field may hold: numbers from `low` to `high`, `size` of them distinct, and names."""
+
+    name: str
+    low: int
+    high: int
+    size: int
+    names: dict[str, int] = {}
+    hash_high: int = 0
+    wraps: bool = False
+
+
+SECOND: Final = Field("second", 0, 59, 60, hash_high=59)
+MINUTE: Final = Field("minute", 0, 59, 60, hash_high=59)
+HOUR: Final = Field("hour", 0, 23, 24, hash_high=23)
+DAY: Final = Field("day-of-month", 1, 31, 31, hash_high=28)
+MONTH: Final = Field("month", 1, 12, 12, {n: i for i, n in enumerate(_MONTHS, 1)}, hash_high=12)
+WEEKDAY: Final = Field("day-of-week", 0, 7, 7, {n: i for i, n in enumerate(_WEEKDAYS)}, hash_high=6)
+YEAR: Final = Field("year", 1970, 2099, 130, hash_high=2099)
+
+UNIX_FIELDS: Final = (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
+QUARTZ_FIELDS: Final = tuple(
+    replace(field, wraps=True)
+    for field in (
+        *UNIX_FIELDS[:5],
+        replace(WEEKDAY, low=1, names={n: i for i, n in enumerate(_WEEKDAYS, 1)}, hash_high=7),
+    )
+)
+
+
+def refuse(field: Field, text: str, message: str) -> ScheduleError:
+    """Make the error that names the field and the characters that are wrong."""
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    return ScheduleError(f"{field.name} field: {shown!r} {message}")
+
+
+def parse_items(field: Field, text: str, seed: str) -> int:
+    """Read a list of plain items; bit `n` of the result stands for the value `n`."""
+    bits = 0
+    for item in text.split(","):
+        bits |= parse_item(field, item, seed)
+    return bits
+
+
+def parse_item(field: Field, item: str, seed: str) -> int:
+    """Read one plain item, or raise ScheduleError."""
+    if item == "*":
+        return _span(field.low, field.high, 1)
+    if item.isdigit() and len(item) < 5 and item.isascii() and field.low <= int(item) <= field.high:
+        return 1 << int(item)
+    if not item:
+        raise refuse(field, item, f"has no value; {_allowed(field)}")
+    if item[0] == "H" and item not in field.names:
+        return _parse_hashed(field, item, seed)
+    base, slash, step_text = item.partition("/")
+    step = _parse_step(field, item, step_text) if slash else 1
+    if base == "*":
+        return _span(field.low, field.high, step)
+    low_text, dash, high_text = base.partition("-")
+    low = parse_value(field, low_text, item)
+    if dash:
+        high = parse_value(field, high_text, item)
+        return _range(field, item, (low, high), step)
+    return _span(low, field.high, step) if slash else 1 << low
+
+
+def parse_value(field: Field, text: str, item: str) -> int:
+    """Read one number or name; `item` is what the error quotes."""
+    if text in field.names:
+        return field.names[text]
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        if text.strip("0123456789"):
+            raise refuse(field, item, f"can't be read; {_allowed(field)}")
+        raise refuse(field, item, f"is out of range; {_allowed(field)}")
+    value = int(match[1])
+    if not field.low <= value <= field.high:
+        raise refuse(field, item, f"is out of range; {_allowed(field)}")
+    return value
+
+
+def _range(field: Field, item: str, ends: tuple[int, int], step: int) -> int:
+    low, high = ends
+    if low <= high:
+        return _span(low, high, step)
+    if field.wraps:
+        size = field.high - field.low + 1
+        steps = range(low, high + size + 1, step)
+        return sum({1 << (value if value <= field.high else value - size) for value in steps})
+    if field.low == 0 and field.names and item.partition("/")[0].endswith("-SUN"):
+        return _span(low, 7, step)
+    right = f"{low}-{field.high},{field.low}-{high}"
+    if field.names:
+        names = {number: name for name, number in field.names.items()}
+        last = min(field.high, max(names))
+        right = f"{names[low]}-{names[last]},{names[field.low]}-{names[high]}"
+    raise refuse(field, item, f"runs backwards; write {right}")
+
+
+def _parse_step(field: Field, item: str, text: str) -> int:
+    match = _NUMBER.fullmatch(text)
+    step = int(match[1]) if match else 0
+    if step == 0 and text.strip("0123456789"):
+        raise refuse(field, item, "has a step that is no whole number; write a step such as /5")
+    if not 1 <= step <= field.size:
+        raise refuse(field, item, f"has a step outside 1 to {field.size}; write a step such as /5")
+    return step
+
+
+def _parse_hashed(field: Field, item: str, seed: str) -> int:
+    match = _HASHED.fullmatch(item)
+    if not match:
+        raise refuse(field, item, "can't be read; write H, H(0-29), H/10 or H(0-29)/10")
+    low, high = field.low, field.hash_high
+    if match[1]:
+        low, high = (parse_value(field, end, item) for end in match.group(1, 2))
+        if low > high:
+            raise refuse(field, item, f"runs backwards; write H({high}-{low})")
+    count = high - low + 1
+    if match[3] is None:
+        return 1 << low + stable_number(count, seed, field.name)
+    step = _parse_step(field, item, match[3])
+    return _span(low + stable_number(min(step, count), seed, field.name), high, step)
+
+
+def members(bits: int) -> list[int]:
+    """Give the values whose bits are set, in order."""
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(low.bit_length() - 1)
+        bits ^= low
+    return found
+
+
+def _span(low: int, high: int, step: int) -> int:
+    if step == 1:
+        return (2 << high) - (1 << low)
+    bits = 0
+    for value in range(low, high + 1, step):
+        bits |= 1 << value
+    return bits
+
+
+def _allowed(field: Field) -> str:
+    named = f" or {next(iter(field.names))} to {list(field.names)[-1]}" if field.names else ""
+    return f"write {field.low} to {field.high}{named}, such as {field.low}, * or */2"

@@ -1,0 +1,60 @@
+"""`at`: one instant or a list of them, with an offset or in the schedule's zone."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from datetime import UTC, datetime
+from typing import Final
+
+from matins.domain.errors import ScheduleError
+from matins.domain.schedules.zones import Zone
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FORM: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d(?::?\d\d)?))?",
+    re.ASCII | re.IGNORECASE,
+)
+_HINT: Final = "write it as 2026-12-01T09:00:00+01:00, or without the offset in the schedule's zone"
+
+
+def epoch_s(instant: datetime) -> int:
+    """Give an aware instant in whole seconds from 1970 UTC, rounded down."""
+    since = instant - _EPOCH
+    return since.days * 86_400 + since.seconds
+
+
+def parse_instant(text: str, zone: Zone) -> int:
+    """Read an instant, in seconds from 1970 UTC; a local time is met as a fixed-time job's is.
+
+    One that clocks skip is the first instant after the gap, one that occurs twice the first pass.
+    Raises ScheduleError for everything else, fractions of a second included.
+    """
+    if not _FORM.fullmatch(text):
+        raise ScheduleError(f"{text[:40]!r} is not a date with a time of day; {_HINT}")
+    try:
+        read = datetime.fromisoformat(text.upper().replace(" +", "+").replace(" Z", "Z"))
+    except ValueError as error:
+        raise ScheduleError(f"{text[:40]!r} does not exist: {error}; {_HINT}") from None
+    if read.tzinfo is None:
+        return zone.first_reached(epoch_s(read.replace(tzinfo=UTC)))
+    return epoch_s(read)
+
+
+class InstantsRule:
+    """Due at listed instants, each once."""
+
+    __slots__ = ("_instants",)
+
+    def __init__(self, instants: list[int]) -> None:
+        self._instants = sorted(set(instants))
+
+    def next_after(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant."""
+        index = bisect_right(self._instants, instant)
+        return self._instants[index] if index < len(self._instants) else None
+
+    def previous_before(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant."""
+        index = bisect_left(self._instants, instant)
+        return self._instants[index - 1] if index else None

@@ -1,0 +1,137 @@
+"""When a schedule is due, as functions of an instant in whole seconds from 1970 UTC.
+
+`next_after` is strictly after, `previous_before` strictly before the instant that they are given,
+and the one retraces the other. Each answers in bounded time, and None at either end of time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Final, Protocol
+
+from matins.domain.schedules.civil import DAY_S, ERA_S, FIRST_S, LAST_S, month_start
+from matins.domain.schedules.pattern import Pattern
+from matins.domain.schedules.tzif import LAST_RULE_YEAR
+from matins.domain.schedules.zones import Zone
+
+# No pattern pauses for more than 40 years, so that an answer found from before this instant lies
+# within the zone's listed transitions; after it, calendar and zone rules repeat every 400 years.
+_FIRST_WALL_S: Final = FIRST_S + DAY_S
+_LISTED_S: Final = month_start(LAST_RULE_YEAR - 60, 0) * DAY_S
+
+
+class Rule(Protocol):
+    """A sequence of due times."""
+
+    def next_after(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant."""
+        ...
+
+    def previous_before(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant."""
+        ...
+
+
+class FixedRule:
+    """A cron job at fixed times of day: each wall time counts once, when it is first reached."""
+
+    __slots__ = ("_pattern", "_zone")
+
+    def __init__(self, pattern: Pattern, zone: Zone) -> None:
+        self._pattern = pattern
+        self._zone = zone
+
+    def next_after(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant."""
+        if instant >= _LISTED_S:
+            return _far_next(self, self._pattern, instant)
+        zone = self._zone
+        index = bisect_right(zone.starts, instant) - 1
+        # Conditions, for max() would cost a tenth of the whole call.
+        shown, highest = instant + zone.offsets[index], zone.highest[index]
+        shown = shown if shown > highest else highest  # noqa: FURB136
+        wall = self._pattern.next_from(shown + 1)
+        if wall is None:
+            return None
+        index = bisect_left(zone.highest, wall) - 1
+        due, start = wall - zone.offsets[index], zone.starts[index]
+        return due if due > start else start  # noqa: FURB136
+
+    def previous_before(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant."""
+        if instant >= _LISTED_S:
+            return _far_previous(self, self._pattern, instant)
+        wall = self._pattern.last_until(self._zone.latest_wall(instant - 1))
+        return None if wall is None or wall < _FIRST_WALL_S else self._zone.first_reached(wall)
+
+
+class WildcardRule:
+    """A cron job with `*` in hour or minute: it follows real time, and both passes are due."""
+
+    __slots__ = ("_pattern", "_zone")
+
+    def __init__(self, pattern: Pattern, zone: Zone) -> None:
+        self._pattern = pattern
+        self._zone = zone
+
+    def next_after(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant."""
+        if instant >= _LISTED_S:
+            return _far_next(self, self._pattern, instant)
+        starts, offsets = self._zone.starts, self._zone.offsets
+        index = bisect_right(starts, instant) - 1
+        searched = instant + 1 + offsets[index]
+        wall = self._pattern.next_from(searched)
+        while wall is not None:
+            due = wall - offsets[index]
+            index += 1
+            if index == len(starts) or due < starts[index]:
+                return due
+            # The clock jumps before the wall time comes: back over what was searched, past it,
+            # or to somewhere between, where the search need not be repeated.
+            shown = starts[index] + offsets[index]
+            if not searched <= shown <= wall:
+                searched = shown
+                wall = self._pattern.next_from(shown)
+        return None
+
+    def previous_before(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant."""
+        if instant >= _LISTED_S:
+            return _far_previous(self, self._pattern, instant)
+        starts, offsets = self._zone.starts, self._zone.offsets
+        index = bisect_right(starts, instant - 1) - 1
+        searched = instant - 1 + offsets[index]
+        wall = self._pattern.last_until(searched)
+        while wall is not None and wall >= _FIRST_WALL_S:
+            due = wall - offsets[index]
+            if index == 0 or due >= starts[index]:
+                return due
+            index -= 1
+            shown = starts[index + 1] - 1 + offsets[index]
+            if not wall <= shown <= searched:
+                searched = shown
+                wall = self._pattern.last_until(shown)
+        return None
+
+
+def _listed(instant: int) -> tuple[int, int]:
+    """Give the same point of the 400 years that the zone lists, and how far it was moved."""
+    moved = ((instant - _LISTED_S) // ERA_S + 1) * ERA_S
+    return instant - moved, moved
+
+
+def _far_next(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+    if pattern.days.years is not None:
+        return None
+    instant, moved = _listed(instant)
+    due = rule.next_after(instant)
+    return None if due is None or due + moved > LAST_S else due + moved
+
+
+def _far_previous(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+    if pattern.days.years is not None:
+        return rule.previous_before(_LISTED_S - 1)
+    instant, moved = _listed(instant)
+    due = rule.previous_before(instant)
+    return None if due is None else due + moved

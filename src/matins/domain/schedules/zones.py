@@ -1,0 +1,86 @@
+"""Time zones as sorted integer tables, made once per zone from the `tzdata` package.
+
+The tables come straight from the zone files and not through `zoneinfo`, whose `fold` is wrong for
+some zones with slim files (America/Nuuk in October 2023), and which prefers the host's zone data.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left, bisect_right
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Final
+
+from matins.domain.errors import ScheduleError
+from matins.domain.schedules.civil import FIRST_S
+from matins.domain.schedules.tzif import read_transitions
+
+BEFORE_ALL: Final = 2 * FIRST_S
+"""An instant before every other one."""
+
+
+class Zone:
+    """One zone's offsets, in seconds; segment `i` starts at `starts[i]` with `offsets[i]`.
+
+    `highest[i]` is the latest wall time that any clock of the zone showed before segment `i`.
+    It never falls, so that gap and overlap need no special case: a wall time is reached for the
+    first time in the last segment whose `highest` lies before it.
+    """
+
+    __slots__ = ("highest", "name", "offsets", "starts")
+
+    def __init__(self, name: str, instants: list[int], offsets: list[int]) -> None:
+        self.name = name
+        self.starts = [BEFORE_ALL, *instants]
+        self.offsets = offsets
+        self.highest = [BEFORE_ALL]
+        for end, offset in zip(instants, offsets, strict=False):
+            self.highest.append(max(self.highest[-1], end - 1 + offset))
+
+    def offset_at(self, instant: int) -> int:
+        """Give the offset from UTC that holds at an instant."""
+        return self.offsets[bisect_right(self.starts, instant) - 1]
+
+    def latest_wall(self, instant: int) -> int:
+        """Give the latest wall time that clocks have shown up to and at an instant."""
+        index = bisect_right(self.starts, instant) - 1
+        return max(instant + self.offsets[index], self.highest[index])
+
+    def first_reached(self, wall: int) -> int:
+        """Give the first instant at which clocks show a wall time or have passed it.
+
+        A time that occurs twice is met in its first pass, one that is skipped right after the gap.
+        """
+        index = bisect_left(self.highest, wall) - 1
+        return max(self.starts[index], wall - self.offsets[index])
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Give the names of all IANA zones, in their own spelling."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
+
+
+def find_zone(name: str) -> Zone:
+    """Give a zone by its IANA name, or raise ScheduleError with the nearest names."""
+    if name not in zone_names():
+        raise ScheduleError(_unknown(name[:64]))
+    return _load(name)
+
+
+@lru_cache(maxsize=1024)
+def _load(name: str) -> Zone:
+    # The name is one of the package's own list, so that it can't lead out of its folder.
+    data = resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).read_bytes()
+    return Zone(name, *read_transitions(data))
+
+
+@lru_cache(maxsize=256)
+def _unknown(name: str) -> str:
+    by_lower = {known.lower(): known for known in sorted(zone_names())}
+    wanted = name.lower().replace(" ", "_")
+    near = difflib.get_close_matches(wanted, by_lower, n=3, cutoff=0.7)
+    near += [key for key in by_lower if wanted and key.endswith("/" + wanted)][:1]
+    hint = " or ".join(by_lower[key] for key in dict.fromkeys(near)) or "such as Europe/Berlin"
+    return f"{name!r} is not an IANA time zone; write {hint}"
