@@ -6,6 +6,7 @@ the story; the reasons stand there too.
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -129,11 +130,11 @@ class RunStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     job: str
     kind: str
     state: RunState
-    due_at: str
-    fire_at: str
+    due_at: datetime
+    fire_at: datetime
     attempt: int
     reason: str = ""
-    claimed_at: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-    retry_at: str | None = None
+    claimed_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None

@@ -55,7 +55,10 @@ class Leases(Protocol):
         """Take over at most `count` partitions that nobody holds; gives partition → new epoch."""
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
-        """Give partitions up, so that others need not wait for the end of the term."""
+        """Give partitions up, so that others need not wait for the end of the term.
+
+        A holder that gives up its last one no longer counts as alive, until it renews.
+        """
 
     async def alive(self, ttl_s: float) -> int:
         """How many schedulers renewed within the last `ttl_s` seconds."""

@@ -174,3 +174,42 @@ CREATE TABLE dead_letters (
 );
 
 CREATE INDEX dead_letters_team ON dead_letters (team_id, dead_at);
+
+-- Runs and attempts are kept in one table a day (UTC): pruning by due time, retention by DROP.
+-- Made apart and then attached, since that does not lock out those who read and write meanwhile.
+CREATE FUNCTION ensure_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    parent text;
+    child text;
+    made boolean := false;
+BEGIN
+    IF to_regclass('attempts_' || to_char(day, 'YYYYMMDD')) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('matins.ensure_day'));
+    FOREACH parent IN ARRAY ARRAY['runs', 'attempts'] LOOP
+        child := parent || '_' || to_char(day, 'YYYYMMDD');
+        IF to_regclass(child) IS NULL THEN
+            EXECUTE format(
+                'CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)',
+                child, parent, CASE parent WHEN 'runs' THEN 55 ELSE 100 END
+            );
+            EXECUTE format(
+                'ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                parent, child, day::timestamp AT TIME ZONE 'UTC',
+                (day + 1)::timestamp AT TIME ZONE 'UTC'
+            );
+            made := true;
+        END IF;
+    END LOOP;
+    RETURN made;
+END
+$$;
+
+-- The due time in a run's id (see domain/ids.py): 48 bits of milliseconds since 1970.
+CREATE FUNCTION run_due_at(run_id uuid) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT timestamptz 'epoch'
+        + ('x0000' || left(replace(run_id::text, '-', ''), 12))::bit(64)::bigint
+        * interval '1 millisecond'
+$$;

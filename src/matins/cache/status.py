@@ -1,0 +1,112 @@
+"""Run status in Valkey: only what may be lost at any moment. See `domain.ports.StatusCache`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+import structlog
+from valkey.asyncio import Valkey
+from valkey.asyncio.retry import Retry
+from valkey.backoff import NoBackoff
+from valkey.exceptions import ValkeyError
+
+from matins.domain.handouts import RunStatus
+from matins.domain.runs import FINAL
+from matins.kernel.clock import elapsed_s
+
+log = structlog.get_logger()
+
+_FINAL_MS = 3_600_000
+_MOVING_MS = 1_000
+_DEADLINE_S = 0.25
+_REST_S = 1.0
+
+# One command for a batch. Final statuses are written over whatever is there; others only where
+# nothing is, and for a moment, so that a late writer can't hide the end of a run for long.
+_PUT = """
+for i = 1, #KEYS do
+  if ARGV[1] == 'final' then
+    redis.call('SET', KEYS[i], ARGV[i + 2], 'PX', ARGV[2])
+  else
+    redis.call('SET', KEYS[i], ARGV[i + 2], 'PX', ARGV[2], 'NX')
+  end
+end
+"""
+
+
+class ValkeyStatusCache:
+    """Statuses as JSON under the run's id.
+
+    After an error it rests for a moment, so that a Valkey that is away costs nothing; reads of all
+    who ask at once share one command.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._client = Valkey.from_url(
+            url,
+            socket_timeout=_DEADLINE_S,
+            socket_connect_timeout=_DEADLINE_S,
+            retry=Retry(NoBackoff(), 0),
+            max_connections=16,
+        )
+        self._put = self._client.register_script(_PUT)
+        self._rests_until = 0.0
+        self._asked: dict[bytes, asyncio.Future[bytes | None]] = {}
+        self._reader: asyncio.Task[None] | None = None
+
+    async def put(self, statuses: Sequence[RunStatus]) -> None:
+        """See `domain.ports.StatusCache`."""
+        final = [status for status in statuses if status.state in FINAL]
+        moving = [status for status in statuses if status.state not in FINAL]
+        await self._write(final, "final", _FINAL_MS)
+        await self._write(moving, "moving", _MOVING_MS)
+
+    async def get(self, run_id: UUID) -> bytes | None:
+        """See `domain.ports.StatusCache`."""
+        if elapsed_s() < self._rests_until:
+            return None
+        key = _key(run_id)
+        answer = self._asked.get(key)
+        if answer is None:
+            answer = self._asked[key] = asyncio.get_running_loop().create_future()
+            if self._reader is None:
+                self._reader = asyncio.create_task(self._read_all())
+        return await asyncio.shield(answer)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _write(self, statuses: list[RunStatus], mode: str, keep_ms: int) -> None:
+        if not statuses or elapsed_s() < self._rests_until:
+            return
+        keys = [_key(status.id) for status in statuses]
+        values = [msgspec.json.encode(status) for status in statuses]
+        try:
+            await self._put(keys=keys, args=[mode, keep_ms, *values])
+        except (ValkeyError, OSError, TimeoutError) as error:
+            self._rest(error)
+
+    async def _read_all(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                values = await self._client.mget(list(asked))
+            except (ValkeyError, OSError, TimeoutError) as error:
+                self._rest(error)
+                values = [None] * len(asked)
+            for future, value in zip(asked.values(), values, strict=True):
+                if not future.done():
+                    future.set_result(value)
+        self._reader = None
+
+    def _rest(self, error: Exception) -> None:
+        self._rests_until = elapsed_s() + _REST_S
+        log.warning("cache.away", error=f"{type(error).__name__}: {error}")
+
+
+def _key(run_id: UUID) -> bytes:
+    return b"matins:run:" + run_id.hex.encode()

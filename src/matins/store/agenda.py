@@ -1,0 +1,173 @@
+"""The scheduler's side of jobs and runs, in PostgreSQL. See `domain.ports.Agenda`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.jobs import JobState
+from matins.domain.misfire import Misfire
+from matins.domain.schedules.schedule import Schedule
+from matins.store.database import Database
+from matins.store.days import with_days
+from matins.store.queries import load_queries
+
+_Q = load_queries("agenda.sql")
+_FIRST = UUID(int=0)
+_KNOWN_MAX = 16_384
+
+
+class PostgresAgenda:
+    """Loads, claims and writes back; claims have connections of their own."""
+
+    def __init__(self, claims: Database, reads: Database) -> None:
+        self._claims = claims
+        self._reads = reads
+        # many jobs share one text
+        self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)
+        self._misfire = lru_cache(maxsize=_KNOWN_MAX)(_misfire)
+
+    async def database_time(self) -> datetime:
+        """See `domain.ports.Agenda`."""
+        row = await self._reads.fetchrow(_Q["database_time"])
+        assert row is not None
+        now: datetime = row["now"]
+        return now
+
+    async def load(
+        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
+    ) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._reads.fetch(
+            _Q["load"],
+            partitions=list(partitions),
+            until=until,
+            after=after or _FIRST,
+            limit=limit,
+        )
+        return [self._due_job(row) for row in rows]
+
+    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._reads.fetch(_Q["changed"], partitions=list(partitions), since=since)
+        return [self._due_job(row) for row in rows]
+
+    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._reads.fetch(_Q["find"], job_ids=list(job_ids))
+        return [self._due_job(row) for row in rows]
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        wanted = sorted({claim.partition for claim in claims})
+        leased = [partition for partition in wanted if partition in epochs]
+        due_ats = [claim.due_at for claim in claims]
+        columns = {
+            "run_ids": [claim.run_id for claim in claims],
+            "job_ids": [claim.job_id for claim in claims],
+            "revisions": [claim.revision for claim in claims],
+            "claim_partitions": [claim.partition for claim in claims],
+            "due_ats": due_ats,
+            "fire_ats": [claim.fire_at for claim in claims],
+            "kinds": [claim.kind for claim in claims],
+            "states": [claim.state for claim in claims],
+            "reasons": [claim.reason for claim in claims],
+            "due_untils": [claim.due_until for claim in claims],
+            "due_counts": [claim.due_count for claim in claims],
+        }
+
+        async def insert() -> asyncpg.Record | None:
+            return await self._claims.fetchrow(
+                _Q["claim"],
+                holder=holder,
+                partitions=leased,
+                epochs=[epochs[partition] for partition in leased],
+                **columns,
+            )
+
+        row = await with_days(self._reads, due_ats, insert)
+        assert row is not None
+        return Claimed(
+            made=set(row["made"]),
+            refused=set(wanted).difference(row["fenced"]),
+            stale=set(row["stale"]),
+        )
+
+    async def advance(self, advances: Sequence[Advance]) -> None:
+        """See `domain.ports.Agenda`."""
+        await self._reads.fetch(
+            _Q["advance"],
+            job_ids=[advance.job_id for advance in advances],
+            revisions=[advance.revision for advance in advances],
+            next_due_ats=[advance.next_due_at for advance in advances],
+            next_fire_ats=[advance.next_fire_at for advance in advances],
+        )
+
+    async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
+        """See `domain.ports.Agenda`."""
+        await self._reads.fetch(_Q["quarantine"], job_id=job_id, revision=revision, reason=reason)
+
+    async def load_retries(
+        self, partitions: Collection[int], until: datetime, limit: int
+    ) -> list[RetryDue]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._reads.fetch(
+            _Q["load_retries"], partitions=list(partitions), until=until, limit=limit
+        )
+        return [RetryDue(row["run_id"], row["partition"], row["retry_at"]) for row in rows]
+
+    async def promote(
+        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
+    ) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        wanted = sorted({retry.partition for retry in retries})
+        leased = [partition for partition in wanted if partition in epochs]
+        row = await self._claims.fetchrow(
+            _Q["promote"],
+            holder=holder,
+            partitions=leased,
+            epochs=[epochs[partition] for partition in leased],
+            run_ids=[retry.run_id for retry in retries],
+            retry_partitions=[retry.partition for retry in retries],
+            retry_ats=[retry.retry_at for retry in retries],
+        )
+        assert row is not None
+        return set(wanted).difference(row["fenced"])
+
+    def _due_job(self, row: asyncpg.Record) -> DueJob:
+        return DueJob(
+            id=row["id"],
+            team_id=row["team_id"],
+            partition=row["partition"],
+            revision=row["revision"],
+            state=JobState(row["state"]),
+            schedule=self._schedule(row["schedule"]),
+            anchor=row["anchor"],
+            misfire=self._misfire(row["misfire"]),
+            pool=row["pool"],
+            priority=row["priority"],
+            next_due_at=row["next_due_at"],
+            next_fire_at=row["next_fire_at"],
+        )
+
+
+def _schedule(text: str) -> Schedule:
+    """Read a schedule. One that can't be read becomes one that can't be compiled, with the reason
+    in it: the scheduler that compiles it quarantines this one job and goes on.
+    """
+    try:
+        return msgspec.json.decode(text, type=Schedule)
+    except msgspec.DecodeError as error:
+        return Schedule(cron=f"(the stored schedule can't be read: {error})")
+
+
+def _misfire(text: str) -> Misfire:
+    return msgspec.json.decode(text, type=Misfire)

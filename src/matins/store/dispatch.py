@@ -1,0 +1,218 @@
+"""The gateway's and the watch's side of runs, in PostgreSQL. See `domain.ports`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from matins.domain.attempts import Attempt
+from matins.domain.durations import parse_duration
+from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
+from matins.domain.ids import due_of, partition_of
+from matins.domain.jobs import JobSpec
+from matins.domain.retry import RetryPolicy
+from matins.domain.runs import Kind, RunState, Tried
+from matins.domain.targets import Target
+from matins.domain.watching import ExecutorSeen
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+_Q = load_queries("dispatch.sql")
+_DEFAULT_TIMEOUT = next(
+    str(field.default) for field in msgspec.structs.fields(JobSpec) if field.name == "timeout"
+)
+
+
+class PostgresDispatch:
+    """Hands out, records and hears beats; the hot statements have connections of their own."""
+
+    def __init__(self, takes: Database, records: Database, reads: Database) -> None:
+        self._takes = takes
+        self._records = records
+        self._reads = reads
+
+    async def take(self, poll: Poll, pool: str) -> Handout:
+        """See `domain.ports.Dispatch`."""
+        try:
+            rows = await self._takes.fetch(
+                _Q["take"], executor=poll.executor, seq=poll.seq, pool=pool, free=poll.free
+            )
+        except asyncpg.UniqueViolationError:
+            return await self.taken(poll) or Handout()
+        if not rows:
+            return Handout(unknown=True)
+        return Handout([_attempt(row) for row in rows if row["id"] is not None])
+
+    async def taken(self, poll: Poll) -> Handout | None:
+        """See `domain.ports.Dispatch`."""
+        rows = await self._reads.fetch(_Q["taken"], executor=poll.executor, seq=poll.seq)
+        return Handout([_attempt(row) for row in rows]) if rows else None
+
+    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+        """See `domain.ports.Dispatch`."""
+        rows = await self._records.fetch(
+            _Q["running"], executor=executor, run_ids=list(run_ids), due_ats=_dues(run_ids)
+        )
+        return [_running(row) for row in rows]
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """See `domain.ports.Dispatch`."""
+        return await record(self._records, executor, endings)
+
+    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+        """See `domain.ports.Dispatch`."""
+        run_ids = [run_id for run_id, _ in ends]
+        rows = await self._records.fetch(
+            _Q["recorded"],
+            run_ids=run_ids,
+            due_ats=_dues(run_ids),
+            numbers=[number for _, number in ends],
+        )
+        return {row["run_id"] for row in rows}
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """See `domain.ports.Dispatch`.
+
+        Each step commits alone and can be repeated: 1 note the beat, 2 drop the hand-outs that are
+        done, 3 put back those that never arrived, 4 find what must end, 5 close a stopped one.
+        """
+        alive = await self._reads.fetchrow(
+            _Q["beat"],
+            executor=beat.executor,
+            name=beat.name,
+            pools=beat.pools,
+            slots=beat.slots,
+            partition=partition_of(beat.executor),
+        )
+        if alive is None:
+            return BeatAnswer(lost=True)
+        if beat.closed:
+            await self._reads.fetch(_Q["close_handouts"], executor=beat.executor, seqs=beat.closed)
+        await self._reads.fetch(
+            _Q["put_back"],
+            executor=beat.executor,
+            next_seq=beat.next_seq,
+            known=[*beat.awaiting, *beat.open],
+        )
+        stops = await self._to_stop(beat) if beat.held else []
+        if beat.stopped:
+            await self._reads.fetch(_Q["stop"], executor=beat.executor)
+        return BeatAnswer(stops)
+
+    async def _to_stop(self, beat: Beat) -> list[Stop]:
+        run_ids = [run_id for run_id, _ in beat.held]
+        rows = await self._reads.fetch(
+            _Q["to_stop"],
+            executor=beat.executor,
+            run_ids=run_ids,
+            due_ats=_dues(run_ids),
+            numbers=[number for _, number in beat.held],
+        )
+        return [
+            Stop(row["run_id"], row["number"], "cancelled" if row["cancelled"] else "superseded")
+            for row in rows
+        ]
+
+
+class PostgresWatch:
+    """Finds silent executors and what they held. See `domain.ports.Watch`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def executors(self) -> list[ExecutorSeen]:
+        """See `domain.ports.Watch`."""
+        rows = await self._database.fetch(_Q["seen"])
+        return [ExecutorSeen(row["id"], row["name"], row["beat_at"]) for row in rows]
+
+    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
+        """See `domain.ports.Watch`."""
+        row = await self._database.fetchrow(_Q["declare_lost"], executor=executor, beat_at=beat_at)
+        return row is not None
+
+    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+        """See `domain.ports.Watch`."""
+        found: dict[UUID, list[Running]] = {}
+        for row in await self._database.fetch(_Q["abandoned"], limit=limit):
+            found.setdefault(row["executor"], []).append(_running(row))
+        return list(found.items())
+
+    async def forget(self, executor: UUID) -> None:
+        """See `domain.ports.Watch`."""
+        await self._database.fetch(_Q["forget"], executor=executor)
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """See `domain.ports.Watch`."""
+        return await record(self._database, executor, endings)
+
+
+async def record(database: Database, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    """Record ends in one statement. Rows are given in the order of their ids, against deadlocks."""
+    ordered = sorted(endings, key=lambda ending: ending.end.run_id.int)
+    ends = [ending.end for ending in ordered]
+    results = [end.result for end in ends]
+    rows = await database.fetch(
+        _Q["record"],
+        executor=executor,
+        run_ids=[end.run_id for end in ends],
+        due_ats=_dues(end.run_id for end in ends),
+        numbers=[end.number for end in ends],
+        outcomes=[result.outcome for result in results],
+        states=[ending.state for ending in ordered],
+        reasons=[ending.reason for ending in ordered],
+        retry_ins=[ending.retry_in_s for ending in ordered],
+        exit_codes=[result.exit_code for result in results],
+        http_statuses=[result.http_status for result in results],
+        attempt_reasons=[result.reason for result in results],
+        outputs=[result.output for result in results],
+        output_cuts=[result.output_cut for result in results],
+    )
+    return [status_of(row) for row in rows]
+
+
+def status_of(row: asyncpg.Record) -> RunStatus:
+    """The status of a run from its row, with `team` and `job` by name."""
+    return RunStatus(
+        id=row["id"],
+        team=row["team"],
+        job=row["job"],
+        kind=row["kind"],
+        state=RunState(row["state"]),
+        due_at=row["due_at"],
+        fire_at=row["fire_at"],
+        attempt=row["attempt"],
+        reason=row["reason"],
+        claimed_at=row["claimed_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        retry_at=row["retry_at"],
+    )
+
+
+def _attempt(row: asyncpg.Record) -> Attempt:
+    return Attempt(
+        run_id=row["id"],
+        number=row["attempt"],
+        due_at=row["due_at"],
+        team=row["team"],
+        job=row["job"],
+        target=msgspec.json.decode(row["target"], type=Target),
+        timeout_s=parse_duration(row["timeout"] or _DEFAULT_TIMEOUT),
+        kind=Kind(row["kind"]),
+    )
+
+
+def _running(row: asyncpg.Record) -> Running:
+    return Running(
+        run_id=row["id"],
+        tried=Tried(row["attempt"], row["lost_count"], row["cancel_requested"]),
+        policy=msgspec.json.decode(row["policy"], type=RetryPolicy),
+    )
+
+
+def _dues(run_ids: Iterable[UUID]) -> list[datetime]:
+    return [due_of(run_id) for run_id in run_ids]

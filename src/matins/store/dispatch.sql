@@ -1,0 +1,232 @@
+-- name: take
+-- Handing out means started: one statement takes the rows off the queue, sets `running`, attempt
+-- and executor, and notes what was given for which poll.
+-- alive: an executor that was declared lost gets nothing. The lock makes the declaration wait for
+--   us, or us for it.
+-- picked: by the primary key; rows that others are taking are passed over.
+-- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
+WITH alive AS (
+    SELECT id FROM executors WHERE id = :executor::uuid AND ended_at IS NULL FOR SHARE
+),
+picked AS (
+    SELECT pool, priority, rank, run_id
+    FROM dispatch
+    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive)
+    ORDER BY pool, priority, rank, run_id
+    LIMIT :free
+    FOR UPDATE SKIP LOCKED
+),
+taken AS (
+    DELETE FROM dispatch d
+    USING picked p
+    WHERE d.pool = p.pool AND d.priority = p.priority AND d.rank = p.rank AND d.run_id = p.run_id
+    RETURNING d.run_id, d.due_at
+),
+started AS (
+    UPDATE runs r
+    SET state = 'running',
+        attempt = r.attempt + 1,
+        executor = :executor,
+        started_at = coalesce(:now::timestamptz, clock_timestamp())
+    FROM taken t
+    WHERE r.id = t.run_id AND r.due_at = t.due_at AND r.state = 'queued'
+    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at
+),
+noted AS (
+    INSERT INTO handouts (executor, seq, handed_at, run_ids)
+    SELECT :executor, :seq, coalesce(:now, clock_timestamp()), array_agg(id)
+    FROM started
+    HAVING count(*) > 0
+)
+SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, t.name AS team, j.name AS job,
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
+FROM alive
+LEFT JOIN started s ON true
+LEFT JOIN jobs j ON j.id = s.job_id
+LEFT JOIN teams t ON t.id = j.team_id
+
+-- name: taken
+SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, t.name AS team, j.name AS job,
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
+FROM handouts h
+CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+JOIN LATERAL (
+    SELECT id, job_id, attempt, due_at, kind, started_at
+    FROM runs
+    WHERE id = given.run_id
+      AND due_at = run_due_at(given.run_id)
+      AND state = 'running'
+      AND executor = h.executor
+) r ON true
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = j.team_id
+WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
+
+-- name: running
+SELECT r.id, r.attempt, r.lost_count, r.cancel_at IS NOT NULL AS cancel_requested,
+       coalesce(j.spec ->> 'retry', '{}') AS policy
+FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
+JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
+JOIN jobs j ON j.id = r.job_id
+WHERE r.state = 'running' AND r.executor = :executor::uuid
+
+-- name: record
+-- Every end says what it believed: run, attempt, executor. No row back means superseded.
+-- A cancel that came while the retry was being decided wins over it.
+WITH ended AS (
+    SELECT *
+    FROM unnest(
+        :run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[], :outcomes::text[],
+        :states::text[], :reasons::text[], :retry_ins::float8[], :exit_codes::integer[],
+        :http_statuses::integer[], :attempt_reasons::text[], :outputs::text[], :output_cuts::bigint[]
+    ) AS e (run_id, due_at, number, outcome, state, reason, retry_in, exit_code, http_status,
+            attempt_reason, output, output_cut)
+),
+moved AS (
+    UPDATE runs r
+    SET state = CASE WHEN e.state = 'retrying' AND r.cancel_at IS NOT NULL THEN 'cancelled'
+                     ELSE e.state END,
+        reason = e.reason,
+        finished_at = CASE WHEN e.state <> 'retrying' OR r.cancel_at IS NOT NULL
+                           THEN coalesce(:now::timestamptz, clock_timestamp()) END,
+        retry_at = CASE WHEN e.state = 'retrying' AND r.cancel_at IS NULL
+                        THEN coalesce(:now, clock_timestamp())
+                             + make_interval(secs => e.retry_in) END,
+        lost_count = r.lost_count + (e.outcome = 'lost')::integer
+    FROM ended e
+    WHERE r.id = e.run_id
+      AND r.due_at = e.due_at
+      AND r.state = 'running'
+      AND r.attempt = e.number
+      AND r.executor = :executor::uuid
+    RETURNING r.id, r.job_id, r.team_id, r.due_at, r.fire_at, r.claimed_at, r.started_at,
+              r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
+              e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut
+),
+logged AS (
+    INSERT INTO attempts (
+        run_id, due_at, number, executor, started_at, finished_at, outcome, reason, exit_code,
+        http_status, output, output_cut
+    )
+    SELECT id, due_at, attempt, :executor, started_at,
+           coalesce(finished_at, :now, clock_timestamp()), outcome, attempt_reason, exit_code,
+           http_status, output, output_cut
+    FROM moved
+),
+waiting AS (
+    INSERT INTO retries (partition, retry_at, run_id, due_at)
+    SELECT partition, retry_at, id, due_at FROM moved WHERE state = 'retrying'
+),
+buried AS (
+    INSERT INTO dead_letters (run_id, due_at, job_id, team_id, dead_at, reason)
+    SELECT id, due_at, job_id, team_id, finished_at, reason FROM moved WHERE state = 'dead'
+)
+SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
+       m.state, m.reason, m.attempt, t.name AS team, j.name AS job
+FROM moved m
+JOIN jobs j ON j.id = m.job_id
+JOIN teams t ON t.id = j.team_id
+
+-- name: recorded
+SELECT w.run_id
+FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
+    AS w (run_id, due_at, number)
+JOIN attempts a ON a.run_id = w.run_id AND a.due_at = w.due_at AND a.number = w.number
+
+-- name: beat
+INSERT INTO executors (id, name, pools, slots, partition, first_beat_at, beat_at)
+VALUES (
+    :executor::uuid, :name, :pools::text[], :slots, :partition,
+    coalesce(:now::timestamptz, clock_timestamp()), coalesce(:now, clock_timestamp())
+)
+ON CONFLICT (id) DO UPDATE
+SET beat_at = excluded.beat_at, pools = excluded.pools, slots = excluded.slots
+WHERE executors.ended_at IS NULL
+RETURNING id
+
+-- name: close_handouts
+DELETE FROM handouts WHERE executor = :executor::uuid AND seq = ANY (:seqs::bigint[])
+
+-- name: to_stop
+-- What is held but no longer to be held, or to be cancelled.
+SELECT h.run_id, h.number, coalesce(r.cancel_at IS NOT NULL, false) AS cancelled
+FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
+    AS h (run_id, due_at, number)
+LEFT JOIN runs r
+    ON r.id = h.run_id AND r.due_at = h.due_at AND r.state = 'running'
+   AND r.attempt = h.number AND r.executor = :executor::uuid
+WHERE r.id IS NULL OR r.cancel_at IS NOT NULL
+
+-- name: put_back
+-- Hand-outs whose answer never arrived: their runs were never started, so they go back to the
+-- front of the queue with the attempt not used up.
+WITH dropped AS (
+    DELETE FROM handouts
+    WHERE executor = :executor::uuid AND seq < :next_seq::bigint AND NOT seq = ANY (:known::bigint[])
+    RETURNING run_ids
+),
+freed AS (
+    UPDATE runs r
+    SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'cancelled' END,
+        finished_at = CASE WHEN r.cancel_at IS NOT NULL
+                           THEN coalesce(:now::timestamptz, clock_timestamp()) END,
+        attempt = r.attempt - 1,
+        executor = NULL,
+        started_at = NULL
+    FROM dropped d
+    CROSS JOIN LATERAL unnest(d.run_ids) AS given (run_id)
+    WHERE r.id = given.run_id
+      AND r.due_at = run_due_at(given.run_id)
+      AND r.state = 'running'
+      AND r.executor = :executor
+    RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state
+),
+enqueued AS (
+    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+    SELECT pool, priority, (extract(epoch FROM claimed_at) * 1000000)::bigint, id, due_at
+    FROM freed
+    WHERE state = 'queued'
+)
+SELECT count(*)::integer AS count FROM freed
+
+-- name: stop
+UPDATE executors
+SET ended_at = coalesce(:now::timestamptz, clock_timestamp()), stopped = true
+WHERE id = :executor::uuid AND ended_at IS NULL
+RETURNING id
+
+-- name: seen
+SELECT id, name, beat_at FROM executors WHERE ended_at IS NULL LIMIT 10000
+
+-- name: declare_lost
+UPDATE executors
+SET ended_at = coalesce(:now::timestamptz, clock_timestamp())
+WHERE id = :executor::uuid AND ended_at IS NULL AND beat_at = :beat_at::timestamptz
+RETURNING id
+
+-- name: abandoned
+SELECT r.executor, r.id, r.attempt, r.lost_count, r.cancel_at IS NOT NULL AS cancel_requested,
+       coalesce(j.spec ->> 'retry', '{}') AS policy
+FROM handouts h
+JOIN executors e ON e.id = h.executor AND e.ended_at IS NOT NULL
+CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+JOIN LATERAL (
+    SELECT id, job_id, executor, attempt, lost_count, cancel_at
+    FROM runs
+    WHERE id = given.run_id
+      AND due_at = run_due_at(given.run_id)
+      AND state = 'running'
+      AND executor = h.executor
+) r ON true
+JOIN jobs j ON j.id = r.job_id
+LIMIT :limit
+
+-- name: forget
+DELETE FROM handouts h
+WHERE h.executor = :executor::uuid
+  AND NOT EXISTS (
+      SELECT
+      FROM unnest(h.run_ids) AS given (run_id)
+      JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+      WHERE r.state = 'running' AND r.executor = h.executor
+  )

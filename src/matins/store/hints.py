@@ -1,0 +1,79 @@
+"""Hints by NOTIFY: may be lost, so a poll stands behind each. See `domain.ports.Hints`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+
+import asyncpg
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.store.database import Database, driver_errors, session_settings
+from matins.store.queries import load_queries
+
+log = structlog.get_logger()
+
+_Q = load_queries("hints.sql")
+_QUEUE_MAX = 1000
+_PROOF_OF_LIFE_S = 5.0
+_RETRY_S = 1.0
+
+
+class PostgresHints:
+    """Hints through PostgreSQL. Sent outside of every hot transaction: NOTIFY takes a global lock
+    at commit.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def send(self, channel: str, words: Collection[str]) -> None:
+        """See `domain.ports.Hints`."""
+        await self._database.fetch(_Q["send"], channel=f"matins_{channel}", words=list(words))
+
+    async def listen(self, channel: str) -> AsyncIterator[str]:
+        """See `domain.ports.Hints`. Connects again by itself, for ever."""
+        while True:
+            try:
+                async for word in self._listen_once(f"matins_{channel}"):
+                    yield word
+            except UnavailableError as error:
+                log.warning("hints.disconnected", channel=channel, error=str(error))
+                await asyncio.sleep(_RETRY_S)
+
+    async def _listen_once(self, channel: str) -> AsyncIterator[str]:
+        words: asyncio.Queue[str] = asyncio.Queue(_QUEUE_MAX)
+        async with driver_errors():
+            session = await asyncpg.connect(
+                self._database.dsn,
+                timeout=5,
+                command_timeout=5,
+                server_settings=session_settings("listen", by_key_only=False, deadline_s=5),
+            )
+            try:
+                await session.add_listener(channel, _into(words))
+                yield ""
+                while True:
+                    word = await self._next(words, session)
+                    if word is not None:
+                        yield word
+            finally:
+                session.terminate()
+
+    async def _next(self, words: asyncio.Queue[str], session: asyncpg.Connection) -> str | None:
+        """The next word; None after a silence in which the connection proved to be alive."""
+        try:
+            async with asyncio.timeout(_PROOF_OF_LIFE_S):
+                return await words.get()
+        except TimeoutError:
+            await session.execute("SELECT 1")
+            return None
+
+
+def _into(words: asyncio.Queue[str]) -> Callable[[object, int, str, object], None]:
+    def heard(_session: object, _pid: int, _channel: str, word: object) -> None:
+        if not words.full():
+            words.put_nowait(str(word))
+
+    return heard

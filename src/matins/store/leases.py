@@ -1,0 +1,52 @@
+"""Leases on partitions, in PostgreSQL. See `domain.ports.Leases` for the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+_Q = load_queries("leases.sql")
+
+
+class PostgresLeases:
+    """Leases in the table of partitions; their terms run by the database's clock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def renew(
+        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+    ) -> set[int]:
+        """See `domain.ports.Leases`."""
+        rows = await self._database.fetch(
+            _Q["renew"],
+            holder=holder,
+            partitions=list(epochs),
+            epochs=list(epochs.values()),
+            watermark=watermark,
+            ttl_s=ttl_s,
+        )
+        return {row["partition"] for row in rows}
+
+    async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
+        """See `domain.ports.Leases`."""
+        rows = await self._database.fetch(_Q["acquire"], holder=holder, count=count, ttl_s=ttl_s)
+        return {row["partition"]: row["epoch"] for row in rows}
+
+    async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
+        """See `domain.ports.Leases`."""
+        await self._database.fetch(
+            _Q["release"],
+            holder=holder,
+            partitions=list(epochs),
+            epochs=list(epochs.values()),
+        )
+
+    async def alive(self, ttl_s: float) -> int:
+        """See `domain.ports.Leases`."""
+        row = await self._database.fetchrow(_Q["alive"], ttl_s=ttl_s)
+        return row["alive"] if row else 0

@@ -1,0 +1,46 @@
+"""SQL files as named queries: `-- name: claim` begins one, `:limit` is a parameter of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_COMMENT = re.compile(r"--[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement, with its parameters in the order of their numbers."""
+
+    name: str
+    sql: str
+    parameters: tuple[str, ...]
+
+    def arguments(self, given: Mapping[str, object]) -> list[object]:
+        """Put named arguments in order. A missing or unknown name is our own mistake."""
+        assert given.keys() == set(self.parameters), (self.name, sorted(given), self.parameters)
+        return [given[name] for name in self.parameters]
+
+
+def load_queries(file: str) -> dict[str, Query]:
+    """Read all queries of an SQL file of this package, by name."""
+    text = (files("matins.store") / file).read_text("utf-8")
+    parts = _NAME.split(text)
+    return {
+        name: _query(f"{file}:{name}", body)
+        for name, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def _query(name: str, body: str) -> Query:
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
+
+    sql = _PARAMETER.sub(number, _COMMENT.sub("", body)).strip().removesuffix(";")
+    return Query(name, sql, tuple(numbers))
