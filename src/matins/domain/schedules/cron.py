@@ -60,6 +60,7 @@ _COUNTS: Final = {
     "jenkins": ((5,), "5 fields (minute hour day month weekday)"),
     "quartz": ((6, 7), "6 fields (second minute hour day month weekday), or 7 with the year last"),
 }
+_STRANGE = re.compile(r"[^!-~ \t\r\n]")
 _LAST_DAY = re.compile(r"L(?:-0*(\d{1,2}))?(W?)", re.ASCII)
 _WORKDAY = re.compile(r"0*(\d{1,2})W", re.ASCII)
 
@@ -97,9 +98,8 @@ def _split(expression: str, dialect: Dialect) -> list[str]:
     """Give the seven fields in upper case, from second to year."""
     if len(expression) > LENGTH_MAX:
         raise ScheduleError(f"the expression has over {LENGTH_MAX} characters; write a shorter one")
-    strange = next((c for c in expression if not ("!" <= c <= "~" or c in " \t\r\n")), None)
-    if strange:
-        raise ScheduleError(f"{strange!r} can't stand in a cron expression; write plain ASCII")
+    if strange := _STRANGE.search(expression):
+        raise ScheduleError(f"{strange[0]!r} can't stand in a cron expression; write plain ASCII")
     texts = expression.upper().split()
     if texts and texts[0].startswith("@"):
         texts = _expand(texts, dialect)

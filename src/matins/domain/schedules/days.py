@@ -129,6 +129,8 @@ class Days:
 
     def can_come(self) -> bool:
         """Tell whether there is such a day at all."""
+        if self.every:
+            return True
         if self.years is not None:
             return self.next(month_start(self.years[0], 0)) is not None
         return any(

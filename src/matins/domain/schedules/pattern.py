@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.days import Days
 from matins.domain.schedules.fields import members
+
+_EACH = (1 << 60) - 1
+_MINUTES = tuple(range(0, 3600, 60))
+_SECONDS = tuple(range(3600))
 
 
 class Pattern:
@@ -79,16 +84,15 @@ class Pattern:
 
 def _seconds_in_hour(seconds: int, minutes: int) -> Sequence[int]:
     """Give the matching seconds of an hour, sorted."""
+    if minutes == _EACH and seconds in {1, _EACH}:
+        return _MINUTES if seconds == 1 else _SECONDS
     if seconds == 1:
-        if minutes == (1 << 60) - 1:
-            return range(0, 3600, 60)
         return [minute * 60 for minute in members(minutes)]
-    if seconds == minutes == (1 << 60) - 1:
-        return range(3600)
     chosen = members(seconds)
     return [minute * 60 + second for minute in members(minutes) for second in chosen]
 
 
+@lru_cache(maxsize=1024)
 def _hour_tables(hours: int) -> tuple[list[bool], list[int], list[int]]:
     """Give, per hour: if it matches, the first match from it on (24: none), the last before."""
     has = [bool(hours >> hour & 1) for hour in range(24)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.spread import stable_number
@@ -28,8 +29,9 @@ class Timetable:
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Give the first due time strictly after an instant; None if there is none."""
-        due = self.next_after_s(epoch_s(instant))
-        return None if due is None else _EPOCH + timedelta(seconds=due)
+        since = instant - _EPOCH  # epoch_s written out: the hottest call of all
+        due = self.next_after_s(since.days * DAY_S + since.seconds)
+        return None if due is None else _EPOCH + timedelta(0, due)
 
     def previous_before(self, instant: datetime) -> datetime | None:
         """Give the last due time strictly before an instant; None if there is none."""

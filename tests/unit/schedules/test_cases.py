@@ -1,0 +1,31 @@
+"""Every public case of what is due when, from the bug reports of other schedulers."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.schedules.cases import CASES, LEFT_OUT, Case, main, mismatch, read_cases
+
+ALL = read_cases()
+JUDGED = [case for case in ALL if case.left_out() is None]
+
+
+@pytest.mark.parametrize("case", JUDGED, ids=lambda case: case.id)
+def test_case_is_answered_as_expected(case: Case) -> None:
+    assert mismatch(case) is None, case.why
+
+
+def test_only_rules_and_fractions_of_a_second_are_left_out() -> None:
+    left_out = [case.left_out() for case in ALL if case.left_out()]
+    assert {key: left_out.count(key) for key in LEFT_OUT} == {"rrule": 30, "subsecond": 1}
+    assert len(JUDGED) == 384
+
+
+def test_the_program_reports_a_wrong_answer(
+    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = CASES.read_text("utf-8").splitlines()[0]
+    path = tmp_path_factory.mktemp("cases") / "wrong.jsonl"
+    path.write_text(first.replace("2023-03-27", "2023-03-28", 1), "utf-8")
+    assert main([str(CASES)]) == 0
+    assert main([str(path)]) == 1
+    assert "1 wrong" in capsys.readouterr().out
