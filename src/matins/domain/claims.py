@@ -16,7 +16,8 @@ from matins.domain.schedules.schedule import Schedule
 class DueJob(msgspec.Struct, frozen=True):
     """What a scheduler knows of a job: enough to claim its runs, and no more.
 
-    All due times up to `next_due_at`, exclusive, are accounted for.
+    All due times up to `next_due_at`, exclusive, are accounted for. None: nothing more will be due,
+    because the schedule has come to its end or the job is not active.
     """
 
     id: UUID
@@ -29,8 +30,8 @@ class DueJob(msgspec.Struct, frozen=True):
     misfire: Misfire
     pool: str
     priority: int
-    next_due_at: datetime
-    next_fire_at: datetime
+    next_due_at: datetime | None
+    next_fire_at: datetime | None
 
 
 class Claim(msgspec.Struct, frozen=True):
