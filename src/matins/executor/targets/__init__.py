@@ -1,0 +1,32 @@
+"""The kinds of targets: one module and one line of `runners` each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from matins.domain.attempts import Attempt, Result
+from matins.executor.keeper.link import Keeper
+from matins.executor.targets.command import CommandRunner
+from matins.executor.targets.http import HttpRunner
+
+
+class Runner(Protocol):
+    """Executes attempts of one kind of target."""
+
+    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+        """Execute an attempt to its end, whatever it is; never raises for what the target did.
+
+        Once `cancel` is set the attempt is ended gently. Cancelled as a task it is ended at once.
+        """
+
+    async def close(self) -> None:
+        """Give up what is held; attempts in flight end."""
+
+
+def runners(keeper: Keeper) -> dict[str, Runner]:
+    """The runner for each kind of target, by its key in `Target`."""
+    return {
+        "http": HttpRunner(),
+        "command": CommandRunner(keeper),
+    }

@@ -1,0 +1,27 @@
+"""The keeper process: `python -m matins.executor.keeper LIMITS`, its executor on descriptor 0.
+
+It imports the standard library only and is started by `matins.executor.keeper.link`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.loop import Loop
+from matins.executor.keeper.proc import adopt_orphans
+
+
+def main() -> None:
+    """Keep commands until the executor's end of the socket is closed."""
+    limits = Limits(**json.loads(sys.argv[1]))
+    adopt_orphans()
+    with socket.socket(fileno=os.dup(0)) as executor:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        Loop(executor, limits).run()
+
+
+main()

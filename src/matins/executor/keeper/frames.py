@@ -1,0 +1,70 @@
+"""The words between an executor and its keeper: JSON objects behind their length in four bytes.
+
+To the keeper: `{"run": {...Order}}`, `{"cancel": id}`, `{"kill": id}`, `{"contact": asked_at}`.
+From the keeper: `{"id": 0}` once it is ready, then `{"id": id, "result": {...}}` for each end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+HEADER = 4
+"""Bytes of the length that precedes each frame, most significant first."""
+
+
+class Limits(NamedTuple):
+    """What the keeper grants; lengths of time in seconds, sizes in bytes."""
+
+    cut_off_s: float = 30.0
+    """T1: without word that the executor reached its gateway for so long, all commands die."""
+    grace_s: float = 5.0
+    """Between SIGTERM and SIGKILL."""
+    drain_s: float = 1.0
+    """How long output is still read after the command's own end, while children hold the pipe."""
+    clear_s: float = 5.0
+    """How long the end of killed processes is awaited before it is reported that some are left."""
+    head_max: int = 32 * 1024
+    """How much of the output's start is kept."""
+    tail_max: int = 32 * 1024
+    """How much of the output's end is kept."""
+
+
+class Order(NamedTuple):
+    """A command to run. `id` is unique to this keeper; `env` is the whole environment."""
+
+    id: int
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str | None
+    timeout_s: float
+
+    def marks(self) -> set[bytes]:
+        """The variables by which processes of this attempt are known: they inherit them."""
+        names = ("MATINS_RUN_ID", "MATINS_ATTEMPT")
+        return {f"{name}={self.env[name]}".encode() for name in names if name in self.env}
+
+
+def encode(frame: dict[str, object]) -> bytes:
+    """Write one frame."""
+    body = json.dumps(frame, separators=(",", ":")).encode()
+    return len(body).to_bytes(HEADER, "big") + body
+
+
+class Decoder:
+    """Puts frames together from chunks of any size."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, chunk: bytes) -> Iterator[dict[str, object]]:
+        """Take a chunk; gives the frames that it completes."""
+        self._bytes += chunk
+        while len(self._bytes) >= HEADER:
+            end = HEADER + int.from_bytes(self._bytes[:HEADER], "big")
+            if len(self._bytes) < end:
+                return
+            body = bytes(self._bytes[HEADER:end])
+            del self._bytes[:end]
+            yield json.loads(body)

@@ -1,0 +1,228 @@
+"""The executor's side of its keeper: starts it, talks with it, and outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+
+import msgspec
+
+from matins.domain.attempts import Result
+from matins.domain.runs import Outcome
+from matins.executor.keeper.frames import HEADER, Limits, Order, encode
+from matins.executor.keeper.proc import kill_marked
+
+START_S = 20.0
+"""How long a keeper may take to start."""
+
+SLACK_S = 30.0
+"""A keeper that hasn't ended a command so long after all its own limits hangs, and is killed."""
+
+BACKOFF_MAX_S = 5.0
+"""The longest wait before yet another keeper is started."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What a keeper is to run: `env` is the whole environment, with the attempt's marks."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str | None
+    timeout_s: float
+
+
+class Keeper:
+    """Runs commands in a process apart, which goes on when this one is frozen or killed.
+
+    A keeper process that dies takes its commands along: they end as lost, and the next command
+    starts a new one.
+    """
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 # immutable
+        self._limits = limits
+        self._process: _KeeperProcess | None = None
+        self._starting = asyncio.Lock()
+        self._failures = 0
+        self._is_closed = False
+
+    async def start(self) -> None:
+        """Start the keeper process unless it lives. Raises OSError if that fails."""
+        await self._living()
+
+    async def run(self, command: Command, cancel: asyncio.Event) -> Result:
+        """Run a command to its end; cancelled as a task, it is killed at once."""
+        if cancel.is_set():
+            return Result(Outcome.CANCELLED, "cancelled before it was started")
+        try:
+            process = await self._living()
+        except OSError as error:
+            return Result(Outcome.LOST, f"no keeper could be started: {error}")
+        result = await process.run(command, cancel)
+        if process.is_alive:
+            self._failures = 0
+        return result
+
+    def contact(self, asked_at: float | None = None) -> None:
+        """Say that the gateway was reached.
+
+        `asked_at`: when the question was sent that is now answered, as `Clock.elapsed_s` reads it;
+        without it the keeper takes the moment at which it hears of it, which is right only if this
+        process was not frozen in between.
+        """
+        if self._process:
+            self._process.send({"contact": asked_at})
+
+    async def close(self) -> None:
+        """End the keeper and all that it runs."""
+        self._is_closed = True
+        if self._process:
+            await self._process.close()
+
+    async def _living(self) -> _KeeperProcess:
+        async with self._starting:
+            if self._is_closed:
+                raise OSError("the executor is ending")
+            if self._process is None or not self._process.is_alive:
+                if self._failures:
+                    await asyncio.sleep(min(0.05 * 2**self._failures, BACKOFF_MAX_S))
+                self._failures += 1
+                self._process = await _KeeperProcess.spawn(self._limits)
+            await self._process.ready()
+            return self._process
+
+
+class _Frame(msgspec.Struct):
+    id: int
+    result: Result | None = None
+
+
+class _KeeperProcess:
+    """One keeper process and the commands that it was given."""
+
+    def __init__(
+        self,
+        process: Process,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        limits: Limits,
+    ) -> None:
+        self._process = process
+        self._reader, self._writer = streams
+        self._limits = limits
+        self._ids = itertools.count(1)
+        self._open: dict[int, tuple[Order, asyncio.Future[Result]]] = {}
+        self._is_ready = asyncio.Event()
+        self._listening = asyncio.create_task(self._listen(), name="keeper")
+        self.is_alive = True
+
+    @classmethod
+    async def spawn(cls, limits: Limits) -> _KeeperProcess:
+        """Start the process, in a session of its own: what ends the executor doesn't reach it."""
+        arguments = ("-P", "-m", "matins.executor.keeper", json.dumps(limits._asdict()))
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    *arguments,
+                    stdin=theirs.fileno(),
+                    stdout=DEVNULL,
+                    start_new_session=True,
+                )
+            streams = await asyncio.open_unix_connection(sock=ours)
+        except BaseException:
+            ours.close()
+            raise
+        return cls(process, streams, limits)
+
+    async def ready(self) -> None:
+        """Wait until it answers. Raises OSError if it does not."""
+        try:
+            async with asyncio.timeout(START_S):
+                await self._is_ready.wait()
+        except TimeoutError as error:
+            await self.close()
+            raise OSError(f"it was not ready within {START_S:g} s") from error
+        if not self.is_alive:
+            raise OSError(f"it ended with exit code {self._process.returncode}")
+
+    def send(self, frame: dict[str, object]) -> None:
+        """Tell it something; a dead one hears nothing."""
+        if self.is_alive:
+            self._writer.write(encode(frame))
+
+    async def run(self, command: Command, cancel: asyncio.Event) -> Result:
+        """See Keeper.run."""
+        number = next(self._ids)
+        order = Order(number, command.argv, command.env, command.cwd, command.timeout_s)
+        end: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._open[number] = order, end
+        self.send({"run": order._asdict()})
+        stopping = asyncio.create_task(self._cancel_when(cancel, number))
+        try:
+            await asyncio.wait({end}, timeout=self._patience_s(command.timeout_s))
+            if not end.done():
+                self._kill()
+            return await end
+        except asyncio.CancelledError:
+            self.send({"kill": number})
+            await asyncio.wait({end}, timeout=self._patience_s(0))
+            raise
+        finally:
+            stopping.cancel()
+
+    async def close(self) -> None:
+        """Hang up: it kills what it runs, and ends."""
+        self._writer.close()
+        await self._listening
+
+    def _patience_s(self, timeout_s: float) -> float:
+        limits = self._limits
+        return timeout_s + limits.grace_s + limits.drain_s + 2 * limits.clear_s + SLACK_S
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _cancel_when(self, cancel: asyncio.Event, number: int) -> None:
+        await cancel.wait()
+        self.send({"cancel": number})
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                size = int.from_bytes(await self._reader.readexactly(HEADER), "big")
+                frame = msgspec.json.decode(await self._reader.readexactly(size), type=_Frame)
+                self._is_ready.set()
+                if frame.result and (found := self._open.pop(frame.id, None)):
+                    found[1].set_result(frame.result)
+        await self._bury()
+
+    async def _bury(self) -> None:
+        """End what a dead keeper left behind, and only then say that its commands are lost."""
+        self.is_alive = False
+        self._writer.close()
+        try:
+            async with asyncio.timeout(2 * self._limits.clear_s):
+                await self._process.wait()
+        except TimeoutError:
+            self._kill()
+            await self._process.wait()
+        for order, end in self._open.values():
+            await _kill_remains(order)
+            end.set_result(Result(Outcome.LOST, "its keeper ended before it"))
+        self._open.clear()
+        self._is_ready.set()
+
+
+async def _kill_remains(order: Order) -> None:
+    """Kill what bears the marks of an attempt until nothing is found, for about two seconds."""
+    marks = order.marks()
+    for _ in range(100):
+        if not marks or not await asyncio.to_thread(kill_marked, marks):
+            return
+        await asyncio.sleep(0.02)

@@ -1,0 +1,105 @@
+"""Output of targets, kept within bounds and made fit for a database and a screen.
+
+Here bytes become text, once; everything behind may rely on it. Imports the standard library only,
+because the keeper uses it too.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor movements
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and other strings: titles, links
+    r"|[ -/]*[0-~]?"  # two characters, such as the choice of a character set
+    r")"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
+_UNREADABLE = re.compile("\ufffd+")
+_LINES = re.compile(r"\r\n?")
+
+REASON_MAX = 300
+"""The longest reason, in characters."""
+
+
+class HeadTail:
+    """The first and the last bytes of a stream of any length, in constant space."""
+
+    def __init__(self, head_max: int = 32 * 1024, tail_max: int = 32 * 1024) -> None:
+        self._head_max = head_max
+        self._tail_max = tail_max
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """How many bytes came."""
+        return self._total
+
+    @property
+    def cut(self) -> int:
+        """How many bytes were left out between head and tail."""
+        return max(self._total - self._head_max - self._tail_max, 0)
+
+    def append(self, chunk: bytes) -> None:
+        """Take the next bytes, in amortised O(1) for each."""
+        self._total += len(chunk)
+        room = self._head_max - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        if len(self._tail) > 2 * self._tail_max:
+            self._trim()
+
+    def text(self) -> str:
+        """What was kept, cleaned; a line between head and tail says how much is missing."""
+        self._trim()
+        if not self.cut:
+            return clean(bytes(self._head + self._tail))
+        head = _without_broken_end(bytes(self._head))
+        tail = _without_broken_start(bytes(self._tail))
+        return f"{clean(head)}\n[... {self.cut} bytes left out ...]\n{clean(tail)}"
+
+    def _trim(self) -> None:
+        del self._tail[: max(len(self._tail) - self._tail_max, 0)]
+
+
+def clean(raw: bytes) -> str:
+    """Read bytes as UTF-8 text that can be stored, sent and shown.
+
+    What can't be read becomes one U+FFFD for each stretch; escape sequences and control characters
+    other than line feed and tab are removed; line ends become line feeds.
+    """
+    return _clean_text(raw.decode("utf-8", "replace"))
+
+
+def one_line(text: str, limit: int = REASON_MAX) -> str:
+    """Make a short reason of any text, cleaned: one line of at most `limit` characters."""
+    readable = _clean_text(text.encode("utf-8", "replace").decode("utf-8"))
+    line = " ".join(readable.split())
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
+
+
+def _clean_text(text: str) -> str:
+    plain = _ESCAPES.sub("", _LINES.sub("\n", text))
+    return _UNREADABLE.sub("\ufffd", _CONTROLS.sub("", plain))
+
+
+def _without_broken_end(raw: bytes) -> bytes:
+    """Drop the character that the cut went through: a lead byte with too few followers."""
+    for back in range(1, min(4, len(raw) + 1)):
+        byte = raw[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return raw[:-back] if back < length else raw
+        if byte < 0x80:
+            return raw
+    return raw
+
+
+def _without_broken_start(raw: bytes) -> bytes:
+    start = 0
+    while start < min(3, len(raw)) and raw[start] & 0xC0 == 0x80:
+        start += 1
+    return raw[start:]

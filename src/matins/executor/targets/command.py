@@ -1,0 +1,57 @@
+"""Runs commands, under the keeper."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+from matins.domain.attempts import Attempt, Result
+from matins.executor.keeper.link import Command, Keeper
+from matins.executor.targets.facts import facts
+
+INHERITED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+)
+"""What a command gets of the executor's environment; all else, its secrets included, stays away."""
+
+
+class CommandRunner:
+    """Runs an attempt's command without a shell; exit code 0 means success.
+
+    Its environment: INHERITED, then the job's own variables, then what names the attempt
+    (MATINS_RUN_ID, MATINS_ATTEMPT, MATINS_DUE_AT, MATINS_JOB, MATINS_TEAM, MATINS_KIND).
+    """
+
+    def __init__(self, keeper: Keeper, environ: Mapping[str, str] = os.environ) -> None:
+        self._keeper = keeper
+        self._inherited = {name: environ[name] for name in INHERITED if name in environ}
+
+    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+        """Run it to its end, which it has when none of its processes is left."""
+        target = attempt.target.command
+        assert target is not None, "the attempt is for another runner"
+        named = {
+            f"MATINS_{name.upper().replace('-', '_')}": value
+            for name, value in facts(attempt).items()
+        }
+        command = Command(
+            argv=target.argv,
+            env=self._inherited | target.env | named,
+            cwd=target.cwd,
+            timeout_s=attempt.timeout_s,
+        )
+        return await self._keeper.run(command, cancel)
+
+    async def close(self) -> None:
+        """End the keeper, and with it whatever still runs."""
+        await self._keeper.close()
