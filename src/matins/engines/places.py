@@ -1,0 +1,102 @@
+"""Where the parts of one installation find each other: small files in its data folder.
+
+`postgres/address` and `valkey/address` are there while those engines run, `api.json` while an API
+does; the tokens under `secrets/` are made once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from matins.domain.errors import SettingsError
+from matins.engines.folders import default_data_folder, read_or_make_secret, write_private
+from matins.kernel.settings import Settings
+
+
+class ApiPlace(msgspec.Struct, frozen=True):
+    """Where an API process of this data folder listens."""
+
+    url: str
+    pid: int
+
+
+class Places:
+    """Addresses and tokens: what the settings say, else what the data folder says."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.data = (settings.data or default_data_folder()).absolute()
+        self.admin_token_file = self.data / "secrets" / "admin-token"
+        self.executor_token_file = self.data / "secrets" / "executor-token"
+        self._api_file = self.data / "api.json"
+
+    def postgres(self) -> str:
+        """The DSN of PostgreSQL. Raises SettingsError when nothing says where it is."""
+        return self._settings.postgres or self._address("postgres", "MATINS_POSTGRES")
+
+    def valkey(self) -> str:
+        """The URL of Valkey. Raises SettingsError when nothing says where it is."""
+        return self._settings.valkey or self._address("valkey", "MATINS_VALKEY")
+
+    def api_url(self) -> str:
+        """The URL of the API. Raises SettingsError when nothing says where it is."""
+        if self._settings.url:
+            return self._settings.url
+        try:
+            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiPlace).url
+        except (OSError, msgspec.DecodeError):
+            raise SettingsError(
+                f"no API is known: {self._api_file} is not there and MATINS_URL is not set;"
+                " start one with `matins up`"
+            ) from None
+
+    def admin_token(self) -> str:
+        """The token of owners. Raises SettingsError when nothing says it."""
+        return self._settings.token or self._settings.admin_token or self._token("admin-token")
+
+    def executor_token(self) -> str:
+        """The token of executors. Raises SettingsError when nothing says it."""
+        given = self._settings.executor_token or self._settings.token
+        return given or self._token("executor-token")
+
+    def make_tokens(self) -> None:
+        """Make the tokens of this data folder on the first start."""
+        self.admin_token_file.parent.mkdir(mode=0o700, exist_ok=True)
+        read_or_make_secret(self.admin_token_file)
+        read_or_make_secret(self.executor_token_file)
+
+    def publish_api(self, place: ApiPlace) -> None:
+        """Let commands on this machine find the API; nothing happens without a data folder."""
+        if self.data.is_dir():
+            write_private(self._api_file, msgspec.json.encode(place).decode() + "\n")
+
+    def published_api(self) -> ApiPlace | None:
+        """The API that was published last."""
+        try:
+            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiPlace)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def withdraw_api(self) -> None:
+        """The API is gone."""
+        self._api_file.unlink(missing_ok=True)
+
+    def _address(self, engine: str, variable: str) -> str:
+        try:
+            return (self.data / engine / "address").read_text().strip()
+        except OSError:
+            raise SettingsError(
+                f"{variable} is not set and no embedded {engine} runs in {self.data};"
+                f" set it, or start one with `matins up`"
+            ) from None
+
+    def _token(self, name: str) -> str:
+        try:
+            return (self.data / "secrets" / name).read_text().strip()
+        except OSError:
+            variable = "MATINS_" + name.upper().replace("-", "_")
+            raise SettingsError(
+                f"{variable} is not set and {self.data / 'secrets' / name} can't be read"
+            ) from None

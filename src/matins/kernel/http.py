@@ -1,0 +1,86 @@
+"""Serving ASGI applications as services, and the small one that every role without an API has."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+import uvicorn
+
+from matins.kernel.metrics import exposition
+
+log = structlog.get_logger()
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class HttpServer:
+    """Serves an application on a socket that is bound at once, so that its port is known."""
+
+    def __init__(self, app: App, host: str, port: int, *, drain_s: int = 5) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, port), family=family, backlog=2048)
+        name = f"[{host}]" if ":" in host else host
+        self.url = f"http://{name}:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(
+            app,
+            loop="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            server_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=drain_s,
+        )
+        self._server = _QuietServer(config)
+
+    async def run(self) -> None:
+        """Serve until stopped."""
+        log.info("http.listening", url=self.url)
+        await self._server.serve(sockets=[self._socket])
+
+    async def stop(self) -> None:
+        """Take no more requests and end soon."""
+        self._server.should_exit = True
+
+
+class _QuietServer(uvicorn.Server):
+    """Leaves the signals to the role."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def health_app(ready: Callable[[], bool]) -> App:
+    """`/health`: the process turns. `/ready`: it can do its work. `/metrics`: Prometheus's text."""
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, body = 404, b"not found\n"
+        if scope["path"] == "/health":
+            status, body = 200, b"ok\n"
+        elif scope["path"] == "/ready":
+            status, body = (200, b"ready\n") if ready() else (503, b"not ready\n")
+        elif scope["path"] == "/metrics":
+            status, body = 200, exposition()
+        await respond(send, status, body)
+
+    return app
+
+
+async def respond(
+    send: Send, status: int, body: bytes, content_type: bytes = b"text/plain; charset=utf-8"
+) -> None:
+    """Send a whole answer."""
+    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

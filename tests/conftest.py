@@ -1,0 +1,83 @@
+"""What many tests stand on: one real PostgreSQL and one real Valkey for the whole session."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from matins.engines.postgres import EmbeddedPostgres
+from matins.engines.valkey import EmbeddedValkey
+from matins.store.days import ensure_days_ahead
+from matins.store.database import Database
+from matins.store.migrate import migrate
+
+_names = count()
+
+
+@pytest.fixture(scope="session")
+def engine_folder() -> Iterator[Path]:
+    """A short path that the servers' own account can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="matins-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(engine_folder: Path) -> Iterator[str]:
+    """A running embedded PostgreSQL; gives the DSN of its `matins` database."""
+    with asyncio.Runner() as runner:
+        server = EmbeddedPostgres(engine_folder / "postgres")
+        dsn = runner.run(server.start(settings={"fsync": "off", "full_page_writes": "off"}))
+        yield dsn
+        runner.run(server.stop())
+
+
+@pytest.fixture(scope="session")
+def valkey(engine_folder: Path) -> Iterator[str]:
+    """A running embedded Valkey; gives its URL."""
+    with asyncio.Runner() as runner:
+        server = EmbeddedValkey(engine_folder / "valkey")
+        url = runner.run(server.start())
+        yield url
+        runner.run(server.stop())
+
+
+@pytest.fixture
+async def dsn(postgres: str) -> AsyncIterator[str]:
+    """A migrated database of the test's own."""
+    name = f"test_{next(_names)}_{uuid4().hex[:8]}"
+    admin = await asyncpg.connect(postgres)
+    try:
+        template = await _template(admin, postgres)
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield _with_database(postgres, name)
+        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await admin.close()
+
+
+async def _template(admin: asyncpg.Connection, postgres: str) -> str:
+    """The migrated database that all others are copied from, made once."""
+    name = "migrated"
+    if not await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
+        await admin.execute(f"CREATE DATABASE {name}")
+        template = _with_database(postgres, name)
+        await migrate(template)
+        database = Database(template, name="template", size=1)
+        await ensure_days_ahead(database)
+        await database.close()
+    return name
+
+
+def _with_database(dsn: str, name: str) -> str:
+    address, _, query = dsn.partition("?")
+    return f"{address.rpartition('/')[0]}/{name}?{query}"

@@ -1,0 +1,106 @@
+"""Every named query prepares against the migrated schema, and gives what its type is filled with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from importlib.resources import files
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import pytest
+
+from matins.domain.claims import DueJob, RetryDue
+from matins.domain.handouts import RunStatus
+from matins.domain.runs import FINAL, TRANSITIONS, Kind, Outcome, RunState
+from matins.domain.watching import ExecutorSeen
+from matins.store.queries import Query, load_queries
+
+FILES = sorted(it.name for it in files("matins.store").iterdir() if it.name.endswith(".sql"))
+QUERIES = [query for file in FILES for query in load_queries(file).values()]
+
+FILLS: dict[str, type[msgspec.Struct]] = {
+    "agenda.sql:load": DueJob,
+    "agenda.sql:changed": DueJob,
+    "agenda.sql:find": DueJob,
+    "agenda.sql:load_retries": RetryDue,
+    "dispatch.sql:seen": ExecutorSeen,
+    "dispatch.sql:record": RunStatus,
+}
+"""The queries whose columns are, name by name, the fields of a Struct."""
+
+PYTHON = {
+    "uuid": UUID,
+    "timestamptz": datetime,
+    "int2": int,
+    "int4": int,
+    "int8": int,
+    "text": str,
+    "bool": bool,
+}
+
+
+@pytest.fixture
+async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    session = await asyncpg.connect(dsn)
+    yield session
+    await session.close()
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+async def test_prepares_and_fills_its_type(session: asyncpg.Connection, query: Query) -> None:
+    statement = await session.prepare(query.sql)
+    columns = {it.name: PYTHON.get(it.type.name) for it in statement.get_attributes()}
+    assert len(statement.get_parameters()) == len(query.parameters)
+
+    fills = FILLS.get(query.name)
+    if fills is not None:
+        hints = get_type_hints(fills)
+        assert columns.keys() == hints.keys()
+        for name, python in columns.items():
+            assert _is_filled_by(hints[name], python), (name, python)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "values"),
+    [
+        ("runs", "state", set(RunState)),
+        ("runs", "kind", set(Kind)),
+        ("attempts", "outcome", set(Outcome)),
+    ],
+)
+async def test_check_constraints_name_the_values_of_the_domain(
+    session: asyncpg.Connection, table: str, column: str, values: set[str]
+) -> None:
+    definitions = await session.fetch(
+        "SELECT pg_get_constraintdef(oid) AS text FROM pg_constraint"
+        " WHERE conrelid = $1::text::regclass AND contype = 'c'",
+        table,
+    )
+    lists = [it["text"] for it in definitions if f"({column} = ANY" in it["text"]]
+    named = [set(_quoted(text)) for text in lists if "IS NOT NULL" not in text]
+    assert values in named
+
+
+async def test_final_states_are_those_that_need_a_finish_time(session: asyncpg.Connection) -> None:
+    definitions = await session.fetch(
+        "SELECT pg_get_constraintdef(oid) AS text FROM pg_constraint"
+        " WHERE conrelid = 'runs'::regclass AND contype = 'c'"
+    )
+    [text] = [it["text"] for it in definitions if "finished_at IS NOT NULL" in it["text"]]
+    assert set(_quoted(text)) == FINAL == {it for it, after in TRANSITIONS.items() if not after}
+
+
+def _quoted(text: str) -> list[str]:
+    return text.split("'")[1::2]
+
+
+def _is_filled_by(hint: Any, python: type | None) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_filled_by(arg, python) for arg in get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, (msgspec.Struct, str)):
+        return python is str
+    return hint is python
