@@ -6,8 +6,6 @@ does; the tokens under `secrets/` are made once.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from matins.domain.errors import SettingsError
