@@ -34,7 +34,7 @@ def spawn(
     account: Account | None,
     *,
     output: IO[bytes],
-    stdin: IO[bytes] | None = None,
+    stdin: IO[bytes],
     environment: dict[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a program as that account, in a session of its own: a terminal's Ctrl-C misses it.
@@ -44,7 +44,7 @@ def spawn(
     try:
         return subprocess.Popen(  # noqa: S603 # the programs are those of the wheels
             list(argv),
-            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd="/",
@@ -78,9 +78,7 @@ async def run(
     Raises EngineError with the end of the output when it fails or takes too long.
     """
     name = Path(argv[0]).name
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as given:
-        given.write(stdin.encode())
-        given.seek(0)
+    with tempfile.TemporaryFile() as output, _file_of(stdin) as given:
         process = spawn(argv, account, output=output, stdin=given, environment=environment)
         try:
             async with asyncio.timeout(within_s):
@@ -97,6 +95,14 @@ async def run(
     return text
 
 
+def _file_of(text: str) -> IO[bytes]:
+    """A nameless file that holds the text, to be a program's stdin."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 # the caller closes it
+    file.write(text.encode())
+    file.seek(0)
+    return file
+
+
 def last_lines(text: str, count: int = 15) -> str:
     """The last lines of a log, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-count:])
@@ -105,13 +111,20 @@ def last_lines(text: str, count: int = 15) -> str:
 class Server:
     """One server process and its log, which is kept below twice LOG_MAX while `wait` runs."""
 
-    def __init__(self, argv: Sequence[str | Path], account: Account | None, log: Path) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str | Path],
+        account: Account | None,
+        log: Path,
+        *,
+        stdin: str = "",
+    ) -> None:
         self._log = log
         self._rotate()
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "ab") as output:
+        with os.fdopen(descriptor, "ab") as output, _file_of(stdin) as given:
             self._started_at = output.tell()
-            self._process = spawn(argv, account, output=output)
+            self._process = spawn(argv, account, output=output, stdin=given)
         self.pid = self._process.pid
 
     def returncode(self) -> int | None:
