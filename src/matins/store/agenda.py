@@ -75,6 +75,7 @@ class PostgresAgenda:
             "job_ids": [claim.job_id for claim in claims],
             "revisions": [claim.revision for claim in claims],
             "claim_partitions": [claim.partition for claim in claims],
+            "claim_epochs": [epochs.get(claim.partition) for claim in claims],
             "due_ats": due_ats,
             "fire_ats": [claim.fire_at for claim in claims],
             "kinds": [claim.kind for claim in claims],

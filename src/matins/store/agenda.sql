@@ -36,7 +36,7 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
 -- made: the row's unique key decides who owns the firing.
 WITH fence AS (
-    SELECT p.partition, p.epoch
+    SELECT p.partition
     FROM unnest(:partitions::smallint[], :epochs::bigint[]) AS h (partition, epoch)
     JOIN partitions p ON p.partition = h.partition
     WHERE p.holder = :holder::uuid
@@ -46,16 +46,17 @@ WITH fence AS (
     FOR SHARE OF p
 ),
 due AS (
-    SELECT c.*, f.epoch, j.partition, j.team_id, j.pool, j.priority,
+    SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
            coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
+        :claim_epochs::bigint[],
         :due_ats::timestamptz[], :fire_ats::timestamptz[], :kinds::text[], :states::text[],
         :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[]
-    ) AS c (id, job_id, revision, held_partition, due_at, fire_at, kind, state, reason, due_until,
-            due_count)
-    JOIN fence f ON f.partition = c.held_partition
+    ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at, kind, state, reason,
+            due_until, due_count)
     LEFT JOIN jobs j ON j.id = c.job_id
+    WHERE c.held_partition = ANY (array(SELECT partition FROM fence))
 ),
 made AS (
     INSERT INTO runs (
@@ -135,9 +136,9 @@ WITH fence AS (
 ),
 due AS (
     DELETE FROM retries r
-    USING fence f, unnest(:run_ids::uuid[], :retry_partitions::smallint[], :retry_ats::timestamptz[])
+    USING unnest(:run_ids::uuid[], :retry_partitions::smallint[], :retry_ats::timestamptz[])
         AS d (run_id, partition, retry_at)
-    WHERE d.partition = f.partition
+    WHERE d.partition = ANY (array(SELECT partition FROM fence))
       AND r.partition = d.partition AND r.retry_at = d.retry_at AND r.run_id = d.run_id
     RETURNING r.run_id, r.due_at
 ),

@@ -1,0 +1,91 @@
+"""The ground of the benchmarks: a PostgreSQL of their own, with fsync on, filled with jobs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from uuid import UUID, uuid4
+
+import asyncpg
+import msgspec
+
+from matins.domain.ids import partition_of
+from matins.domain.jobs import JobSpec
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import HttpTarget, Target
+from matins.engines.postgres import EmbeddedPostgres
+from matins.store.database import Database
+from matins.store.days import ensure_days_ahead
+from matins.store.migrate import migrate
+
+COLUMNS = (
+    *("id", "team_id", "partition", "name", "revision", "state", "spec", "schedule", "misfire"),
+    *("pool", "priority", "anchor", "created_at", "changed_at", "next_due_at", "next_fire_at"),
+)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A temporary folder that the servers' own account can reach."""
+    path = Path(tempfile.mkdtemp(prefix="matins-bench-"))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@asynccontextmanager
+async def postgres(path: Path) -> AsyncIterator[str]:
+    """A migrated PostgreSQL as `matins up` starts it; gives its DSN."""
+    server = EmbeddedPostgres(path / "postgres")
+    dsn = await server.start()
+    try:
+        await migrate(dsn)
+        database = Database(dsn, name="bench", size=1)
+        await ensure_days_ahead(database)
+        await database.close()
+        yield dsn
+    finally:
+        await server.stop()
+
+
+async def fill_jobs(
+    dsn: str, count: int, schedule: Schedule | None, next_due_at: datetime | None
+) -> list[UUID]:
+    """Make active jobs of one team with an HTTP target that is never called; gives their ids."""
+    ids = [uuid4() for _ in range(count)]
+    session = await asyncpg.connect(dsn)
+    team = await session.fetchval(
+        "INSERT INTO teams (name, created_at) VALUES ('bench', clock_timestamp())"
+        " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id"
+    )
+    now = await session.fetchval("SELECT date_trunc('second', clock_timestamp())")
+    spec = JobSpec(
+        name="bench",
+        target=Target(http=HttpTarget(url="http://127.0.0.1:9/", body={"padding": "x" * 200})),
+        schedule=schedule,
+    )
+    text = msgspec.json.encode(spec).decode()
+    when = msgspec.json.encode(schedule).decode() if schedule else None
+    shared = (1, "active", text, when, "{}", "default", 1, now, now, now, next_due_at, next_due_at)
+    rows = [(job, team, partition_of(job), f"bench-{job}", *shared) for job in ids]
+    await session.copy_records_to_table(
+        "jobs",
+        records=rows,
+        columns=COLUMNS,
+    )
+    await session.execute("VACUUM ANALYZE jobs")
+    await session.execute("CHECKPOINT")
+    await session.close()
+    return ids
+
+
+def spread(values: list[float]) -> str:
+    """Median with minimum and maximum."""
+    return f"{median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"
