@@ -79,6 +79,13 @@ def check(expression: Expression, zone: str, start: datetime, minutes: int) -> N
     table = timetable(expression.text, zone)
     end = start + (minutes - 1) * MINUTE
     assert table.due_between(start - MINUTE, end, minutes) == wanted
+    for instant in (start + number * 13 * MINUTE for number in range(minutes // 13)):
+        later = [due for due in wanted if due > instant]
+        if later:
+            assert table.next_after(instant) == later[0]
+        earlier = [due for due in wanted if due < instant]
+        if earlier:
+            assert table.previous_before(instant) == earlier[-1]
     backwards, due = [], table.previous_before(end + MINUTE)
     while due is not None and due >= start:
         backwards.append(due)

@@ -67,8 +67,8 @@ _WORKDAY = re.compile(r"0*(\d{1,2})W", re.ASCII)
 
 def is_hashed(expression: str, dialect: Dialect) -> bool:
     """Tell whether the expression may hold an `H`, so that it differs from job to job."""
-    upper = expression.upper()
-    return dialect == "jenkins" or "H" in upper.replace("THU", "").replace("MAR", "")
+    text = expression.upper().lstrip()
+    return "H" in text.replace("THU", "") and (dialect == "jenkins" or text[0] != "@")
 
 
 def parse_cron(expression: str, dialect: Dialect, seed: str) -> Pattern:
@@ -101,6 +101,8 @@ def _split(expression: str, dialect: Dialect) -> list[str]:
     if strange := _STRANGE.search(expression):
         raise ScheduleError(f"{strange[0]!r} can't stand in a cron expression; write plain ASCII")
     texts = expression.upper().split()
+    if texts and texts[0].startswith(("TZ=", "CRON_TZ=")):
+        raise ScheduleError(f"{expression[:40]!r} starts with a zone; write it into timezone")
     if texts and texts[0].startswith("@"):
         texts = _expand(texts, dialect)
     counts, meaning = _COUNTS[dialect]
@@ -108,8 +110,6 @@ def _split(expression: str, dialect: Dialect) -> list[str]:
         found = "1 field" if len(texts) == 1 else f"{len(texts)} fields"
         quartz = "; seven fields need dialect: quartz" if len(texts) == 7 else ""
         raise ScheduleError(f"the expression has {found}; {dialect} takes {meaning}{quartz}")
-    if texts[0].startswith(("TZ=", "CRON_TZ=")):
-        raise ScheduleError(f"{texts[0][:40]!r} is no field; write the zone into timezone")
     if dialect != "quartz" and len(texts) == 5:
         texts.insert(0, "0")
     return [*texts, "*"] if len(texts) == 6 else texts

@@ -13,6 +13,7 @@ from matins.domain.schedules.spread import stable_number
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_DIGITS = "0123456789"
 _NUMBER = re.compile(r"0*(\d{1,4})", re.ASCII)
 _HASHED = re.compile(r"H(?:\((\d{1,4})-(\d{1,4})\))?(?:/(.*))?", re.ASCII)
 
@@ -87,9 +88,11 @@ def parse_value(field: Field, text: str, item: str) -> int:
     """Read one number or name; `item` is what the error quotes."""
     if text in field.names:
         return field.names[text]
+    if text == "?":
+        raise refuse(field, item, "stands for a day field of dialect quartz only; write *")
     match = _NUMBER.fullmatch(text)
     if not match:
-        if text.strip("0123456789"):
+        if not text or text.strip(_DIGITS):
             raise refuse(field, item, f"can't be read; {_allowed(field)}")
         raise refuse(field, item, f"is out of range; {_allowed(field)}")
     value = int(match[1])
@@ -108,18 +111,20 @@ def _range(field: Field, item: str, ends: tuple[int, int], step: int) -> int:
         return sum({1 << (value if value <= field.high else value - size) for value in steps})
     if field.low == 0 and field.names and item.partition("/")[0].endswith("-SUN"):
         return _span(low, 7, step)
-    right = f"{low}-{field.high},{field.low}-{high}"
-    if field.names:
-        names = {number: name for name, number in field.names.items()}
-        last = min(field.high, max(names))
-        right = f"{names[low]}-{names[last]},{names[field.low]}-{names[high]}"
+    names = {number: name for name, number in field.names.items()}
+    last = max(names, default=field.high)
+    parts = [
+        (names.get(first, first), names.get(end, end))
+        for first, end in ((low, last), (field.low, high))
+    ]
+    right = ",".join(f"{first}" if first == end else f"{first}-{end}" for first, end in parts)
     raise refuse(field, item, f"runs backwards; write {right}")
 
 
 def _parse_step(field: Field, item: str, text: str) -> int:
     match = _NUMBER.fullmatch(text)
     step = int(match[1]) if match else 0
-    if step == 0 and text.strip("0123456789"):
+    if not text or text.strip(_DIGITS):
         raise refuse(field, item, "has a step that is no whole number; write a step such as /5")
     if not 1 <= step <= field.size:
         raise refuse(field, item, f"has a step outside 1 to {field.size}; write a step such as /5")

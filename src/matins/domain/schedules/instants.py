@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from matins.domain.errors import ScheduleError
+from matins.domain.schedules.civil import FIRST_S, LAST_S
 from matins.domain.schedules.zones import Zone
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,11 +35,15 @@ def parse_instant(text: str, zone: Zone) -> int:
         raise ScheduleError(f"{text[:40]!r} is not a date with a time of day; {_HINT}")
     try:
         read = datetime.fromisoformat(text.upper().replace(" +", "+").replace(" Z", "Z"))
-    except ValueError as error:
-        raise ScheduleError(f"{text[:40]!r} does not exist: {error}; {_HINT}") from None
+    except ValueError:
+        raise ScheduleError(f"{text[:40]!r} does not exist; {_HINT}") from None
     if read.tzinfo is None:
-        return zone.first_reached(epoch_s(read.replace(tzinfo=UTC)))
-    return epoch_s(read)
+        instant = zone.first_reached(epoch_s(read.replace(tzinfo=UTC)))
+    else:
+        instant = epoch_s(read)
+    if not FIRST_S <= instant <= LAST_S:
+        raise ScheduleError(f"{text[:40]!r} lies outside the years 1 to 9999 of UTC; {_HINT}")
+    return instant
 
 
 class InstantsRule:
