@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.unit.schedules.cases import CASES, LEFT_OUT, Case, main, mismatch, read_cases
 
@@ -21,11 +23,12 @@ def test_only_rules_and_fractions_of_a_second_are_left_out() -> None:
 
 
 def test_the_program_reports_a_wrong_answer(
-    tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = CASES.read_text("utf-8").splitlines()[0]
-    path = tmp_path_factory.mktemp("cases") / "wrong.jsonl"
+    path = tmp_path / "cases.jsonl"
+    path.write_text(first, "utf-8")
+    assert main([str(path)]) == 0
     path.write_text(first.replace("2023-03-27", "2023-03-28", 1), "utf-8")
-    assert main([str(CASES)]) == 0
     assert main([str(path)]) == 1
     assert "1 wrong" in capsys.readouterr().out

@@ -128,6 +128,7 @@ def _check_count(at: list[str]) -> None:
         raise ScheduleError(f"the list has {len(at)} instants; write 1 to {INSTANTS_MAX}")
 
 
+@lru_cache(maxsize=_SHARED_MAX)
 def _read_jitter(text: str) -> int:
     length = parse_duration(text)
     if length != int(length):

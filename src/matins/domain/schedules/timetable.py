@@ -19,24 +19,31 @@ class Timetable:
     A rule is shared by all jobs with the same schedule; the seed and the jitter are the job's own.
     """
 
-    __slots__ = ("_jitter_s", "_seed", "next_after_s", "previous_before_s")
+    __slots__ = ("_jitter_s", "_rule", "_seed")
 
     def __init__(self, rule: Rule, seed: str, jitter_s: int) -> None:
-        self.next_after_s = rule.next_after
-        self.previous_before_s = rule.previous_before
+        self._rule = rule
         self._seed = seed
         self._jitter_s = jitter_s
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Give the first due time strictly after an instant; None if there is none."""
         since = instant - _EPOCH  # epoch_s written out: the hottest call of all
-        due = self.next_after_s(since.days * DAY_S + since.seconds)
+        due = self._rule.next_after(since.days * DAY_S + since.seconds)
         return None if due is None else _EPOCH + timedelta(0, due)
+
+    def next_after_s(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant; None if there is none."""
+        return self._rule.next_after(instant)
 
     def previous_before(self, instant: datetime) -> datetime | None:
         """Give the last due time strictly before an instant; None if there is none."""
-        due = self.previous_before_s(epoch_s(instant) + (instant.microsecond > 0))
+        due = self._rule.previous_before(epoch_s(instant) + (instant.microsecond > 0))
         return None if due is None else _EPOCH + timedelta(seconds=due)
+
+    def previous_before_s(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant; None if there is none."""
+        return self._rule.previous_before(instant)
 
     def fire_time(self, due: datetime) -> datetime:
         """Give the instant at which a due time is claimed: due plus jitter, before the next due."""

@@ -1,0 +1,63 @@
+"""Zone tables, compared with the standard library's reading of the same files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from matins.domain.errors import ScheduleError
+from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.zones import find_zone, zone_names
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def library_offset(info: ZoneInfo, instant: int) -> float:
+    """Give the offset by a round trip: `utcoffset` goes through `fold`, which may be wrong."""
+    wall = (EPOCH + timedelta(seconds=instant)).replace(tzinfo=info)
+    return (info.fromutc(wall).replace(tzinfo=None) - wall.replace(tzinfo=None)).total_seconds()
+
+
+def test_each_zone_has_the_library_s_offset_around_each_change() -> None:
+    for name in sorted(zone_names()):
+        zone = find_zone(name)
+        with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
+            info = ZoneInfo.from_file(file)
+        for start in zone.starts[1:160] + zone.starts[1:][-4:]:
+            for instant in (start - 1, start):
+                assert zone.offset_at(instant) == library_offset(info, instant), (name, instant)
+
+
+def test_a_wall_time_in_a_gap_is_reached_right_after_it() -> None:
+    wall = epoch_s(datetime(2024, 3, 31, 2, 30, tzinfo=UTC))
+    reached = find_zone("Europe/Berlin").first_reached(wall)
+    assert reached == epoch_s(datetime(2024, 3, 31, 1, 0, tzinfo=UTC))
+
+
+def test_a_wall_time_that_occurs_twice_is_reached_in_its_first_pass() -> None:
+    wall = epoch_s(datetime(2024, 10, 27, 2, 30, tzinfo=UTC))
+    reached = find_zone("Europe/Berlin").first_reached(wall)
+    assert reached == epoch_s(datetime(2024, 10, 27, 0, 30, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("europe/berlin", "Europe/Berlin"),
+        ("Berlin", "Europe/Berlin"),
+        ("US/Estern", "US/Eastern"),
+        ("../../etc/passwd", "such as"),
+        ("/usr/share/zoneinfo/UTC", "such as"),
+        ("", "such as"),
+        ("\0", "such as"),
+        ("E" * 1000, "such as"),
+    ],
+)
+def test_an_unknown_zone_is_refused_with_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(ScheduleError, match="is not an IANA time zone") as error:
+        find_zone(name)
+    assert hint in str(error.value)
+    assert len(str(error.value)) < 200
