@@ -1,0 +1,137 @@
+"""What executors say, checked once where it comes in; everything behind may rely on it.
+
+What only names or counts is refused if it is wrong. The text of a result is made recordable
+instead: a run whose end can't be recorded would never end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from matins.domain.errors import Problem
+from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
+from matins.domain.jobs import check, check_name
+
+POOLS_MAX = 50
+"""The most pools that one executor serves."""
+
+HELD_MAX = 100_000
+"""The most attempts, and the most polls, that a beat may list."""
+
+REASON_MAX = 2_000
+"""The longest reason that is kept, in characters."""
+
+OUTPUT_MAX = 256 * 1024
+"""The longest output that is kept, in characters."""
+
+_INT32 = 2**31 - 1
+_INT64 = 2**63 - 1
+
+
+def check_poll(poll: Poll) -> None:
+    """Raise InvalidInputError that says what is wrong with a poll."""
+    check(
+        [
+            *_range("seq", poll.seq, 1, _INT64),
+            *_range("free", poll.free, 1, POLL_MAX),
+            *_range("wait_s", poll.wait_s, 0, 3600),
+        ]
+    )
+    _check_pools(poll.pools)
+
+
+def check_beat(beat: Beat) -> None:
+    """Raise InvalidInputError that says what is wrong with a beat."""
+    lists = {"awaiting": beat.awaiting, "open": beat.open, "closed": beat.closed}
+    check(
+        [
+            *_name_problems(beat.name),
+            *_range("slots", beat.slots, 0, _INT32),
+            *_range("next_seq", beat.next_seq, 1, _INT64),
+            *_length("held", len(beat.held), HELD_MAX),
+            *(found for key, seqs in lists.items() for found in _length(key, len(seqs), HELD_MAX)),
+            *(found for key, seqs in lists.items() for found in _seq_problems(key, seqs)),
+            *_number_problems("held", (number for _, number in beat.held)),
+        ]
+    )
+    _check_pools(beat.pools)
+
+
+def check_report(report: Report) -> list[End]:
+    """Give the ends with text that can be stored; raise InvalidInputError for the rest."""
+    check(_length("ends", len(report.ends), REPORT_MAX))
+    for index, end in enumerate(report.ends):
+        result = end.result
+        if not (
+            0 < end.number <= _INT32
+            and -_INT32 <= (result.exit_code or 0) <= _INT32
+            and -_INT32 <= (result.http_status or 0) <= _INT32
+            and 0 <= result.output_cut <= _INT64
+            and math.isfinite(end.duration_s)
+        ):
+            check(_end_problems(f"ends[{index}]", end))
+    return [_recordable(end) for end in report.ends]
+
+
+def _recordable(end: End) -> End:
+    """PostgreSQL stores no NUL, and nobody reads a megabyte of output."""
+    result = end.result
+    reason = result.reason.replace("\0", "\ufffd")[:REASON_MAX]
+    output = result.output.replace("\0", "\ufffd")
+    over = max(len(output) - OUTPUT_MAX, 0)
+    if reason == result.reason and output == result.output and not over:
+        return end
+    kept = msgspec.structs.replace(
+        result, reason=reason, output=output[:OUTPUT_MAX], output_cut=result.output_cut + over
+    )
+    return msgspec.structs.replace(end, result=kept)
+
+
+def _end_problems(where: str, end: End) -> list[Problem]:
+    result = end.result
+    return [
+        *_range(f"{where}.number", end.number, 1, _INT32),
+        *_range(f"{where}.result.exit_code", result.exit_code or 0, -_INT32, _INT32),
+        *_range(f"{where}.result.http_status", result.http_status or 0, -_INT32, _INT32),
+        *_range(f"{where}.result.output_cut", result.output_cut, 0, _INT64),
+        *_range(f"{where}.duration_s", end.duration_s, 0, math.inf),
+    ]
+
+
+def _check_pools(pools: list[str]) -> None:
+    if not 1 <= len(set(pools)) == len(pools) <= POOLS_MAX:
+        rule = f"name 1 to {POOLS_MAX} different pools"
+        check([Problem("pools", f"holds {len(pools)} pools; {rule}")])
+    for index, pool in enumerate(pools):
+        check_name(f"pools[{index}]", pool)
+
+
+def _name_problems(name: str) -> list[Problem]:
+    if 1 <= len(name) <= 200 and name.isprintable():
+        return []
+    return [Problem("name", "must be 1 to 200 characters that can be printed")]
+
+
+def _seq_problems(where: str, seqs: list[int]) -> list[Problem]:
+    return _range(where, min(seqs, default=1), 1, _INT64) + _range(
+        where, max(seqs, default=1), 1, _INT64
+    )
+
+
+def _number_problems(where: str, numbers: Iterable[int]) -> list[Problem]:
+    return next(
+        (_range(where, number, 1, _INT32) for number in numbers if not 0 < number <= _INT32), []
+    )
+
+
+def _range(where: str, value: float, low: float, high: float) -> list[Problem]:
+    if math.isfinite(value) and low <= value <= high:
+        return []
+    return [Problem(where, f"is {value}; it must be from {low} to {high}")]
+
+
+def _length(where: str, length: int, limit: int) -> list[Problem]:
+    return [] if length <= limit else [Problem(where, f"holds {length}; at most {limit} may")]

@@ -1,0 +1,243 @@
+"""Records the ends of attempts in batches, and lets `decide` say what follows each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from random import Random
+from uuid import UUID
+
+import structlog
+
+from matins.domain.attempts import Result
+from matins.domain.errors import UnavailableError
+from matins.domain.handouts import End, Ending, Report, ReportAnswer, Running, RunStatus
+from matins.domain.ports import Dispatch, StatusCache
+from matins.domain.runs import Outcome, RunState, decide
+from matins.gateway.checks import check_report
+from matins.kernel.metrics import RECORDED, SUPERSEDED
+
+log = structlog.get_logger()
+
+BATCH_MAX = 2000
+"""The most ends in one record statement."""
+
+RECORDS_MAX = 2
+"""How many batches are recorded at once."""
+
+CACHE_QUEUE_MAX = 100
+"""How many batches of statuses wait for the cache at most; what comes on top is dropped."""
+
+_SOME_INSTANT = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class _Waiting:
+    """A report that waits to be recorded."""
+
+    def __init__(self, ends: list[End]) -> None:
+        self.ends = ends
+        self.superseded: asyncio.Future[set[UUID]] = asyncio.get_running_loop().create_future()
+
+
+class Recorder:
+    """Records reports: at once when idle, otherwise what gathers while others are under way.
+
+    Batches are made for each executor, in turn; all reports in a batch share its fate.
+    """
+
+    def __init__(self, dispatch: Dispatch, cache: StatusCache, rng: Random) -> None:
+        self._dispatch = dispatch
+        self._cache = cache
+        self._rng = rng
+        self._reports: OrderedDict[UUID, list[_Waiting]] = OrderedDict()
+        self._records: set[asyncio.Task[None]] = set()
+        self._statuses: asyncio.Queue[list[RunStatus]] = asyncio.Queue(CACHE_QUEUE_MAX)
+        self._stopping = asyncio.Event()
+
+    async def report(self, report: Report) -> ReportAnswer:
+        """Record the ends of a report; give the runs whose ends changed nothing.
+
+        Raises InvalidInputError, or UnavailableError: then the report must be repeated, which
+        changes nothing for those of its ends that were recorded.
+        """
+        waiting = _Waiting(check_report(report))
+        self._reports.setdefault(report.executor, []).append(waiting)
+        self._start()
+        superseded = await waiting.superseded
+        return ReportAnswer(list(superseded))
+
+    async def run(self) -> None:
+        """Carry statuses to the cache, off the way of the answers."""
+        carrying = asyncio.create_task(self._carry())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait([carrying, stopping], return_when=asyncio.FIRST_COMPLETED)
+            while self._records:
+                await asyncio.wait(self._records)
+        finally:
+            stopping.cancel()
+            carrying.cancel()
+            await asyncio.gather(carrying, return_exceptions=True)
+        if not carrying.cancelled():
+            carrying.result()
+
+    async def stop(self) -> None:
+        """Finish what is under way; later reports are still recorded, past the cache."""
+        self._stopping.set()
+
+    def _start(self) -> None:
+        while self._reports and len(self._records) < RECORDS_MAX:
+            executor, batch = self._next_batch()
+            task = asyncio.create_task(self._settle(executor, batch))
+            self._records.add(task)
+            task.add_done_callback(self._settled)
+
+    def _next_batch(self) -> tuple[UUID, list[_Waiting]]:
+        """Take the reports of the executor whose turn it is, up to BATCH_MAX ends."""
+        executor, reports = self._reports.popitem(last=False)
+        count, size = 1, len(reports[0].ends)
+        while count < len(reports) and size + len(reports[count].ends) <= BATCH_MAX:
+            size += len(reports[count].ends)
+            count += 1
+        if count < len(reports):
+            self._reports[executor] = reports[count:]
+        return executor, reports[:count]
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        self._records.discard(task)
+        if not task.cancelled():
+            self._start()
+
+    async def _settle(self, executor: UUID, batch: list[_Waiting]) -> None:
+        # A report and its repeat may be in one batch: each end is recorded once.
+        ends = {(end.run_id, end.number): end for waiting in batch for end in waiting.ends}
+        try:
+            superseded = await self._superseded(executor, ends)
+        except Exception as error:  # the askers are told, whatever it is
+            for waiting in batch:
+                if not waiting.superseded.done():
+                    waiting.superseded.set_exception(error)
+                    waiting.superseded.exception()  # retrieved, should the asker be gone
+            return
+        for waiting in batch:
+            if not waiting.superseded.done():
+                mine = {end.run_id for end in waiting.ends} if superseded else set()
+                waiting.superseded.set_result(mine & superseded)
+
+    async def _superseded(self, executor: UUID, ends: dict[tuple[UUID, int], End]) -> set[UUID]:
+        """Record the ends; give the runs of those that are on record neither now nor before."""
+        recorded = await self._record(executor, list(ends.values()))
+        if len(recorded) == len(ends):
+            return set()
+        missing = ends.keys() - {(status.id, status.attempt) for status in recorded}
+        if not missing:
+            return set()
+        superseded = {run for run, _ in missing} - await self._dispatch.recorded(missing)
+        if superseded:
+            SUPERSEDED.inc(len(superseded))
+            log.info("ends.superseded", executor=str(executor), count=len(superseded))
+        return superseded
+
+    async def _record(self, executor: UUID, ends: list[End]) -> list[RunStatus]:
+        """Record ends; those that can't be are found by halving, and set aside.
+
+        Unless it was "not now", an error is the fault of some row: it must not hold up the others.
+        """
+        try:
+            endings = await self._decide(executor, ends)
+            recorded = await self._dispatch.record(executor, endings) if endings else []
+        except UnavailableError:
+            raise
+        except Exception as error:  # whatever the data made of it
+            if len(ends) == 1:
+                return await self._set_aside(executor, ends[0], error)
+            half = len(ends) // 2
+            first = await self._record(executor, ends[:half])
+            return first + await self._record(executor, ends[half:])
+        self._note(endings, recorded)
+        return recorded
+
+    async def _decide(self, executor: UUID, ends: list[End]) -> list[Ending]:
+        """What follows each end. Only those that went badly need to be looked up."""
+        bad = [end for end in ends if end.result.outcome is not Outcome.SUCCEEDED]
+        if not bad:
+            return [Ending(end, RunState.SUCCEEDED) for end in ends]
+        found = await self._dispatch.running(executor, [end.run_id for end in bad])
+        running = {it.run_id: it for it in found}
+        endings = []
+        for end in ends:
+            if end.result.outcome is Outcome.SUCCEEDED:
+                endings.append(Ending(end, RunState.SUCCEEDED))
+            elif (it := running.get(end.run_id)) and it.tried.attempt == end.number:
+                endings.append(_ending(end, it, self._rng))
+        return endings
+
+    async def _set_aside(self, executor: UUID, end: End, error: Exception) -> list[RunStatus]:
+        """Record that an attempt ended, with nothing of what it said: its run must end.
+
+        If even that fails it is not the data's fault, so it is to be tried again later.
+        """
+        log.error("end.unrecordable", run_id=str(end.run_id), number=end.number, error=str(error))
+        ending = _bare_ending(end, error)
+        try:
+            recorded = await self._dispatch.record(executor, [ending])
+        except UnavailableError:
+            raise
+        except Exception as again:
+            raise UnavailableError(f"the end of run {end.run_id} can't be recorded") from again
+        self._note([ending], recorded)
+        return recorded
+
+    def _note(self, endings: Sequence[Ending], recorded: list[RunStatus]) -> None:
+        if not recorded:
+            return
+        _count(endings, recorded)
+        try:
+            self._statuses.put_nowait(recorded)
+        except asyncio.QueueFull:
+            log.warning("statuses.dropped", count=len(recorded))
+
+    async def _carry(self) -> None:
+        while True:
+            statuses = await self._statuses.get()
+            while not self._statuses.empty() and len(statuses) < BATCH_MAX:
+                statuses = statuses + self._statuses.get_nowait()
+            await self._cache.put(statuses)
+
+
+def _ending(end: End, running: Running, rng: Random) -> Ending:
+    result = end.result
+    after = decide(
+        running.tried,
+        result.outcome,
+        running.policy,
+        _SOME_INSTANT,
+        rng,
+        reason=result.reason,
+        permanent=result.permanent,
+    )
+    wait_s = (after.retry_at - _SOME_INSTANT).total_seconds() if after.retry_at else None
+    return Ending(end, after.state, after.reason, wait_s)
+
+
+def _bare_ending(end: End, error: Exception) -> Ending:
+    """An outcome stands as it was; what failed is not tried again, for it would end the same."""
+    outcome = end.result.outcome
+    told = f"its result could not be recorded: {type(error).__name__}"
+    states = {Outcome.SUCCEEDED: RunState.SUCCEEDED, Outcome.CANCELLED: RunState.CANCELLED}
+    state = states.get(outcome, RunState.DEAD)
+    reason = "" if state is RunState.SUCCEEDED else told
+    return Ending(End(end.run_id, end.number, Result(outcome, reason, output=told)), state, reason)
+
+
+def _count(endings: Sequence[Ending], recorded: Iterable[RunStatus]) -> None:
+    done = {(status.id, status.attempt) for status in recorded}
+    outcomes = Counter(
+        ending.end.result.outcome
+        for ending in endings
+        if (ending.end.run_id, ending.end.number) in done
+    )
+    for outcome, count in outcomes.items():
+        RECORDED.labels(outcome.value).inc(count)

@@ -1,0 +1,142 @@
+"""Reading requests and writing answers of the executors' protocol, as raw ASGI messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from matins.domain.errors import InvalidInputError, MatinsError, UnavailableError
+
+BODY_MAX = 8 * 1024 * 1024
+"""The longest body of a request, in bytes."""
+
+RETRY_AFTER_S = 1
+
+JSON = "application/json"
+MSGPACK = "application/msgpack"
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_WRITE_JSON = msgspec.json.Encoder()
+_WRITE_MSGPACK = msgspec.msgpack.Encoder()
+_PLACE = re.compile(r"(?P<message>.*?)(?: - at `\$?\.?(?P<where>.*)`)?", re.DOTALL)
+
+
+class MethodError(MatinsError):
+    """The method is not the one of this path."""
+
+    code = "method"
+    status = 405
+    title = "The method is not allowed"
+
+
+class MediaTypeError(MatinsError):
+    """The body is in a form that can't be read here."""
+
+    code = "media-type"
+    status = 415
+    title = "The media type is not known"
+
+
+class TooLongError(MatinsError):
+    """The body is longer than BODY_MAX."""
+
+    code = "too-long"
+    status = 413
+    title = "The body is too long"
+
+
+class DisconnectedError(Exception):
+    """The client has gone, so nobody would read an answer."""
+
+
+def header(scope: Scope, name: bytes) -> bytes:
+    """The value of a request's header, by its lower-case name; empty if there is none."""
+    return next((value for key, value in scope["headers"] if key == name), b"")
+
+
+def media_type(scope: Scope) -> str:
+    """The media type of body and answer: JSON unless told otherwise. Raises MediaTypeError."""
+    given = header(scope, b"content-type").decode("latin-1").partition(";")[0].strip().lower()
+    if given in ("", JSON):
+        return JSON
+    if given == MSGPACK:
+        return MSGPACK
+    raise MediaTypeError(f"{given!r} is neither {JSON} nor {MSGPACK}")
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """The whole body. Raises TooLongError, DisconnectedError."""
+    declared = header(scope, b"content-length")
+    if declared.isdigit() and int(declared) > BODY_MAX:
+        raise TooLongError(f"a body may have at most {BODY_MAX} bytes")
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        body += message.get("body", b"")
+        if len(body) > BODY_MAX:
+            raise TooLongError(f"a body may have at most {BODY_MAX} bytes")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def decode(kind: type[T], body: bytes, media: str) -> T:
+    """Read a body as one of the protocol's Structs. Raises InvalidInputError with the place."""
+    read = msgspec.msgpack.decode if media == MSGPACK else msgspec.json.decode
+    try:
+        return read(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        found = _PLACE.fullmatch(str(error))
+        assert found, "the pattern matches every text"
+        raise InvalidInputError.at(found["where"] or "", found["message"]) from error
+
+
+async def answer(send: Send, value: msgspec.Struct, media: str) -> None:
+    """Send a value of the protocol."""
+    encoder = _WRITE_MSGPACK if media == MSGPACK else _WRITE_JSON
+    await _respond(send, 200, media, encoder.encode(value))
+
+
+async def refuse(send: Send, error: MatinsError) -> None:
+    """Send an error as RFC 9457 says, whatever the media type of the request."""
+    problem: dict[str, object] = {
+        "type": f"urn:matins:problem:{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": str(error),
+    }
+    if isinstance(error, InvalidInputError):
+        problem["problems"] = error.problems
+    headers = []
+    if isinstance(error, UnavailableError):
+        headers = [(b"retry-after", b"%d" % RETRY_AFTER_S)]
+    if error.status == 401:
+        headers = [(b"www-authenticate", b"Bearer")]
+    body = _WRITE_JSON.encode(problem)
+    await _respond(send, error.status, "application/problem+json", body, headers)
+
+
+async def _respond(
+    send: Send,
+    status: int,
+    media: str,
+    body: bytes,
+    headers: list[tuple[bytes, bytes]] | None = None,
+) -> None:
+    told = [
+        (b"content-type", media.encode()),
+        (b"content-length", b"%d" % len(body)),
+        *(headers or []),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
