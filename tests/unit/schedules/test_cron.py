@@ -53,8 +53,10 @@ def test_a_dialect_accepts_what_is_its_own(expression: str, dialect: Dialect) ->
     parse_cron(expression, dialect, "")
 
 
-def test_h_spreads_jobs_and_stays_with_each_job() -> None:
-    schedule = Schedule(cron="H H * * *")
+@pytest.mark.parametrize(
+    "schedule", [Schedule(cron="h H * * *"), Schedule(cron="@daily", dialect="jenkins")]
+)
+def test_h_spreads_jobs_and_stays_with_each_job(schedule: Schedule) -> None:
     tables = [compile_schedule(schedule, seed=f"job-{n}", anchor=START) for n in range(200)]
     again = [compile_schedule(schedule, seed=f"job-{n}", anchor=START) for n in range(200)]
     firsts = [table.next_after(START) for table in tables]

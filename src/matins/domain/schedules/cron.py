@@ -68,7 +68,9 @@ _WORKDAY = re.compile(r"0*(\d{1,2})W", re.ASCII)
 def is_hashed(expression: str, dialect: Dialect) -> bool:
     """Tell whether the expression may hold an `H`, so that it differs from job to job."""
     text = expression.upper().lstrip()
-    return "H" in text.replace("THU", "") and (dialect == "jenkins" or text[0] != "@")
+    if text.startswith("@"):
+        return dialect == "jenkins"
+    return "H" in text.replace("THU", "")
 
 
 def parse_cron(expression: str, dialect: Dialect, seed: str) -> Pattern:
