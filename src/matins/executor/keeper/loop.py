@@ -64,16 +64,21 @@ class Loop:
     def _patience_s(self) -> float | None:
         if not self._commands:
             return None
-        wake_at = min(command.wake_at for command in self._commands.values())
-        return min(max(wake_at - boot_s(), 0.0), GLANCE_S)
+        now = boot_s()
+        moments = [command.wake_at for command in self._commands.values()]
+        if not self._is_cut_off(now):
+            moments.append(self._contact_at + self._limits.cut_off_s)
+        return min(max(min(moments) - now, 0.0), GLANCE_S)
 
     def _check_contact(self, now: float) -> None:
-        if now - self._contact_at < self._limits.cut_off_s:
-            return
-        for command in self._commands.values():
-            command.kill("lost", self._cut_off(), now)
+        if self._is_cut_off(now):
+            for command in self._commands.values():
+                command.kill("lost", self._why_cut_off(), now)
 
-    def _cut_off(self) -> str:
+    def _is_cut_off(self, now: float) -> bool:
+        return now - self._contact_at >= self._limits.cut_off_s
+
+    def _why_cut_off(self) -> str:
         return f"its executor had not reached the gateway for {self._limits.cut_off_s:g} s"
 
     def _step(self, now: float) -> None:
@@ -123,8 +128,8 @@ class Loop:
 
     def _start(self, order: Order) -> None:
         now = boot_s()
-        if now - self._contact_at >= self._limits.cut_off_s:
-            self._refuse(order, "lost", self._cut_off(), permanent=False)
+        if self._is_cut_off(now):
+            self._refuse(order, "lost", self._why_cut_off(), permanent=False)
             return
         try:
             command = Command(order, self._limits, now)
