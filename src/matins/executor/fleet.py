@@ -1,0 +1,62 @@
+"""The executor: one incarnation after the other, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import Random
+from uuid import UUID
+
+import structlog
+
+from matins.domain.ports import Clock, GatewayLink
+from matins.executor.incarnation import Incarnation
+from matins.executor.means import Means
+from matins.executor.targets import Runner
+from matins.kernel.service import pause
+from matins.kernel.settings import Settings
+
+log = structlog.get_logger()
+
+REBIRTH_S = 1.0
+"""The pause between a lost incarnation and the next."""
+
+
+class Executor:
+    """Asks a gateway for attempts, runs them, beats and reports. See `kernel.service.Service`.
+
+    `on_contact` is told of each answered beat: when it was sent, by `clock.elapsed_s`. The runners
+    are the executor's: it closes them at its end.
+    """
+
+    def __init__(
+        self,
+        link: GatewayLink,
+        runners: Mapping[str, Runner],
+        clock: Clock,
+        rng: Random,
+        settings: Settings,
+        name: str,
+        on_contact: Callable[[float], None],
+    ) -> None:
+        self._means = Means(link, runners, clock, rng, settings, name, on_contact)
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until stopped; a lost incarnation is followed by a new one.
+
+        Raises what the gateway says of the first beat if that is refused, as for a wrong token.
+        """
+        try:
+            while not self._stopping.is_set():
+                name = UUID(int=self._means.rng.getrandbits(128), version=4)
+                log.info("executor.started", executor=str(name), name=self._means.name)
+                await Incarnation(self._means, name).run(self._stopping)
+                await pause(REBIRTH_S, self._means.clock, self._stopping)
+        finally:
+            for runner in self._means.runners.values():
+                await runner.close()
+
+    async def stop(self) -> None:
+        """Take nothing new, let attempts end for `drain_s`, stop the rest, report, and end."""
+        self._stopping.set()

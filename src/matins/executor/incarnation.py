@@ -1,0 +1,231 @@
+"""One life of an executor, under one id: from its first beat until it stops or is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+import structlog
+
+from matins.domain.attempts import Attempt
+from matins.domain.errors import MatinsError, UnavailableError
+from matins.domain.handouts import BeatAnswer, End, Stop
+from matins.executor.attempt import LiveAttempt
+from matins.executor.holdings import AttemptName, Holdings
+from matins.executor.means import Means
+from matins.executor.outbox import Outbox
+from matins.executor.polls import Polls
+from matins.kernel.metrics import ATTEMPTS_RUNNING, GATEWAY_ERRORS
+from matins.kernel.service import pause
+
+log = structlog.get_logger()
+
+SLACK_S = 5.0
+"""How long after their grace attempts have to end before they are cut."""
+
+FLUSH_S = 10.0
+"""How long a stopping executor tries to report its last ends."""
+
+FAREWELL_S = 5.0
+"""How long a stopping executor tries to say that it stops."""
+
+
+class Incarnation:
+    """Beats, polls, runs attempts and reports their ends.
+
+    T1: when no beat was answered for `cut_off_s`, counted from when the last answered one was sent,
+    all attempts are ended, before others take them for lost. Only beats count, since only beats
+    are what others judge by.
+    """
+
+    def __init__(self, means: Means, name: UUID) -> None:
+        self.id = name
+        self._means = means
+        self._clock = means.clock
+        self._settings = means.settings
+        self._holdings = Holdings()
+        self._live: dict[AttemptName, LiveAttempt] = {}
+        self._outbox = Outbox(means, name, self._confirmed)
+        self._polls = Polls(
+            means, name, self._holdings, busy=self._busy, start=self._start, lose=self._lose
+        )
+        self._heard_at = -1.0
+        self._in_touch = self._polls.allowed
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._lost = asyncio.Event()
+        self._attempts: asyncio.TaskGroup
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Live until lost, or until `stopping` is set: then drain, report and say good-bye.
+
+        1 work; 2 take nothing new; 3 let attempts end, then end them; 4 report; 5 the last beat.
+        """
+        async with asyncio.TaskGroup() as group:
+            self._attempts = group
+            beating = group.create_task(self._beat_on())
+            polling = group.create_task(self._polls.run())
+            others = [group.create_task(it) for it in (self._outbox.run(), self._watch_contact())]
+            await _first(stopping, self._lost)
+            polling.cancel()
+            await asyncio.wait([polling])
+            if not self._lost.is_set():
+                await self._drain()
+            beating.cancel()
+            await asyncio.wait([beating])
+            if self._lost.is_set():
+                await self._abandon()
+            else:
+                await self._say_good_bye()
+            for task in others:
+                task.cancel()
+
+    async def _drain(self) -> None:
+        log.info("executor.draining", running=len(self._live), drain_s=self._settings.drain_s)
+        await pause(self._settings.drain_s, self._clock, self._idle, self._lost)
+        if self._live and not self._lost.is_set():
+            await self._end(list(self._live.values()), "executor shut down")
+        await pause(FLUSH_S, self._clock, self._outbox.emptied, self._lost)
+        if not self._outbox.emptied.is_set():
+            log.error("ends.unconfirmed", count=len(self._holdings))
+
+    async def _say_good_bye(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            leaving = group.create_task(self._beat_until_answered())
+            given_up = group.create_task(self._clock.sleep(FAREWELL_S))
+            await asyncio.wait([leaving, given_up], return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+            given_up.cancel()
+
+    async def _beat_until_answered(self) -> None:
+        failures = 0
+        while not await self._beat(stopped=True):
+            failures += 1
+            await self._means.back_off(failures)
+
+    async def _abandon(self) -> None:
+        """Stop everything without a report: all of it was declared lost."""
+        log.error("executor.lost", executor=str(self.id), running=len(self._live))
+        live = list(self._live.values())
+        for it in live:
+            it.drop()
+        await self._see_ended(live)
+
+    def _lose(self) -> None:
+        self._lost.set()
+
+    async def _beat_on(self) -> None:
+        failures = 0
+        while not self._lost.is_set():
+            if await self._beat():
+                failures = 0
+                await self._clock.sleep(self._settings.beat_s)
+            else:
+                failures += 1
+                await self._means.back_off(failures)
+
+    async def _beat(self, *, stopped: bool = False) -> bool:
+        """Beat once; False if there was no answer. Refused at the very first, it raises."""
+        ATTEMPTS_RUNNING.set(len(self._live))
+        beat = self._holdings.picture(
+            self.id, self._means.name, self._means.pools, self._settings.slots, stopped=stopped
+        )
+        asked_at = self._clock.elapsed_s()
+        try:
+            answer = await self._means.link.beat(beat)
+        except MatinsError as error:
+            if self._heard_at < 0 and not isinstance(error, UnavailableError):
+                raise
+            GATEWAY_ERRORS.inc()
+            log.warning("beat.failed", executor=str(self.id), error=str(error))
+            return False
+        self._holdings.heard(beat)
+        self._obey(answer, asked_at)
+        return True
+
+    def _obey(self, answer: BeatAnswer, asked_at: float) -> None:
+        if answer.lost:
+            self._lose()
+            return
+        self._heard_at = asked_at
+        self._means.on_contact(asked_at)
+        self._in_touch.set()
+        for stop in answer.stop:
+            self._stop(stop)
+
+    def _stop(self, stop: Stop) -> None:
+        live = self._live.get((stop.run_id, stop.number))
+        if live is None:  # it has ended, and its end will tell
+            return
+        log.info("attempt.stopped", run_id=str(stop.run_id), number=stop.number, why=stop.why)
+        if stop.why == "superseded":
+            live.drop()
+        else:
+            live.cancel()
+
+    async def _watch_contact(self) -> None:
+        while True:
+            await self._in_touch.wait()
+            left_s = self._heard_at + self._settings.cut_off_s - self._clock.elapsed_s()
+            if left_s > 0:
+                await self._clock.sleep(left_s)
+                continue
+            self._in_touch.clear()
+            log.error("executor.cut_off", executor=str(self.id), running=len(self._live))
+            reason = f"executor could not reach the gateway for {self._settings.cut_off_s:g} s"
+            await self._end(list(self._live.values()), reason)
+
+    def _busy(self) -> int:
+        return self._settings.slots if self._outbox.is_full else len(self._live)
+
+    def _start(self, attempts: list[Attempt]) -> None:
+        for attempt in attempts:
+            live = LiveAttempt(attempt)
+            self._live[attempt.run_id, attempt.number] = live
+            live.task = self._attempts.create_task(self._work(live))
+        if attempts:
+            self._idle.clear()
+
+    async def _work(self, live: LiveAttempt) -> None:
+        began = self._clock.elapsed_s()
+        result = await live.execute(self._means.runners)
+        name = (live.attempt.run_id, live.attempt.number)
+        del self._live[name]
+        if live.is_dropped:
+            self._holdings.let_go([name])
+        else:
+            self._outbox.add(End(*name, result, self._clock.elapsed_s() - began))
+        self._polls.wake()
+        if not self._live:
+            self._idle.set()
+
+    async def _end(self, live: Sequence[LiveAttempt], reason: str) -> None:
+        for it in live:
+            it.end(reason)
+        await self._see_ended(live)
+
+    async def _see_ended(self, live: Iterable[LiveAttempt]) -> None:
+        """Wait for attempts that were told to end, and cut those that don't."""
+        tasks = {it.task: it for it in live if it.task}
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=self._settings.grace_s + SLACK_S)
+        for task in late:
+            tasks[task].cut()
+        if late:
+            await asyncio.wait(late, timeout=SLACK_S)
+
+    def _confirmed(self, ends: Sequence[End]) -> None:
+        self._holdings.let_go((end.run_id, end.number) for end in ends)
+        self._polls.wake()
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,122 @@
+"""Asks the gateway for attempts: only for free slots, several polls at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from matins.domain.attempts import Attempt
+from matins.domain.errors import MatinsError
+from matins.domain.handouts import Handout, Poll
+from matins.executor.holdings import Holdings
+from matins.executor.means import Means
+from matins.kernel.metrics import GATEWAY_ERRORS
+
+log = structlog.get_logger()
+
+POLLS_MAX = 3
+"""How many polls are in flight at once; one alone loses a quarter of the throughput."""
+
+POLL_SIZE = 500
+"""The most attempts that one poll asks for; 100 lose a third of the throughput, 1000 gain none."""
+
+WAIT_S = 20.0
+"""How long a poll may wait at the gateway."""
+
+GATHER_S = 0.005
+"""How long slots are left to gather before a poll is sent for less than its share."""
+
+
+class Polls:
+    """Keeps polls in flight for the slots that are free; each has its slots reserved.
+
+    `busy` tells how many slots are taken, `start` is given the attempts that are new, and `lose` is
+    called when the gateway does not know this incarnation.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        executor: UUID,
+        holdings: Holdings,
+        *,
+        busy: Callable[[], int],
+        start: Callable[[list[Attempt]], None],
+        lose: Callable[[], None],
+    ) -> None:
+        self._means = means
+        self._executor = executor
+        self._holdings = holdings
+        self._busy = busy
+        self._start = start
+        self._lose = lose
+        self._slots = means.settings.slots
+        self._share = max(1, min(POLL_SIZE, self._slots // POLLS_MAX))
+        self._in_flight = 0
+        self._reserved = 0
+        self._changed = asyncio.Event()
+        self.allowed = asyncio.Event()
+        """While it is not set nothing new is asked for, and what arrives is not started."""
+
+    def wake(self) -> None:
+        """Say that a slot may have become free."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Poll, until cancelled; polls in flight are then given up."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self.allowed.wait()
+                if 0 < self._wanted() < self._share:
+                    await self._means.clock.sleep(GATHER_S)
+                if free := self._wanted():
+                    self._in_flight += 1
+                    self._reserved += free
+                    group.create_task(self._poll(self._holdings.ask(), free))
+                else:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    def _wanted(self) -> int:
+        """How many attempts the next poll should ask for; 0 if none should be sent now."""
+        free = self._slots - self._reserved - self._busy()
+        if free <= 0 or self._in_flight == POLLS_MAX:
+            return 0
+        if self._in_flight == POLLS_MAX - 1 and free >= self._share:
+            return min(free, POLL_SIZE)
+        if free >= self._share or not self._in_flight:
+            return min(free, self._share)
+        return 0
+
+    async def _poll(self, seq: int, free: int) -> None:
+        poll = Poll(self._executor, seq, self._means.pools, free, WAIT_S)
+        try:
+            handout = await self._until_answered(poll)
+            if handout.unknown:
+                self._lose()
+                return
+            # Cut off, an attempt must not start: others may soon be told that it is lost.
+            await self.allowed.wait()
+            self._start(self._holdings.arrive(seq, handout.attempts))
+        finally:
+            self._holdings.give_up(seq)
+            self._in_flight -= 1
+            self._reserved -= free
+            self._changed.set()
+
+    async def _until_answered(self, poll: Poll) -> Handout:
+        """Ask again under the same number until there is an answer: it may hold attempts."""
+        failures = 0
+        while True:
+            try:
+                return await self._means.link.poll(poll)
+            except MatinsError as error:
+                GATEWAY_ERRORS.inc()
+                log.debug("poll.failed", seq=poll.seq, error=str(error))
+            failures += 1
+            await self._means.back_off(failures)
+            poll = msgspec.structs.replace(poll, repeat=True)
