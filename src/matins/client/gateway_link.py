@@ -1,0 +1,145 @@
+"""The executor's way to a gateway by HTTP, in MessagePack. See docs/executor-protocol.md."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from typing import TypeVar
+
+import aiohttp
+import msgspec
+import structlog
+
+from matins.domain.errors import (
+    InvalidInputError,
+    MatinsError,
+    Problem,
+    UnauthorizedError,
+    UnavailableError,
+)
+from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
+
+log = structlog.get_logger()
+
+CALL_S = 10.0
+"""The longest that a call may take, on top of the time that a poll waits."""
+
+CONNECT_S = 5.0
+
+_MEDIA = "application/msgpack"
+_REFUSED = frozenset({400, 413, 415, 422})
+_LATER = frozenset({408, 421, 425, 429})
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class _Refusal(msgspec.Struct):
+    """What is read of a problem+json answer."""
+
+    detail: str = ""
+    problems: list[Problem] = []
+
+
+class HttpGatewayLink:
+    """Calls a gateway at one of its addresses; after a failure the next address is used.
+
+    An answer that is lost, late, unreadable or 5xx raises UnavailableError: the outcome is unknown,
+    and it is for the caller to repeat the call. aiohttp resends by itself only what HTTP calls
+    idempotent, and all of this is POST.
+    """
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        token: str,
+        *,
+        call_s: float = CALL_S,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`tls`: what to trust instead of the host's certificate authorities."""
+        given = [urls] if isinstance(urls, str) else list(urls)
+        assert given, "a link needs an address"
+        self._urls = [url.rstrip("/") for url in given]
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": _MEDIA}
+        self._call_s = call_s
+        self._tls: ssl.SSLContext | bool = tls or True
+        self._session: aiohttp.ClientSession | None = None
+
+    async def poll(self, poll: Poll) -> Handout:
+        """See `domain.ports.GatewayLink`."""
+        return await self._call("poll", poll, Handout, poll.wait_s + self._call_s)
+
+    async def report(self, report: Report) -> ReportAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._call("report", report, ReportAnswer, self._call_s)
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._call("beat", beat, BeatAnswer, self._call_s)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    async def _call(self, name: str, said: msgspec.Struct, kind: type[T], limit_s: float) -> T:
+        """Make one call. Raises UnavailableError, UnauthorizedError, InvalidInputError."""
+        url = self._urls[0]
+        try:
+            status, body = await self._exchange(
+                f"{url}/v1/executors/{name}", msgspec.msgpack.encode(said), limit_s
+            )
+            return _read(status, body, kind, url)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self._turn_from(url)
+            told = str(error) or type(error).__name__
+            raise UnavailableError(f"the gateway at {url} can't be reached: {told}") from error
+        except UnavailableError:
+            self._turn_from(url)
+            raise
+
+    async def _exchange(self, url: str, body: bytes, limit_s: float) -> tuple[int, bytes]:
+        session = self._session = self._session or self._open_session()
+        timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_S)
+        async with session.post(
+            url, data=body, timeout=timeout, allow_redirects=False, ssl=self._tls
+        ) as response:
+            return response.status, await response.read()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            headers=self._headers,
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    def _turn_from(self, url: str) -> None:
+        """Let the next call use another address, unless another call has seen to it."""
+        if len(self._urls) > 1 and self._urls[0] == url:
+            self._urls = [*self._urls[1:], url]
+            log.info("gateway.changed", url=self._urls[0])
+
+
+def _read(status: int, body: bytes, kind: type[T], url: str) -> T:
+    if status == 200:
+        try:
+            return msgspec.msgpack.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            raise UnavailableError(f"the answer of {url} can't be read: {error}") from error
+    refusal = _read_refusal(body)
+    told = f"HTTP {status} from {url}: {refusal.detail}"
+    if status in (401, 403):
+        raise UnauthorizedError(f"{told}; set MATINS_TOKEN to the executors' token")
+    if status in _REFUSED:
+        raise InvalidInputError(refusal.problems or [Problem("", told)])
+    if status >= 500 or status in _LATER:
+        raise UnavailableError(told)
+    raise MatinsError(f"{told}; is it the address of a Matins API?")
+
+
+def _read_refusal(body: bytes) -> _Refusal:
+    try:
+        return msgspec.json.decode(body, type=_Refusal)
+    except msgspec.DecodeError:
+        return _Refusal(detail=body[:200].decode("utf-8", "replace"))
