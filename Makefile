@@ -1,0 +1,64 @@
+# Everything that is done with Matins from a clone. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CHECKED := src tests bench
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check format bench sim cases lock clean
+
+help:  ## List what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stops it
+	@$(BIN)/matins up
+
+test: check  ## Run every check and every test
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imports, dead code
+	@$(BIN)/ruff format --check --quiet $(CHECKED)
+	@$(BIN)/ruff check --quiet $(CHECKED)
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+	@$(BIN)/vulture
+	@$(BIN)/deptry src > $(VENV)/deptry.log 2>&1 || { cat $(VENV)/deptry.log; exit 1; }
+
+format: $(VENV)/.installed-dev  ## Format the code and mend what can be mended
+	@$(BIN)/ruff check --quiet --fix $(CHECKED) || true
+	@$(BIN)/ruff format $(CHECKED)
+
+bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minutes)
+	@$(BIN)/python -m bench.claim
+	@$(BIN)/python -m bench.end_to_end
+	@$(BIN)/python -m bench.schedules
+
+sim: $(VENV)/.installed-dev  ## Run the simulator over many seeds: make sim SEEDS=200 HOURS=2
+	@$(BIN)/python -m matins.testing.simulation --seeds $(or $(SEEDS),50) --hours $(or $(HOURS),2)
+
+lock: $(VENV)/.installed-dev  ## Lock the newest dependencies that pyproject.toml allows
+	@$(PIP) install pip-tools
+	@$(BIN)/pip-compile -q --upgrade $(COMPILE) -o requirements/runtime.txt pyproject.toml requirements/build.in
+	@$(BIN)/pip-compile -q --upgrade $(COMPILE) --extra dev -c requirements/runtime.txt -o requirements/dev.txt pyproject.toml requirements/build.in
+
+COMPILE := --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --no-header
+
+clean:  ## Remove the virtual environment and all caches; data folders stay
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Matins needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "no virtual environment could be made; on Debian: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/.installed: $(VENV)/bin/python requirements/runtime.txt pyproject.toml
+	@echo "Installing Matins and what it needs into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
+	@echo "Installing what the tests need into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@

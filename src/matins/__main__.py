@@ -1,0 +1,7 @@
+"""`python -m matins` is the command `matins`."""
+
+from __future__ import annotations
+
+from matins.cli.app import main
+
+main()
