@@ -1,6 +1,7 @@
 """Cron expressions compared with cronsim, where its own faults don't bite.
 
-They do when it is asked within the second pass of an overlap, and for `10-10/5` and `SAT-SUN`.
+They do when it is asked within the second pass of an overlap, for `10-10/5` and `SAT-SUN`, and
+when it steps over a gap of half an hour (`* 3 */3 * 0L` on Lord Howe starts at 03:30).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.unit.schedules.expressions import Expression, Made, expressions
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.schedule import Schedule, compile_schedule
 
-ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 NO_VALUES = frozenset[int]()
 SPECIAL_DAYS = st.sampled_from(["L", "LW", "15,L", "1,L", "31", "29-31"])
 SPECIAL_WEEKDAYS = st.sampled_from(["5L", "0L", "7L", "1#1", "3#5", "0#2,0#4", "1,5#2", "MON-FRI"])
