@@ -77,9 +77,10 @@ class Places:
         except (OSError, msgspec.DecodeError):
             return None
 
-    def withdraw_api(self) -> None:
-        """The API is gone."""
-        self._api_file.unlink(missing_ok=True)
+    def withdraw_api(self, place: ApiPlace) -> None:
+        """This API is gone; nothing happens if another one was published meanwhile."""
+        if self.published_api() == place:
+            self._api_file.unlink(missing_ok=True)
 
     def _address(self, engine: str, variable: str) -> str:
         try:

@@ -64,6 +64,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Between SIGTERM and SIGKILL of a command."""
     drain_s: float = 30.0
     """How long a stopping executor waits for its attempts."""
+    stop_with_stdin: bool = False
+    """Stop when standard input ends, as `matins up` wants of the roles that it starts."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 import asyncpg
 
+from matins.kernel.service import Stopwatch, repeat
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
 AHEAD_DAYS = 7
+_EVERY_S = 3600.0
 
 _Q = load_queries("days.sql")
 _T = TypeVar("_T")
+
+
+class DayKeeper:
+    """Makes the tables of the coming days, again every hour. See `kernel.service.Service`."""
+
+    def __init__(self, database: Database, clock: Stopwatch) -> None:
+        self._database = database
+        self._clock = clock
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        await repeat(
+            lambda: ensure_days_ahead(self._database),
+            _EVERY_S,
+            self._clock,
+            self._stopping,
+            name="days.ahead",
+        )
+
+    async def stop(self) -> None:
+        """End soon."""
+        self._stopping.set()
 
 
 async def ensure_days_ahead(database: Database) -> None:

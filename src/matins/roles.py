@@ -1,0 +1,188 @@
+"""The composition root: the only place that wires ports to adapters, and makes random generators.
+
+Each role is a process that runs until SIGTERM or SIGINT, any number of times side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from random import SystemRandom
+from uuid import uuid4
+
+import structlog
+import uvloop
+
+from matins.api.app import build_api
+from matins.cache.status import ValkeyStatusCache
+from matins.client.gateway_link import HttpGatewayLink
+from matins.engines.places import ApiPlace, Places
+from matins.executor.fleet import Executor
+from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.link import Keeper
+from matins.executor.targets import runners
+from matins.gateway.asgi import Gateway
+from matins.kernel.clock import DatabaseClock, HostClock
+from matins.kernel.http import HttpServer, health_app
+from matins.kernel.logs import set_up_logs
+from matins.kernel.service import Service, run_services, stop_on_signals
+from matins.kernel.settings import Settings
+from matins.scheduler.scheduler import Scheduler
+from matins.store.agenda import PostgresAgenda
+from matins.store.database import Database
+from matins.store.days import DayKeeper
+from matins.store.dispatch import PostgresDispatch, PostgresWatch
+from matins.store.hints import PostgresHints
+from matins.store.leases import PostgresLeases
+from matins.store.migrate import migrate
+
+log = structlog.get_logger()
+
+
+def run_api(settings: Settings, *, demo: bool = False) -> None:
+    """Run the API: owners' side, gateway and status. `demo` serves the demo's targets as well."""
+    _run("api", settings, lambda stopping: _api(settings, stopping, demo=demo))
+
+
+def run_scheduler(settings: Settings) -> None:
+    """Run a scheduler."""
+    _run("scheduler", settings, lambda stopping: _scheduler(settings, stopping))
+
+
+def run_executor(settings: Settings) -> None:
+    """Run an executor."""
+    _run("executor", settings, lambda stopping: _executor(settings, stopping))
+
+
+def run_migrate(settings: Settings) -> list[str]:
+    """Bring the schema up to date; gives the names of the migrations that were applied."""
+    set_up_logs("migrate", level=settings.log_level)
+    return asyncio.run(migrate(Places(settings).postgres()))
+
+
+def _run(role: str, settings: Settings, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    async def work() -> None:
+        stopping = asyncio.Event()
+        stop_on_signals(stopping)
+        if settings.stop_with_stdin:
+            await _stop_with_stdin(stopping)
+        await main(stopping)
+
+    set_up_logs(role, level=settings.log_level)
+    uvloop.run(work())
+
+
+async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> None:
+    places = Places(settings)
+    dsn = places.postgres()
+    clock, rng = HostClock(), SystemRandom()
+    async with AsyncExitStack() as stack:
+        takes = await stack.enter_async_context(_database(dsn, "take", 2, by_key_only=True))
+        records = await stack.enter_async_context(_database(dsn, "record", 2, by_key_only=True))
+        beats = await stack.enter_async_context(_database(dsn, "beat", 4, by_key_only=True))
+        owners = await stack.enter_async_context(_database(dsn, "owners", 8))
+        hints = PostgresHints(owners)
+        cache = ValkeyStatusCache(places.valkey())
+        stack.push_async_callback(cache.close)
+        dispatch = PostgresDispatch(takes, records, beats)
+        token = places.executor_token()
+        gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
+        app = build_api(
+            database=owners,
+            hints=hints,
+            cache=cache,
+            gateway=gateway,
+            admin_token=places.admin_token(),
+            demo=demo,
+        )
+        server = HttpServer(app, settings.host, settings.port)
+        place = ApiPlace(server.url, os.getpid())
+        places.publish_api(place)
+        services: list[Service] = [*gateway.services(), server]
+        try:
+            await run_services(services, stopping)
+        finally:
+            places.withdraw_api(place)
+
+
+async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
+    dsn = Places(settings).postgres()
+    term_s = settings.lease_term_s
+    async with AsyncExitStack() as stack:
+        # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else.
+        leases = await stack.enter_async_context(
+            _database(dsn, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
+        )
+        claims = await stack.enter_async_context(
+            _database(dsn, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
+        )
+        reads = await stack.enter_async_context(_database(dsn, "agenda", 4))
+        agenda = PostgresAgenda(claims, reads)
+        clock = DatabaseClock(agenda.database_time)
+        scheduler = Scheduler(
+            uuid4(),
+            leases=PostgresLeases(leases),
+            agenda=agenda,
+            watch=PostgresWatch(reads),
+            hints=PostgresHints(reads),
+            clock=clock,
+            rng=SystemRandom(),
+            settings=settings,
+        )
+        days = DayKeeper(reads, clock)
+        services: list[Service] = [days, scheduler]
+        services += _health(settings, scheduler.is_ready)
+        await run_services(services, stopping)
+
+
+async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
+    places = Places(settings)
+    keeper = Keeper(Limits(cut_off_s=settings.cut_off_s, grace_s=settings.grace_s))
+    link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
+    executor = Executor(
+        link,
+        runners(keeper),
+        HostClock(),
+        SystemRandom(),
+        settings,
+        settings.name or platform.node() or "executor",
+        keeper.contact,
+    )
+    try:
+        await keeper.start()
+        await run_services([executor, *_health(settings, executor.is_ready)], stopping)
+    finally:
+        await keeper.close()
+        await link.close()
+
+
+def _health(settings: Settings, ready: Callable[[], bool]) -> list[Service]:
+    if settings.health_port is None:
+        return []
+    return [HttpServer(health_app(ready), settings.host, settings.health_port)]
+
+
+@asynccontextmanager
+async def _database(
+    dsn: str, name: str, size: int, *, by_key_only: bool = False, deadline_s: float = 10.0
+) -> AsyncIterator[Database]:
+    database = Database(dsn, name=name, size=size, by_key_only=by_key_only, deadline_s=deadline_s)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def _stop_with_stdin(stopping: asyncio.Event) -> None:
+    """Stop when standard input ends: the pipe of a parent that may die without a word."""
+
+    class Ended(asyncio.Protocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            del exc
+            stopping.set()
+
+    await asyncio.get_running_loop().connect_read_pipe(Ended, sys.stdin)
