@@ -1,0 +1,254 @@
+"""Claiming what is due: every second the wheel is fired, and batches of claims are made of it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import structlog
+
+from matins.domain.claims import Claim, Claimed
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Agenda, Clock
+from matins.domain.runs import RunState
+from matins.kernel.metrics import (
+    CLAIM_LAG,
+    CLAIM_REFUSED,
+    CLAIM_REPEATED,
+    CLAIMED,
+    WHEEL_SIZE,
+)
+from matins.kernel.service import pause
+from matins.scheduler.hinting import HintSender
+from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.planning import NEVER_S, Entry, instant_of, plan, seconds_of, slot_of
+from matins.scheduler.roster import Roster
+
+log = structlog.get_logger()
+
+STATEMENTS_MAX = 2
+"""How many claim statements run at once."""
+
+_LOOK_MAX = 20_000
+_PAUSES_S = (0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+class Batch:
+    """The claims of one statement, and where each of their jobs stands once they have rows."""
+
+    def __init__(self, epochs: dict[int, int]) -> None:
+        self.epochs = epochs
+        self.claims: list[Claim] = []
+        self.steps: list[tuple[Entry, int | None]] = []
+        self.looked_at = 0
+        self.oldest_s = NEVER_S
+        """The oldest fire time in it."""
+
+    def keep(self, partitions: set[int]) -> None:
+        """Leave out all that is not of these partitions."""
+        self.epochs = {it: self.epochs[it] for it in self.epochs.keys() & partitions}
+        self.claims = [it for it in self.claims if it.partition in partitions]
+        self.steps = [it for it in self.steps if it[0].job.partition in partitions]
+
+
+class Claimer:
+    """Fires the wheel and claims, under leases that are looked at before each statement."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        leases: LeaseHolder,
+        agenda: Agenda,
+        dispatch_hints: HintSender,
+        clock: Clock,
+        *,
+        rng: Random,
+        batch_max: int,
+    ) -> None:
+        self._roster = roster
+        self._leases = leases
+        self._agenda = agenda
+        self._dispatch_hints = dispatch_hints
+        self._clock = clock
+        self._rng = rng
+        self._batch_max = batch_max
+        self._paused_until_s = 0.0
+        self._work = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._flying: list[Batch] = []
+        self.fired = asyncio.Event()
+        """Set whenever the wheel was fired, for whoever else works off its queues."""
+
+    def hold(self, seconds: float) -> None:
+        """Claim nothing for a moment."""
+        self._paused_until_s = self._clock.elapsed_s() + seconds
+
+    def lag_s(self) -> float:
+        """How old the oldest due and unclaimed fire time is, in seconds."""
+        oldest_s = self.oldest_s()
+        return 0.0 if oldest_s is None else max(0.0, self._now_s() - oldest_s)
+
+    def oldest_s(self) -> int | None:
+        """The oldest fire time that has no row for sure: in the wheel, queued or being claimed."""
+        oldest = [batch.oldest_s for batch in self._flying]
+        if (waiting := self._roster.oldest_s()) is not None:
+            oldest.append(waiting)
+        return min(oldest, default=None)
+
+    async def run(self) -> None:
+        """Claim until `stop`; a statement under way is waited for."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tick())
+            for _ in range(STATEMENTS_MAX):
+                group.create_task(self._claim_always())
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def _tick(self) -> None:
+        """Fire the slots that have begun; wake at the beginning of each second."""
+        while not self._stopping.is_set():
+            self._roster.overdue.clear()
+            now_s = self._now_s()
+            second = int(now_s)
+            self._roster.fire(second)
+            WHEEL_SIZE.set(self._roster.wheel.size)
+            if self._roster.due or self._roster.late:
+                self._work.set()
+            self.fired.set()
+            wait_s = max(second + 1 - now_s, 0.001)
+            await pause(wait_s, self._clock, self._stopping, self._roster.overdue)
+        self._work.set()
+
+    def _now_s(self) -> float:
+        return seconds_of(self._clock.now())
+
+    async def _claim_always(self) -> None:
+        while not self._stopping.is_set():
+            held_s = self._paused_until_s - self._clock.elapsed_s()
+            if held_s > 0:
+                await pause(held_s, self._clock, self._stopping)
+                continue
+            batch = self._next_batch()
+            if batch.claims:
+                self._flying.append(batch)
+                try:
+                    await self._claim(batch)
+                finally:
+                    self._flying.remove(batch)
+            elif not self._stopping.is_set():
+                self._work.clear()
+                await self._work.wait()
+
+    def _trusted(self) -> dict[int, int]:
+        """The partitions that are in memory under a lease that can still be trusted."""
+        loaded = self._roster.loaded
+        held = self._leases.epochs()
+        return {it: epoch for it, epoch in held.items() if loaded.get(it) == epoch}
+
+    def _next_batch(self) -> Batch:
+        """Plan claims until the statement is full: first what is on time, then what is late."""
+        batch = Batch(self._trusted())
+        now_s = self._now_s()
+        lost = set()
+        for queue in (self._roster.due, self._roster.late):
+            while queue and len(batch.claims) < self._batch_max and batch.looked_at < _LOOK_MAX:
+                entry = queue.popleft()
+                if self._roster.entries.get(entry.job.id) is not entry:
+                    continue
+                if entry.job.partition in batch.epochs:
+                    self._plan_into(batch, entry, now_s)
+                else:
+                    lost.add(entry.job.partition)
+        if lost:
+            self._roster.drop_partitions(lost)
+        return batch
+
+    def _plan_into(self, batch: Batch, entry: Entry, now_s: float) -> None:
+        try:
+            claims, next_s, looked_at = plan(entry, now_s)
+        except Exception as error:  # of this one job; the others go on
+            self._roster.poison(entry.job, error)
+            return
+        batch.claims += claims
+        batch.steps.append((entry, next_s))
+        batch.looked_at += looked_at
+        batch.oldest_s = min(batch.oldest_s, entry.fire_s)
+
+    async def _claim(self, batch: Batch) -> None:
+        """Send a batch until its outcome is known or its leases can no longer be trusted."""
+        attempts = 0
+        while True:
+            self._forget_untrusted(batch)
+            if not batch.claims:
+                return
+            try:
+                answer = await self._agenda.claim(self._leases.holder, batch.epochs, batch.claims)
+            except UnavailableError as error:
+                log.warning("claim.unknown", claims=len(batch.claims), error=str(error))
+                if self._stopping.is_set():
+                    return
+                limit_s = _PAUSES_S[min(attempts, len(_PAUSES_S) - 1)]
+                await pause(self._rng.uniform(limit_s / 2, limit_s), self._clock, self._stopping)
+                attempts += 1
+            else:
+                self._settle(batch, answer)
+                return
+
+    def _forget_untrusted(self, batch: Batch) -> None:
+        trusted = self._trusted()
+        kept = {it for it, epoch in batch.epochs.items() if trusted.get(it) == epoch}
+        lost = {claim.partition for claim in batch.claims} - kept
+        if lost:
+            log.warning("claim.given_up", partitions=sorted(lost))
+            self._roster.drop_partitions(lost)
+        batch.keep(kept)
+
+    def _settle(self, batch: Batch, answer: Claimed) -> None:
+        """Go on from what the database answered; memory changes only here, after the commit."""
+        if answer.refused:
+            self._refused(batch, answer.refused)
+        if answer.stale:
+            self._roster.doubt(answer.stale)
+        met = {
+            claim.job_id: slot_of(claim.due_until)
+            for claim in batch.claims
+            if claim.due_until is not None and claim.run_id not in answer.made
+        }
+        for entry, next_s in batch.steps:
+            job = entry.job
+            if job.partition in answer.refused or job.id in answer.stale:
+                continue
+            if job.id in met and entry.due_s is not None:
+                # A range that met a row says nothing of how far that row reaches.
+                entry.singly_until_s = met[job.id]
+                self._roster.settle(entry, entry.due_s)
+            else:
+                self._roster.settle(entry, next_s)
+        self._measure(batch, answer)
+
+    def _refused(self, batch: Batch, refused: set[int]) -> None:
+        count = sum(1 for claim in batch.claims if claim.partition in refused)
+        CLAIM_REFUSED.inc(count)
+        log.warning("claim.refused", partitions=sorted(refused), claims=count)
+        self._leases.drop(refused)
+        self._roster.drop_partitions(refused)
+
+    def _measure(self, batch: Batch, answer: Claimed) -> None:
+        pools = set()
+        made = {RunState.QUEUED: 0, RunState.SKIPPED: 0}
+        known = 0
+        for claim in batch.claims:
+            if claim.state is RunState.QUEUED:
+                pools.add(claim.pool)
+            if claim.run_id in answer.made:
+                made[claim.state] += 1
+            elif claim.partition not in answer.refused and claim.job_id not in answer.stale:
+                known += 1
+        self._dispatch_hints.send(pools)
+        for state, count in made.items():
+            CLAIMED.labels(state).inc(count)
+        CLAIM_REPEATED.inc(known)
+        lag = (self._clock.now() - instant_of(batch.oldest_s)).total_seconds()
+        CLAIM_LAG.observe(max(lag, 0.0))

@@ -1,0 +1,63 @@
+"""Writing next due times some seconds after their claims, in batches."""
+
+from __future__ import annotations
+
+import asyncio
+
+from matins.domain.ports import Agenda, Clock
+from matins.kernel.service import pause, repeat
+from matins.scheduler.roster import Roster
+
+BATCH = 1_000
+"""The most next due times written by one statement."""
+
+_GIVE_WAY_S = 0.05
+
+
+class Flusher:
+    """Writes every `every_s`; while claims are waiting they go first, for at most as long again."""
+
+    def __init__(self, roster: Roster, agenda: Agenda, clock: Clock, every_s: float) -> None:
+        self._roster = roster
+        self._agenda = agenda
+        self._clock = clock
+        self._every_s = every_s
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Write until `stop`."""
+        await pause(self._every_s, self._clock, self._stopping)
+        await repeat(self._turn, self._every_s, self._clock, self._stopping, name="flush")
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def flush(self) -> None:
+        """Write all that there is now. Raises UnavailableError; what was not written is kept."""
+        for _ in range(-(-len(self._roster.moved) // BATCH)):
+            await self._write()
+
+    async def _turn(self) -> None:
+        begun_s = self._clock.elapsed_s()
+        for _ in range(-(-len(self._roster.moved) // BATCH)):
+            while self._roster.due and self._clock.elapsed_s() - begun_s < self._every_s:
+                await pause(_GIVE_WAY_S, self._clock, self._stopping)
+                if self._stopping.is_set():
+                    return
+            await self._write()
+
+    async def _write(self) -> None:
+        taken = self._roster.take_advances(BATCH)
+        if not taken:
+            return
+        entries = [entry for entry, _ in taken]
+        written = False
+        try:
+            await self._agenda.advance([advance for _, advance in taken])
+            written = True
+        finally:
+            if written:
+                self._roster.written(entries)
+            else:
+                self._roster.give_back(entries)

@@ -1,0 +1,50 @@
+"""Sending wake-ups without waiting for them where it would cost time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Hints
+
+log = structlog.get_logger()
+
+
+class HintSender:
+    """Gathers the words of one channel and sends them as fast as the last words were sent."""
+
+    def __init__(self, hints: Hints, channel: str) -> None:
+        self._hints = hints
+        self._channel = channel
+        self._words: set[str] = set()
+        self._waiting = asyncio.Event()
+        self._stopped = False
+
+    def send(self, words: Iterable[str]) -> None:
+        """Have words sent soon. They may be lost: the receivers poll as well."""
+        self._words.update(words)
+        if self._words:
+            self._waiting.set()
+
+    async def run(self) -> None:
+        """Send until `stop`."""
+        while not self._stopped:
+            await self._waiting.wait()
+            self._waiting.clear()
+            words, self._words = sorted(self._words), set()
+            if words:
+                await self._send(words)
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopped = True
+        self._waiting.set()
+
+    async def _send(self, words: list[str]) -> None:
+        try:
+            await self._hints.send(self._channel, words)
+        except UnavailableError as error:
+            log.info("hints.not_sent", channel=self._channel, error=str(error))

@@ -1,0 +1,140 @@
+"""Holding leases: a fair share of the partitions, trusted for less time than they are granted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.placement import to_acquire, to_shed
+from matins.domain.ports import Clock, Leases
+from matins.kernel.metrics import PARTITIONS_HELD
+from matins.kernel.service import pause
+
+log = structlog.get_logger()
+
+
+class Lease(NamedTuple):
+    """A partition under lease: `trusted_until_s` is a reading of the clock's `elapsed_s`."""
+
+    epoch: int
+    trusted_until_s: float
+
+
+class LeaseHolder:
+    """Renews every third of the term; what was not confirmed is no longer trusted in time.
+
+    A lease is trusted from before it was asked for, until a margin before the database lets it go.
+    An unknown answer prolongs nothing.
+    """
+
+    def __init__(
+        self,
+        holder: UUID,
+        leases: Leases,
+        clock: Clock,
+        term_s: float,
+        *,
+        watermark: Callable[[], datetime | None],
+        before_release: Callable[[Collection[int]], Awaitable[None]],
+    ) -> None:
+        """`before_release` is awaited with partitions that are no longer trusted here, before
+        they are given up.
+        """
+        self.holder = holder
+        self.changed = asyncio.Event()
+        """Set when partitions were gained or lost; whoever looks clears it."""
+        self._leases = leases
+        self._clock = clock
+        self._term_s = term_s
+        self._trust_s = term_s - max(0.1 * term_s, 0.2)
+        self._watermark = watermark
+        self._before_release = before_release
+        self._held: dict[int, Lease] = {}
+        self._stopping = asyncio.Event()
+
+    def epochs(self) -> dict[int, int]:
+        """The partitions whose leases can be trusted at this moment, with their epochs."""
+        now_s = self._clock.elapsed_s()
+        return {
+            partition: lease.epoch
+            for partition, lease in self._held.items()
+            if now_s < lease.trusted_until_s
+        }
+
+    def drop(self, partitions: Collection[int]) -> None:
+        """Stop trusting leases that the fence refused."""
+        for partition in partitions:
+            self._held.pop(partition, None)
+        self._tell()
+
+    async def run(self) -> None:
+        """Hold leases until `stop`, then give them all up."""
+        while not self._stopping.is_set():
+            wait_s = self._term_s / 3
+            try:
+                await self.renew()
+                await self.balance()
+            except UnavailableError as error:
+                log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
+                wait_s = self._term_s / 10
+            await pause(wait_s, self._clock, self._stopping)
+        try:
+            await self._release(list(self._held))
+        except UnavailableError as error:
+            log.warning("leases.not_released", error=str(error))
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def renew(self) -> None:
+        """Prolong what is held, and show that this scheduler is alive."""
+        asked_s = self._clock.elapsed_s()
+        asked = {partition: lease.epoch for partition, lease in self._held.items()}
+        kept = await self._leases.renew(self.holder, asked, self._watermark(), self._term_s)
+        for partition, epoch in asked.items():
+            lease = self._held.get(partition)
+            if lease is None or lease.epoch != epoch:
+                continue
+            if partition in kept:
+                self._held[partition] = Lease(epoch, asked_s + self._trust_s)
+            else:
+                del self._held[partition]
+        if lost := asked.keys() - kept:
+            log.warning("leases.lost", partitions=len(lost))
+            self._tell()
+
+    async def balance(self) -> None:
+        """Shed what is above the fair share, or take over what nobody holds up to it."""
+        alive = await self._leases.alive(self._term_s)
+        shed = to_shed(list(self._held), alive)
+        if shed:
+            await self._release(shed)
+        count = to_acquire(len(self._held), alive)
+        if count == 0:
+            return
+        asked_s = self._clock.elapsed_s()
+        gained = await self._leases.acquire(self.holder, count, self._term_s)
+        for partition, epoch in gained.items():
+            self._held[partition] = Lease(epoch, asked_s + self._trust_s)
+        if gained:
+            log.info("leases.gained", partitions=len(gained), held=len(self._held))
+            self._tell()
+
+    async def _release(self, partitions: list[int]) -> None:
+        """Give up partitions: first here, so that nothing is claimed in them any more."""
+        epochs = {it: self._held.pop(it).epoch for it in partitions if it in self._held}
+        self._tell()
+        await self._before_release(epochs.keys())
+        await self._leases.release(self.holder, epochs)
+        log.info("leases.released", partitions=len(epochs), held=len(self._held))
+
+    def _tell(self) -> None:
+        PARTITIONS_HELD.set(len(self._held))
+        self.changed.set()

@@ -1,0 +1,177 @@
+"""Bringing jobs and retries into memory: the horizon, changes, doubts, and poisoned jobs out."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Agenda, Clock, Hints
+from matins.kernel.metrics import QUARANTINED
+from matins.kernel.service import pause
+from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.planning import instant_of, slot_of
+from matins.scheduler.roster import Roster
+
+log = structlog.get_logger()
+
+PAGE = 5_000
+"""The most jobs or retries read at once."""
+
+OVERLAP = timedelta(seconds=10)
+"""How far a poll for changes looks back: a change is visible only once it was committed."""
+
+_HINT_PAUSE_S = 0.02
+
+
+class Loader:
+    """Reads what falls due, one query at a time, so that no older answer follows a newer one."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        leases: LeaseHolder,
+        agenda: Agenda,
+        hints: Hints,
+        clock: Clock,
+        *,
+        horizon_s: float,
+        poll_s: float,
+    ) -> None:
+        self._roster = roster
+        self._leases = leases
+        self._agenda = agenda
+        self._hints = hints
+        self._clock = clock
+        self._horizon = timedelta(seconds=horizon_s)
+        self._poll_s = poll_s
+        self._near = timedelta(seconds=2 * poll_s + 1)
+        self._complete: dict[int, int] = {}
+        self._polled_at: datetime | None = None
+        self._hinted = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def settled_until(self, oldest_s: int | None) -> datetime | None:
+        """Up to when all fire times have their rows; None while that can't be said.
+
+        `oldest_s` is the oldest fire time in memory that has none.
+        """
+        roster = self._roster
+        if self._polled_at is None or roster.doubtful or roster.poisoned:
+            return None
+        if self._complete != self._leases.epochs():
+            return None
+        known = min(self._polled_at - OVERLAP, instant_of(roster.horizon_s))
+        return known if oldest_s is None else min(known, instant_of(oldest_s - 1))
+
+    async def run(self) -> None:
+        """Read until `stop`: at every hint, change of leases or doubt, and every `poll_s`."""
+        listening = asyncio.create_task(self._listen())
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self.read()
+                except UnavailableError as error:
+                    log.warning("loader.unavailable", error=str(error))
+                    await pause(self._poll_s, self._clock, self._stopping)
+                events = (self._hinted, self._leases.changed, self._roster.doubts, self._stopping)
+                await pause(self._poll_s, self._clock, *events)
+                if self._hinted.is_set():
+                    await pause(_HINT_PAUSE_S, self._clock, self._stopping)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def read(self) -> None:
+        """Bring the memory up to date once: leases, doubts, horizon, changes, retries."""
+        for event in (self._hinted, self._leases.changed, self._roster.doubts):
+            event.clear()
+        self._roster.let_go()
+        await self._quarantine()
+        await self._resolve_doubts()
+        self._drop_lost()
+        await self._load()
+        await self._poll()
+
+    def _drop_lost(self) -> None:
+        held = self._leases.epochs()
+        loaded = self._roster.loaded
+        if lost := [it for it, epoch in loaded.items() if held.get(it) != epoch]:
+            self._roster.drop_partitions(lost)
+        self._complete = {
+            it: epoch for it, epoch in self._complete.items() if loaded.get(it) == epoch
+        }
+
+    async def _load(self) -> None:
+        """Load the horizon of partitions that were gained, and of all when half of it is over."""
+        now = self._clock.now()
+        roster = self._roster
+        held = self._leases.epochs()
+        if roster.horizon_s < slot_of(now + self._horizon / 2):
+            roster.horizon_s = slot_of(now + self._horizon)
+            self._complete = {}
+        if self._polled_at is None:
+            self._polled_at = now
+        missing = {it: epoch for it, epoch in held.items() if self._complete.get(it) != epoch}
+        if not missing:
+            return
+        await self._load_pages(missing, instant_of(roster.horizon_s))
+
+    async def _load_pages(self, missing: dict[int, int], until: datetime) -> None:
+        """Load partitions page by page; one that is dropped meanwhile has to begin again."""
+        loaded = self._roster.loaded
+        after = None
+        while missing:
+            page = await self._agenda.load(missing, until, after, PAGE)
+            if after is None:
+                loaded.update(missing)
+            missing = {it: epoch for it, epoch in missing.items() if loaded.get(it) == epoch}
+            for job in page:
+                if job.partition in missing:
+                    self._roster.put(job)
+            if len(page) < PAGE:
+                self._complete.update(missing)
+                return
+            after = page[-1].id
+
+    async def _poll(self) -> None:
+        """Read what changed and what is to be tried again soon."""
+        partitions = self._roster.loaded.keys()
+        if not partitions:
+            return
+        now = self._clock.now()
+        assert self._polled_at is not None
+        since = min(self._polled_at, now) - OVERLAP
+        for job in await self._agenda.changed(partitions, since):
+            self._roster.put(job)
+        self._polled_at = now
+        for retry in await self._agenda.load_retries(partitions, now + self._near, PAGE):
+            self._roster.put_retry(retry)
+
+    async def _resolve_doubts(self) -> None:
+        doubtful = set(self._roster.doubtful)
+        if not doubtful:
+            return
+        found = await self._agenda.find(doubtful)
+        for job_id in doubtful:
+            self._roster.forget(job_id)
+        for job in found:
+            self._roster.replace(job)
+        self._roster.doubtful -= doubtful
+
+    async def _quarantine(self) -> None:
+        for job_id, (revision, reason) in list(self._roster.poisoned.items()):
+            await self._agenda.quarantine(job_id, revision, reason)
+            QUARANTINED.inc()
+            log.error("job.quarantined", job=str(job_id), revision=revision, reason=reason)
+            del self._roster.poisoned[job_id]
+
+    async def _listen(self) -> None:
+        async for _ in self._hints.listen("jobs"):
+            self._hinted.set()

@@ -1,0 +1,195 @@
+"""What to claim of one job now: pure, in whole seconds since 1970 where speed counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from matins.domain.claims import Claim, DueJob
+from matins.domain.durations import parse_duration
+from matins.domain.errors import ScheduleError
+from matins.domain.ids import run_id
+from matins.domain.misfire import COUNT_MAX, ON_TIME, account
+from matins.domain.runs import Kind, RunState
+from matins.domain.schedules.schedule import compile_schedule
+
+PIECE_MAX = 100
+"""The most rows of one job in one piece, so that a job that catches up holds up no other."""
+
+LOOK_MAX = 10_000
+"""The most due times of one job that are accounted for in one piece."""
+
+RANGE_MIN = 10
+"""Up to so many skipped due times in a row get a row each; more share one."""
+
+NEVER_S = 1 << 62
+"""The fire time of a job with no due time left."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ON_TIME_S = ON_TIME.total_seconds()
+_SECOND = timedelta(seconds=1)
+
+
+def slot_of(instant: datetime) -> int:
+    """The slot of an instant: the first whole second at or after it, so that none is early."""
+    return -((_EPOCH - instant) // _SECOND)
+
+
+def seconds_of(instant: datetime) -> float:
+    """An instant in seconds since 1970."""
+    return (instant - _EPOCH).total_seconds()
+
+
+def instant_of(second: float) -> datetime:
+    """The instant of seconds since 1970."""
+    return _EPOCH + timedelta(0, second)
+
+
+class Entry:
+    """A job in the scheduler's memory, with its compiled schedule and where it stands."""
+
+    __slots__ = (
+        "armed",
+        "busy",
+        "due_s",
+        "fire_s",
+        "jitter_s",
+        "job",
+        "singly_until_s",
+        "timetable",
+    )
+
+    def __init__(self, job: DueJob) -> None:
+        """Compile the schedule of a job that has a next due time. Raises ScheduleError."""
+        assert job.next_due_at is not None
+        assert job.next_fire_at is not None
+        self.job = job
+        self.timetable = compile_schedule(job.schedule, seed=str(job.id), anchor=job.anchor)
+        self.jitter_s = parse_duration(job.schedule.jitter)
+        self.due_s: int | None = slot_of(job.next_due_at)
+        """The next due time to be claimed; all before it are accounted for."""
+        self.fire_s = slot_of(job.next_fire_at)
+        self.armed = False
+        """Whether its name lies in the slot of `fire_s`."""
+        self.busy = False
+        """Whether it was fired and is being claimed."""
+        self.singly_until_s = 0
+        """Up to here skipped due times get a row each: a range met a row that was there before."""
+        if job.next_due_at.microsecond:
+            raise ScheduleError(f"the due time {job.next_due_at} is not a whole second")
+
+    def move_to(self, due_s: int | None) -> None:
+        """Go on to the next due time to be claimed."""
+        self.due_s = due_s
+        self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
+
+    def catch_up_with(self, other: Entry) -> None:
+        """Be no further behind than another entry of the same job and revision."""
+        if other.due_s is None or (self.due_s is not None and other.due_s > self.due_s):
+            self.move_to(other.due_s)
+
+
+class Plan(NamedTuple):
+    """What to claim now, the due time that comes next, and how many due times were looked at."""
+
+    claims: list[Claim]
+    next_s: int | None
+    looked_at: int
+
+
+def plan(entry: Entry, now_s: float) -> Plan:
+    """Plan the claims of a job whose fire time has come: one in the common case.
+
+    Raises whatever a broken schedule raises.
+    """
+    due_s = entry.due_s
+    assert due_s is not None
+    coming = entry.timetable.next_after_s(due_s)
+    on_time = now_s - due_s - entry.jitter_s <= _ON_TIME_S
+    if on_time and (coming is None or coming > now_s):
+        return Plan([_queued(entry, instant_of(due_s), instant_of(entry.fire_s))], coming, 1)
+    return _plan_many(entry, due_s, now_s)
+
+
+def _plan_many(entry: Entry, due_s: int, now_s: float) -> Plan:
+    """Account for several due times, or for a late one, in a piece of bounded size."""
+    now = instant_of(now_s)
+    pending = _pending(entry, instant_of(due_s), now)
+    complete = len(pending) < LOOK_MAX + COUNT_MAX
+    room = len(pending) if complete else LOOK_MAX
+    claims: list[Claim] = []
+    done = 0
+    for verdict in account(pending, entry.job.misfire, now - timedelta(seconds=entry.jitter_s)):
+        stretch = verdict.due[: room - done]
+        more, count = _claims_of(entry, stretch, verdict.skip_reason, PIECE_MAX - len(claims))
+        claims += more
+        done += count
+        if count < len(verdict.due):
+            break
+    last = pending[done - 1]
+    next_s = entry.timetable.next_after_s(slot_of(last))
+    return Plan(claims, next_s, len(pending))
+
+
+def _pending(entry: Entry, due: datetime, now: datetime) -> list[datetime]:
+    """The due times to account for, oldest first; the stored one counts whatever the rule says."""
+    pending = [due, *entry.timetable.due_between(due, now, LOOK_MAX + COUNT_MAX - 1)]
+    # Each fires before the next is due: only of the newest can the fire time lie ahead.
+    if len(pending) > 1 and entry.timetable.fire_time(pending[-1]) > now:
+        pending.pop()
+    return pending
+
+
+def _claims_of(
+    entry: Entry, stretch: Sequence[datetime], skip_reason: str | None, room: int
+) -> tuple[list[Claim], int]:
+    """The claims for the beginning of a stretch, and how many due times they account for."""
+    if not stretch or room <= 0:
+        return [], 0
+    if skip_reason is None:
+        taken = stretch[:room]
+        return [_queued(entry, due, entry.timetable.fire_time(due)) for due in taken], len(taken)
+    singly_until = instant_of(entry.singly_until_s)
+    if stretch[0] <= singly_until:
+        taken = [due for due in stretch[:room] if due <= singly_until]
+    elif len(stretch) > RANGE_MIN:
+        return [_skipped(entry, stretch, skip_reason)], len(stretch)
+    else:
+        taken = stretch[:room]
+    return [_skipped(entry, [due], skip_reason) for due in taken], len(taken)
+
+
+def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
+    job = entry.job
+    return Claim(
+        run_id(job.id, due, "scheduled"),
+        job.id,
+        job.team_id,
+        job.revision,
+        job.partition,
+        job.pool,
+        job.priority,
+        due,
+        fire,
+    )
+
+
+def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
+    job = entry.job
+    many = len(stretch) > 1
+    return Claim(
+        run_id(job.id, stretch[0], Kind.SCHEDULED),
+        job.id,
+        job.team_id,
+        job.revision,
+        job.partition,
+        job.pool,
+        job.priority,
+        stretch[0],
+        entry.timetable.fire_time(stretch[0]),
+        state=RunState.SKIPPED,
+        reason=reason,
+        due_until=stretch[-1] if many else None,
+        due_count=len(stretch),
+    )

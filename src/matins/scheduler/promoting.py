@@ -1,0 +1,88 @@
+"""Putting runs back on the dispatch queue when the time of their next attempt has come."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+
+import structlog
+
+from matins.domain.claims import RetryDue
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Agenda, Clock
+from matins.kernel.service import pause
+from matins.scheduler.hinting import HintSender
+from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.roster import Roster
+
+log = structlog.get_logger()
+
+BATCH = 1_000
+"""The most runs promoted by one statement."""
+
+
+class Promoter:
+    """Promotes what the wheel fired. To promote twice does nothing, so it is simply repeated."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        leases: LeaseHolder,
+        agenda: Agenda,
+        dispatch_hints: HintSender,
+        clock: Clock,
+        *,
+        fired: asyncio.Event,
+        pause_s: float,
+    ) -> None:
+        """`fired` is set whenever the wheel was fired; `pause_s` is waited while all is away."""
+        self._roster = roster
+        self._leases = leases
+        self._agenda = agenda
+        self._dispatch_hints = dispatch_hints
+        self._clock = clock
+        self._fired = fired
+        self._pause_s = pause_s
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Promote until `stop`: whatever the wheel fired, and what could not be promoted before."""
+        while not self._stopping.is_set():
+            self._fired.clear()
+            try:
+                await self._promote_all()
+            except UnavailableError as error:
+                log.warning("promoter.unavailable", error=str(error))
+                await pause(self._pause_s, self._clock, self._stopping)
+            else:
+                await pause(self._pause_s, self._clock, self._stopping, self._fired)
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def _promote_all(self) -> None:
+        queue = self._roster.due_retries
+        while queue and not self._stopping.is_set():
+            batch = list(islice(queue, BATCH))
+            await self._promote(batch)
+            for _ in batch:
+                queue.popleft()
+
+    async def _promote(self, batch: list[RetryDue]) -> None:
+        held = self._leases.epochs()
+        loaded = self._roster.loaded
+        trusted = {it: epoch for it, epoch in held.items() if loaded.get(it) == epoch}
+        kept = [retry for retry in batch if retry.partition in trusted]
+        if lost := {retry.partition for retry in batch} - trusted.keys():
+            self._roster.drop_partitions(lost)
+        if not kept:
+            return
+        refused = await self._agenda.promote(self._leases.holder, trusted, kept)
+        if refused:
+            self._leases.drop(refused)
+            self._roster.drop_partitions(refused)
+        for retry in kept:
+            if self._roster.retries.get(retry.run_id) == retry:
+                del self._roster.retries[retry.run_id]
+        self._dispatch_hints.send([""])

@@ -1,0 +1,193 @@
+"""The scheduler's memory of the jobs and retries of its partitions, and what of it is due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Iterable
+from typing import Final
+from uuid import UUID
+
+from matins.domain.claims import Advance, DueJob, RetryDue
+from matins.domain.jobs import JobState
+from matins.domain.misfire import ON_TIME
+from matins.scheduler.planning import Entry, instant_of, slot_of
+from matins.scheduler.wheel import Wheel
+
+_ON_TIME_S: Final = ON_TIME.total_seconds()
+
+
+class Roster:
+    """What is known of the partitions held, and only of them; on any doubt a partition is dropped
+    and loaded again.
+
+    An entry stays in memory for as long as the database could tell an older story of its job: one
+    whose next fire time lies beyond the horizon leaves after its next due time was written.
+    """
+
+    def __init__(self) -> None:
+        self.loaded: dict[int, int] = {}
+        """The partitions in memory, each with the epoch of the lease under which it was loaded."""
+        self.horizon_s = 0
+        """Fire times up to this second are in the wheel."""
+        self.entries: dict[UUID, Entry] = {}
+        self.retries: dict[UUID, RetryDue] = {}
+        self.wheel = Wheel()
+        self.due: deque[Entry] = deque()
+        """Fired and on time."""
+        self.late: deque[Entry] = deque()
+        """Fired late: claimed after what is on time."""
+        self.due_retries: deque[RetryDue] = deque()
+        self.doubtful: set[UUID] = set()
+        """Jobs to be read again, since a claim of theirs was stale."""
+        self.poisoned: dict[UUID, tuple[int, str]] = {}
+        """Jobs to be quarantined: revision and reason."""
+        self.moved: dict[UUID, Entry] = {}
+        """Entries whose next due time is still to be written."""
+        self.overdue = asyncio.Event()
+        """Set when something was put into a slot that has been fired already."""
+        self.doubts = asyncio.Event()
+        """Set when there is something doubtful or poisoned."""
+        self._leaving: list[Entry] = []
+        self._fired_s = 0
+
+    def put(self, job: DueJob) -> None:
+        """Take in a job as the database tells it; news of a revision that is known change nothing.
+
+        A job that can't be compiled is poisoned and stays outside.
+        """
+        known = self.entries.get(job.id)
+        if known is not None and known.job.revision >= job.revision:
+            self._arm(known)
+            return
+        poison = self.poisoned.get(job.id)
+        if poison is None or poison[0] < job.revision:
+            self.replace(job)
+
+    def replace(self, job: DueJob) -> None:
+        """Forget what was known of a job and take it in anew, if it can be due at all."""
+        self.forget(job.id)
+        if job.state is not JobState.ACTIVE or job.next_due_at is None:
+            return
+        try:
+            entry = Entry(job)
+        except Exception as error:  # whatever it is, it must not stop the others
+            self.poison(job, error)
+            return
+        moved = self.moved.get(job.id)
+        if moved is not None and moved.job.revision == job.revision:
+            entry.catch_up_with(moved)
+        if entry.fire_s <= self.horizon_s:
+            self.entries[job.id] = entry
+            self._arm(entry)
+
+    def forget(self, job_id: UUID) -> None:
+        """Drop a job; what was fired of it is no longer claimed."""
+        self.entries.pop(job_id, None)
+
+    def poison(self, job: DueJob, error: Exception) -> None:
+        """Take a job out, to be quarantined."""
+        self.forget(job.id)
+        self.poisoned[job.id] = (job.revision, f"{type(error).__name__}: {error}")
+        self.doubts.set()
+
+    def doubt(self, job_ids: Collection[UUID]) -> None:
+        """Have jobs read again."""
+        self.doubtful.update(job_ids)
+        self.doubts.set()
+
+    def put_retry(self, retry: RetryDue) -> None:
+        """Take in a run that waits for its next attempt."""
+        if self.retries.get(retry.run_id) != retry:
+            self.retries[retry.run_id] = retry
+            self._add(slot_of(retry.retry_at), retry.run_id)
+
+    def fire(self, second: int) -> None:
+        """Move all that is due up to a second from the wheel to the queues."""
+        self._fired_s = max(second, self._fired_s)
+        for slot, names in self.wheel.fire(second):
+            queue = self.due if second - slot <= _ON_TIME_S else self.late
+            for name in names:
+                entry = self.entries.get(name)
+                if entry is None:
+                    retry = self.retries.get(name)
+                    if retry is not None and slot_of(retry.retry_at) == slot:
+                        self.due_retries.append(retry)
+                elif entry.fire_s == slot and not entry.busy:
+                    entry.armed = False
+                    entry.busy = True
+                    queue.append(entry)
+
+    def settle(self, entry: Entry, next_s: int | None) -> None:
+        """Go on with an entry whose due times up to `next_s` have their rows."""
+        entry.move_to(next_s)
+        entry.busy = False
+        job_id = entry.job.id
+        if self.entries.get(job_id) is entry:
+            self.moved[job_id] = entry
+            self._arm(entry)
+        else:
+            self.moved.setdefault(job_id, entry)
+
+    def drop_partitions(self, partitions: Collection[int]) -> None:
+        """Forget all of some partitions, so that they are loaded again if still held."""
+        gone = set(partitions)
+        for partition in gone:
+            self.loaded.pop(partition, None)
+        for job_id in [it.job.id for it in self.entries.values() if it.job.partition in gone]:
+            del self.entries[job_id]
+        for run_id in [it.run_id for it in self.retries.values() if it.partition in gone]:
+            del self.retries[run_id]
+
+    def take_advances(self, count: int) -> list[tuple[Entry, Advance]]:
+        """Take out next due times to be written; give them back if that did not succeed."""
+        taken = []
+        for job_id in list(self.moved)[:count]:
+            entry = self.moved.pop(job_id)
+            taken.append((entry, _advance(entry)))
+        return taken
+
+    def give_back(self, entries: Iterable[Entry]) -> None:
+        """Keep next due times that could not be written."""
+        for entry in entries:
+            self.moved.setdefault(entry.job.id, entry)
+
+    def written(self, entries: Iterable[Entry]) -> None:
+        """Note that next due times were written."""
+        self._leaving.extend(entries)
+
+    def let_go(self) -> None:
+        """Drop what lies beyond the horizon and is written. Not while a read is under way, which
+        could still tell the older story.
+        """
+        leaving, self._leaving = self._leaving, []
+        for entry in leaving:
+            job_id = entry.job.id
+            idle = not entry.armed and not entry.busy and job_id not in self.moved
+            if idle and self.entries.get(job_id) is entry:
+                del self.entries[job_id]
+
+    def oldest_s(self) -> int | None:
+        """The oldest fire time in the wheel and the queues."""
+        seconds = [entry.fire_s for queue in (self.due, self.late) for entry in queue]
+        first = self.wheel.first()
+        if first is not None:
+            seconds.append(first)
+        return min(seconds, default=None)
+
+    def _arm(self, entry: Entry) -> None:
+        if not entry.armed and not entry.busy and entry.fire_s <= self.horizon_s:
+            entry.armed = True
+            self._add(entry.fire_s, entry.job.id)
+
+    def _add(self, second: int, name: UUID) -> None:
+        self.wheel.add(second, name)
+        if second <= self._fired_s:
+            self.overdue.set()
+
+
+def _advance(entry: Entry) -> Advance:
+    if entry.due_s is None:
+        return Advance(entry.job.id, entry.job.revision, None, None)
+    due, fire = instant_of(entry.due_s), instant_of(entry.fire_s)
+    return Advance(entry.job.id, entry.job.revision, due, fire)

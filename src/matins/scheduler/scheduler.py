@@ -1,0 +1,138 @@
+"""The scheduler role: its services, and how they hang together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+from random import Random
+from uuid import UUID
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Agenda, Hints, Leases, Watch
+from matins.kernel.service import pause, run_services
+from matins.kernel.settings import Settings
+from matins.scheduler.claiming import Claimer
+from matins.scheduler.flushing import Flusher
+from matins.scheduler.hinting import HintSender
+from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.loading import Loader
+from matins.scheduler.promoting import Promoter
+from matins.scheduler.roster import Roster
+from matins.scheduler.timing import MeasuredClock, Timekeeper
+from matins.scheduler.watching import Watcher
+
+log = structlog.get_logger()
+
+
+class Scheduler:
+    """A scheduler incarnation: needs ports only, and any number of them may run.
+
+    `holder` names the incarnation: it must be new at every start of a process.
+    """
+
+    def __init__(  # noqa: PLR0913 # four ports, and what every role is given
+        self,
+        *,
+        holder: UUID,
+        leases: Leases,
+        agenda: Agenda,
+        watch: Watch,
+        hints: Hints,
+        clock: MeasuredClock,
+        rng: Random,
+        settings: Settings,
+    ) -> None:
+        self._clock = clock
+        self._stopping = asyncio.Event()
+        self._term_s = settings.lease_term_s
+        roster = Roster()
+        poll_s = settings.poll_s
+        self._leases = LeaseHolder(
+            holder,
+            leases,
+            clock,
+            settings.lease_term_s,
+            watermark=self._watermark,
+            before_release=self._write_down,
+        )
+        self._dispatch_hints = HintSender(hints, "dispatch")
+        self._flusher = Flusher(roster, agenda, clock, settings.flush_s)
+        self._loader = Loader(
+            roster, self._leases, agenda, hints, clock, horizon_s=settings.horizon_s, poll_s=poll_s
+        )
+        self._claimer = Claimer(
+            roster,
+            self._leases,
+            agenda,
+            self._dispatch_hints,
+            clock,
+            rng=rng,
+            batch_max=settings.claim_batch,
+        )
+        self._promoter = Promoter(
+            roster,
+            self._leases,
+            agenda,
+            self._dispatch_hints,
+            clock,
+            fired=self._claimer.fired,
+            pause_s=poll_s,
+        )
+        self._watcher = Watcher(
+            self._leases,
+            watch,
+            clock,
+            rng=rng,
+            every_s=settings.beat_s,
+            lost_after_s=settings.lost_after_s,
+        )
+        self._timekeeper = Timekeeper(clock, self._claimer.hold)
+
+    async def run(self) -> None:
+        """Hold leases and claim until `stop`; then write down what is owed and give them up."""
+        if not await self._read_clock():
+            return
+        # They are stopped last first: whoever makes work ends before whoever finishes it.
+        services = (
+            self._dispatch_hints,
+            self._flusher,
+            self._leases,
+            self._loader,
+            self._promoter,
+            self._claimer,
+            self._watcher,
+            self._timekeeper,
+        )
+        await run_services(services, self._stopping)
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    def lag_s(self) -> float:
+        """How old the oldest due and unclaimed fire time in memory is, in seconds."""
+        return self._claimer.lag_s()
+
+    def held(self) -> dict[int, int]:
+        """The partitions under a lease that can be trusted now, with their epochs."""
+        return self._leases.epochs()
+
+    async def _read_clock(self) -> bool:
+        while not self._stopping.is_set():
+            try:
+                await self._clock.measure()
+            except UnavailableError as error:
+                log.warning("scheduler.waits_for_database", error=str(error))
+                await pause(1.0, self._clock, self._stopping)
+            else:
+                return True
+        return False
+
+    def _watermark(self) -> datetime | None:
+        return self._loader.settled_until(self._claimer.oldest_s())
+
+    async def _write_down(self, _partitions: Collection[int]) -> None:
+        await self._flusher.flush()

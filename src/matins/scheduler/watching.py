@@ -1,0 +1,118 @@
+"""Watching executors: what no longer beats is declared lost, and what it held goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from uuid import UUID
+
+import structlog
+
+from matins.domain.attempts import Result
+from matins.domain.handouts import End, Ending, Running
+from matins.domain.ids import partition_of
+from matins.domain.ports import Clock, Watch
+from matins.domain.runs import Outcome, RunState, decide
+from matins.domain.watching import Silence, listen, lost
+from matins.kernel.metrics import EXECUTORS_LOST, LOSS_BRAKE, RECORDED
+from matins.kernel.service import repeat
+from matins.scheduler.leases import LeaseHolder
+
+log = structlog.get_logger()
+
+_ABANDONED_MAX = 1_000
+_REASON = "the executor was lost"
+
+
+class Watcher:
+    """Looks at all executors, and acts on those whose partition is held by this scheduler.
+
+    Silence counts only while the watcher itself was awake and connected: between two looks that
+    both succeeded, no further apart than twice the period.
+    """
+
+    def __init__(
+        self,
+        leases: LeaseHolder,
+        watch: Watch,
+        clock: Clock,
+        *,
+        rng: Random,
+        every_s: float,
+        lost_after_s: float,
+    ) -> None:
+        self._leases = leases
+        self._watch = watch
+        self._clock = clock
+        self._rng = rng
+        self._every_s = every_s
+        self._lost_after_s = lost_after_s
+        self._heard: dict[UUID, Silence] = {}
+        self._looked_s: float | None = None
+        self._braked = False
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Watch until `stop`."""
+        await repeat(self.look, self._every_s, self._clock, self._stopping, name="watch")
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def look(self) -> None:
+        """Look once: 1 who is silent, 2 declare the lost, 3 take back what the lost still hold."""
+        before_s, self._looked_s = self._looked_s, None
+        asked_s = self._clock.elapsed_s()
+        seen = await self._watch.executors()
+        answered_s = self._clock.elapsed_s()
+        since_s = 0.0 if before_s is None else asked_s - before_s
+        on_time = since_s <= 2 * self._every_s and answered_s - asked_s <= self._every_s
+        self._heard = listen(self._heard, seen, since_s if on_time else 0.0)
+        self._looked_s = asked_s
+        silent, braked = lost(self._heard, self._lost_after_s)
+        self._brake(braked, len(silent))
+        names = {executor.id: executor.name for executor in seen}
+        for executor in silent:
+            if self._is_mine(executor):
+                await self._declare(executor, names[executor])
+        await self._take_back()
+
+    def _is_mine(self, executor: UUID) -> bool:
+        return partition_of(executor) in self._leases.epochs()
+
+    def _brake(self, braked: bool, silent: int) -> None:
+        LOSS_BRAKE.set(braked)
+        if braked and not self._braked:
+            log.error("executors.mass_silence", silent=silent, executors=len(self._heard))
+        self._braked = braked
+
+    async def _declare(self, executor: UUID, name: str) -> None:
+        if await self._watch.declare_lost(executor, self._heard[executor].beat_at):
+            EXECUTORS_LOST.inc()
+            log.warning("executor.lost", executor=str(executor), name=name)
+            await self._watch.forget(executor)
+
+    async def _take_back(self) -> None:
+        """End the attempts of lost and stopped executors, until none of mine is left."""
+        while True:
+            abandoned = await self._watch.abandoned(_ABANDONED_MAX)
+            mine = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
+            for executor, runs in mine:
+                await self._watch.record(executor, [self._ending(run) for run in runs])
+                RECORDED.labels(Outcome.LOST).inc(len(runs))
+                log.info("attempts.lost", executor=str(executor), attempts=len(runs))
+                await self._watch.forget(executor)
+            if not mine:
+                return
+
+    def _ending(self, run: Running) -> Ending:
+        now = self._clock.now()
+        end = End(run.run_id, run.tried.attempt, Result(Outcome.LOST, _REASON))
+        try:
+            after = decide(run.tried, Outcome.LOST, run.policy, now, self._rng, reason=_REASON)
+        except Exception as error:  # of this one run: it ends, and the others go on
+            log.exception("run.undecidable", run=str(run.run_id))
+            return Ending(end, RunState.DEAD, f"its retry policy can't be applied: {error}")
+        retry_in_s = None if after.retry_at is None else (after.retry_at - now).total_seconds()
+        return Ending(end, after.state, after.reason, retry_in_s)
