@@ -1,0 +1,217 @@
+"""A small world behind a gateway: runs, queue and hand-outs in memory, with answers to be lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import msgspec
+
+from matins.domain.attempts import Attempt
+from matins.domain.errors import UnavailableError
+from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
+from matins.domain.retry import RetryPolicy
+from matins.domain.runs import FINAL, RunState, Tried
+from matins.domain.targets import HttpTarget, Target
+
+DUE = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
+
+
+class Row(msgspec.Struct):
+    """A run."""
+
+    id: UUID
+    pool: str
+    state: RunState = RunState.QUEUED
+    attempt: int = 0
+    lost_count: int = 0
+    executor: UUID | None = None
+    cancel: bool = False
+    reason: str = ""
+    retry_in_s: float | None = None
+    policy: RetryPolicy = RetryPolicy()
+
+
+class Rows:
+    """The Dispatch port. `lost_answers[name]` calls of that name do their work and then fail."""
+
+    def __init__(self) -> None:
+        self.runs: dict[UUID, Row] = {}
+        self.queue: dict[str, deque[UUID]] = defaultdict(deque)
+        self.handouts: dict[tuple[UUID, int], list[UUID]] = {}
+        self.ends: dict[tuple[UUID, int], Ending] = {}
+        self.executors: dict[UUID, Beat] = {}
+        self.ended: set[UUID] = set()
+        self.calls: Counter[str] = Counter()
+        self.batches: list[int] = []
+        self.lost_answers: Counter[str] = Counter()
+        self.poisoned: set[UUID] = set()
+        self.open = asyncio.Event()
+        """While it is not set, statements hang."""
+        self.open.set()
+
+    def enqueue(self, count: int = 1, pool: str = "default") -> list[UUID]:
+        """Put runs on the queue."""
+        made = [Row(uuid4(), pool) for _ in range(count)]
+        self.runs |= {row.id: row for row in made}
+        self.queue[pool].extend(row.id for row in made)
+        return [row.id for row in made]
+
+    def states(self) -> Counter[RunState]:
+        """How many runs are in each state."""
+        return Counter(row.state for row in self.runs.values())
+
+    async def take(self, poll: Poll, pool: str) -> Handout:
+        """See `domain.ports.Dispatch`."""
+        await self._enter("take")
+        if poll.executor not in self.executors or poll.executor in self.ended:
+            return Handout(unknown=True)
+        if (poll.executor, poll.seq) in self.handouts:
+            return await self.taken(poll) or Handout()
+        waiting = self.queue[pool]
+        taken = [waiting.popleft() for _ in range(min(poll.free, len(waiting)))]
+        for name in taken:
+            row = self.runs[name]
+            row.state, row.executor, row.attempt = RunState.RUNNING, poll.executor, row.attempt + 1
+        if taken:
+            self.handouts[poll.executor, poll.seq] = taken
+        self._leave("take")
+        return Handout([self._attempt(name) for name in taken])
+
+    async def taken(self, poll: Poll) -> Handout | None:
+        """See `domain.ports.Dispatch`."""
+        await self._enter("taken")
+        given = self.handouts.get((poll.executor, poll.seq), [])
+        still = [name for name in given if self._runs_on(name, poll.executor)]
+        return Handout([self._attempt(name) for name in still]) if still else None
+
+    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+        """See `domain.ports.Dispatch`."""
+        await self._enter("running")
+        rows = [self.runs[name] for name in run_ids if self._runs_on(name, executor)]
+        return [
+            Running(row.id, Tried(row.attempt, row.lost_count, row.cancel), row.policy)
+            for row in rows
+        ]
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """See `domain.ports.Dispatch`. A poisoned run can only be recorded without its output."""
+        await self._enter("record")
+        self.batches.append(len(endings))
+        for it in endings:
+            if it.end.run_id in self.poisoned and "poison" in it.end.result.output:
+                raise ValueError("invalid byte sequence")
+        recorded = []
+        for it in endings:
+            row = self.runs.get(it.end.run_id)
+            if row and self._runs_on(row.id, executor) and row.attempt == it.end.number:
+                row.state, row.reason, row.retry_in_s = it.state, it.reason, it.retry_in_s
+                self.ends[row.id, row.attempt] = it
+                recorded.append(self._status(row))
+        self._leave("record")
+        return recorded
+
+    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+        """See `domain.ports.Dispatch`."""
+        await self._enter("recorded")
+        return {name for name, number in ends if (name, number) in self.ends}
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """See `domain.ports.Dispatch`."""
+        await self._enter("beat")
+        if beat.executor in self.ended:
+            return BeatAnswer(lost=True)
+        self.executors[beat.executor] = beat
+        for seq in beat.closed:
+            self.handouts.pop((beat.executor, seq), None)
+        for executor, seq in list(self.handouts):
+            known = {*beat.awaiting, *beat.open}
+            if executor == beat.executor and seq < beat.next_seq and seq not in known:
+                self._put_back(executor, self.handouts.pop((executor, seq)))
+        if beat.stopped:
+            self.ended.add(beat.executor)
+        self._leave("beat")
+        return BeatAnswer([stop for name in beat.held if (stop := self._stop(beat, *name))])
+
+    def _put_back(self, executor: UUID, names: list[UUID]) -> None:
+        for name in names:
+            if self._runs_on(name, executor):
+                row = self.runs[name]
+                row.state, row.executor, row.attempt = RunState.QUEUED, None, row.attempt - 1
+                self.queue[row.pool].appendleft(name)
+
+    def _stop(self, beat: Beat, name: UUID, number: int) -> Stop | None:
+        if not self._runs_on(name, beat.executor) or self.runs[name].attempt != number:
+            return Stop(name, number, "superseded")
+        return Stop(name, number, "cancelled") if self.runs[name].cancel else None
+
+    def _runs_on(self, name: UUID, executor: UUID) -> bool:
+        row = self.runs.get(name)
+        return bool(row and row.state is RunState.RUNNING and row.executor == executor)
+
+    def _attempt(self, name: UUID) -> Attempt:
+        row = self.runs[name]
+        target = Target(http=HttpTarget("http://target.invalid/"))
+        return Attempt(name, row.attempt, DUE, "default", "job", target, 60.0)
+
+    def _status(self, row: Row) -> RunStatus:
+        at = DUE if row.state in FINAL else None
+        return RunStatus(
+            row.id, "default", "job", "scheduled", row.state, DUE, DUE, row.attempt, finished_at=at
+        )
+
+    async def _enter(self, name: str) -> None:
+        self.calls[name] += 1
+        await asyncio.sleep(0)
+        await self.open.wait()
+
+    def _leave(self, name: str) -> None:
+        if self.lost_answers[name]:
+            self.lost_answers[name] -= 1
+            raise UnavailableError("the answer was lost")
+
+
+class Words:
+    """The Hints port."""
+
+    def __init__(self) -> None:
+        self._words: asyncio.Queue[str] = asyncio.Queue()
+
+    async def send(self, channel: str, words: Collection[str]) -> None:
+        """See `domain.ports.Hints`."""
+        for word in words:
+            self._words.put_nowait(word)
+
+    async def listen(self, channel: str) -> AsyncIterator[str]:
+        """See `domain.ports.Hints`."""
+        while True:
+            yield await self._words.get()
+
+
+class Statuses:
+    """The StatusCache port; `gate` lets a put hang."""
+
+    def __init__(self) -> None:
+        self.kept: dict[UUID, RunStatus] = {}
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def put(self, statuses: Sequence[RunStatus]) -> None:
+        """See `domain.ports.StatusCache`."""
+        await self.gate.wait()
+        self.kept |= {status.id: status for status in statuses}
+
+    async def get(self, run_id: UUID) -> bytes | None:
+        """See `domain.ports.StatusCache`."""
+        status = self.kept.get(run_id)
+        return msgspec.json.encode(status) if status else None
+
+
+async def until(claim: Callable[[], bool], *, within_s: float = 10.0) -> None:
+    """Wait until a condition, given as a function, holds."""
+    async with asyncio.timeout(within_s):
+        while not claim():  # noqa: ASYNC110 # the condition belongs to others, who set no event
+            await asyncio.sleep(0.002)

@@ -1,0 +1,97 @@
+"""What is refused at the door, and how the place of the fault is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from matins.domain.attempts import Result
+from matins.domain.errors import InvalidInputError
+from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
+from matins.domain.runs import Outcome
+from matins.gateway.checks import check_beat, check_poll, check_report
+
+E = UUID(int=1)
+OK = Result(Outcome.SUCCEEDED)
+
+
+def poll(seq: int = 1, pools: list[str] | None = None, free: int = 1, wait_s: float = 1.0) -> Poll:
+    return Poll(E, seq, ["default"] if pools is None else pools, free, wait_s)
+
+
+def beat(**fields: object) -> Beat:
+    given: dict[str, object] = {"name": "e", "pools": ["default"], "slots": 1, "next_seq": 1}
+    return Beat(E, **(given | fields))  # type: ignore[arg-type] # bad values are the point
+
+
+def report(*ends: End) -> Report:
+    return Report(E, list(ends))
+
+
+def place_of(check: Callable[[], object]) -> str:
+    with pytest.raises(InvalidInputError) as caught:
+        check()
+    return caught.value.problems[0].where
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        (poll(free=0), "free"),
+        (poll(free=POLL_MAX + 1), "free"),
+        (poll(seq=0), "seq"),
+        (poll(seq=2**63), "seq"),
+        (poll(wait_s=-1), "wait_s"),
+        (poll(wait_s=float("nan")), "wait_s"),
+        (poll(pools=[]), "pools"),
+        (poll(pools=["a", "a"]), "pools"),
+        (poll(pools=["a", "b\0"]), "pools[1]"),
+    ],
+)
+def test_a_bad_poll_is_refused_with_the_place(said: Poll, where: str) -> None:
+    assert place_of(lambda: check_poll(said)) == where
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        (beat(name=""), "name"),
+        (beat(name="a\0"), "name"),
+        (beat(slots=-1), "slots"),
+        (beat(next_seq=0), "next_seq"),
+        (beat(awaiting=[0]), "awaiting"),
+        (beat(open=[1, 2**64]), "open"),
+        (beat(held=[(E, 1), (E, 2**31)]), "held"),
+        (beat(closed=list(range(1, 100_002))), "closed"),
+        (beat(pools=["No"]), "pools[0]"),
+    ],
+)
+def test_a_bad_beat_is_refused_with_the_place(said: Beat, where: str) -> None:
+    assert place_of(lambda: check_beat(said)) == where
+
+
+@pytest.mark.parametrize(
+    ("end", "where"),
+    [
+        (End(E, 0, OK), "ends[1].number"),
+        (End(E, 2**31, OK), "ends[1].number"),
+        (End(E, 1, Result(Outcome.FAILED, exit_code=2**40)), "ends[1].result.exit_code"),
+        (End(E, 1, Result(Outcome.FAILED, http_status=-(2**40))), "ends[1].result.http_status"),
+        (End(E, 1, Result(Outcome.FAILED, output_cut=-1)), "ends[1].result.output_cut"),
+        (End(E, 1, OK, duration_s=float("inf")), "ends[1].duration_s"),
+    ],
+)
+def test_a_bad_end_is_refused_with_the_place(end: End, where: str) -> None:
+    assert place_of(lambda: check_report(report(End(E, 1, OK), end))) == where
+
+
+def test_a_report_has_a_longest_length() -> None:
+    ends = [End(E, 1, OK)] * (REPORT_MAX + 1)
+    assert place_of(lambda: check_report(report(*ends))) == "ends"
+
+
+def test_ends_that_need_no_cleaning_are_passed_on_as_they_are() -> None:
+    end = End(E, 1, Result(Outcome.FAILED, "no", output="text"))
+    assert check_report(report(end))[0] is end

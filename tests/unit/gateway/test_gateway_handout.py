@@ -1,0 +1,233 @@
+"""Polls that wait, and what they are given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from tests.unit.gateway.rows import Rows, Words, until
+
+from matins.domain.errors import UnavailableError
+from matins.domain.handouts import Beat, Handout, Poll
+from matins.gateway.handout import Dispenser
+from matins.kernel.clock import HostClock
+
+
+class Gate:
+    """A dispenser over rows in memory, with executors that have beaten."""
+
+    def __init__(self, poll_s: float = 60.0) -> None:
+        self.rows = Rows()
+        self.words = Words()
+        self.dispenser = Dispenser(self.rows, self.words, HostClock(), poll_s)
+
+    def executor(self) -> UUID:
+        """A new executor that has beaten once."""
+        name = uuid4()
+        self.rows.executors[name] = Beat(name, "e", ["default"], 100, 1)
+        return name
+
+    async def ask(self, poll: Poll) -> Handout:
+        return await self.dispenser.poll(poll)
+
+    def asking(
+        self, free: int = 10, pools: tuple[str, ...] = ("default",)
+    ) -> asyncio.Task[Handout]:
+        """A poll of a new executor, under way."""
+        return asyncio.create_task(self.ask(Poll(self.executor(), 1, list(pools), free)))
+
+
+@asynccontextmanager
+async def opened(poll_s: float = 60.0) -> AsyncIterator[Gate]:
+    gate = Gate(poll_s)
+    running = asyncio.create_task(gate.dispenser.run())
+    yield gate
+    await gate.dispenser.stop()
+    await running
+
+
+async def asleep(gate: Gate, count: int) -> None:
+    """Wait until so many polls have found nothing and the pools are cold."""
+    await until(lambda: len(gate.dispenser._polls) == count and not gate.dispenser._takes)
+
+
+async def test_a_poll_takes_at_once_what_is_queued() -> None:
+    async with opened() as gate:
+        runs = gate.rows.enqueue(3)
+        handout = await gate.asking()
+        assert [attempt.run_id for attempt in handout.attempts] == runs
+        assert {attempt.number for attempt in handout.attempts} == {1}
+
+
+async def test_a_poll_that_waits_is_woken_by_a_hint() -> None:
+    async with opened() as gate:
+        poll = gate.asking()
+        await asleep(gate, 1)
+        gate.rows.enqueue()
+        await gate.words.send("dispatch", ["default"])
+        assert len((await poll).attempts) == 1
+
+
+async def test_work_is_found_without_any_hint() -> None:
+    async with opened(poll_s=0.01) as gate:
+        poll = gate.asking()
+        await asleep(gate, 1)
+        gate.rows.enqueue()
+        assert len((await poll).attempts) == 1
+
+
+async def test_a_gap_in_the_hints_makes_every_pool_be_looked_at() -> None:
+    async with opened() as gate:
+        poll = gate.asking()
+        await asleep(gate, 1)
+        gate.rows.enqueue()
+        await gate.words.send("dispatch", [""])
+        assert len((await poll).attempts) == 1
+
+
+async def test_a_poll_that_gets_nothing_is_answered_empty_after_its_wait() -> None:
+    async with opened() as gate:
+        answer = await gate.ask(Poll(gate.executor(), 1, ["default"], 5, wait_s=0.01))
+        assert answer == Handout()
+
+
+async def test_a_burst_wakes_no_more_polls_than_it_fills() -> None:
+    async with opened() as gate:
+        polls = [gate.asking(free=10) for _ in range(20)]
+        await asleep(gate, 20)
+        before = gate.rows.calls["take"]
+        gate.rows.enqueue(25)
+        await gate.words.send("dispatch", ["default"])
+        await until(lambda: sum(poll.done() for poll in polls) == 3)
+        await asleep(gate, 17)
+        # Three takes empty the queue, and one more may have begun beside the last of them.
+        assert gate.rows.calls["take"] - before <= 4
+        for poll in polls:
+            poll.cancel()
+
+
+async def test_polls_of_a_cold_pool_ask_nothing_until_it_is_hinted() -> None:
+    async with opened() as gate:
+        first = gate.asking()
+        await asleep(gate, 1)
+        before = gate.rows.calls["take"]
+        second = gate.asking()
+        await asleep(gate, 2)
+        assert gate.rows.calls["take"] == before
+        first.cancel()
+        second.cancel()
+
+
+async def test_a_hint_that_comes_during_a_take_is_not_forgotten() -> None:
+    async with opened() as gate:
+        gate.rows.open.clear()
+        poll = gate.asking()
+        await until(lambda: gate.rows.calls["take"] == 1)
+        await gate.words.send("dispatch", ["default"])
+        await until(gate.words._words.empty)
+        gate.rows.open.set()
+        await asleep(gate, 1)
+        assert gate.rows.calls["take"] == 2
+        poll.cancel()
+
+
+async def test_the_first_pool_that_holds_something_serves_a_poll() -> None:
+    async with opened() as gate:
+        gate.rows.enqueue(2, pool="b")
+        handout = await gate.asking(pools=("a", "b", "c"))
+        assert len(handout.attempts) == 2
+
+
+async def test_pools_take_turns() -> None:
+    async with opened() as gate:
+        in_a, in_b = set(gate.rows.enqueue(40, pool="a")), set(gate.rows.enqueue(40, pool="b"))
+        served = {"a": 0, "b": 0}
+        for _ in range(8):
+            handout = await gate.asking(free=5, pools=("a", "b"))
+            served["a"] += len(in_a & {attempt.run_id for attempt in handout.attempts})
+            served["b"] += len(in_b & {attempt.run_id for attempt in handout.attempts})
+        assert served == {"a": 20, "b": 20}
+
+
+async def test_no_more_than_two_takes_run_at_once() -> None:
+    async with opened() as gate:
+        gate.rows.open.clear()
+        gate.rows.enqueue(100)
+        polls = [gate.asking(free=10) for _ in range(6)]
+        await until(lambda: gate.rows.calls["take"] == 2)
+        await asyncio.sleep(0.01)
+        assert gate.rows.calls["take"] == 2
+        gate.rows.open.set()
+        assert sum([len((await poll).attempts) for poll in polls]) == 60
+
+
+async def test_an_abandoned_poll_leaves_the_queue_and_swallows_nothing() -> None:
+    async with opened() as gate:
+        gone = gate.asking()
+        await asleep(gate, 1)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        assert not gate.dispenser._polls
+        gate.rows.enqueue()
+        await gate.words.send("dispatch", ["default"])
+        assert len((await gate.asking()).attempts) == 1
+        assert gate.rows.calls["take"] == 2
+
+
+async def test_a_poll_whose_wait_ends_during_a_take_gets_what_was_taken() -> None:
+    async with opened() as gate:
+        gate.rows.open.clear()
+        gate.rows.enqueue()
+        poll = asyncio.create_task(gate.ask(Poll(gate.executor(), 1, ["default"], 5, wait_s=0.01)))
+        await asyncio.sleep(0.05)
+        assert not poll.done()
+        gate.rows.open.set()
+        assert len((await poll).attempts) == 1
+
+
+async def test_gw03_a_repeated_poll_gets_the_same_attempts() -> None:
+    async with opened() as gate:
+        gate.rows.enqueue(2)
+        poll = Poll(gate.executor(), 7, ["default"], 2)
+        gate.rows.lost_answers["take"] = 1
+        with pytest.raises(UnavailableError):
+            await gate.ask(poll)
+        again = await gate.ask(msgspec.structs.replace(poll, repeat=True))
+        assert [(it.run_id, it.number) for it in again.attempts] == [
+            (name, 1) for name in gate.rows.runs
+        ]
+
+
+async def test_a_repeat_of_a_poll_that_still_waits_shares_its_answer() -> None:
+    async with opened() as gate:
+        poll = Poll(gate.executor(), 1, ["default"], 5)
+        first = asyncio.create_task(gate.ask(poll))
+        await asleep(gate, 1)
+        second = asyncio.create_task(gate.ask(msgspec.structs.replace(poll, repeat=True)))
+        await until(lambda: gate.rows.calls["taken"] == 1)
+        first.cancel()
+        gate.rows.enqueue()
+        await gate.words.send("dispatch", ["default"])
+        assert len((await second).attempts) == 1
+
+
+async def test_an_unknown_executor_is_told_so() -> None:
+    async with opened() as gate:
+        gate.rows.enqueue()
+        answer = await gate.ask(Poll(uuid4(), 1, ["default"], 5))
+        assert answer.unknown
+        assert len(gate.rows.queue["default"]) == 1
+
+
+async def test_stopping_sends_waiting_polls_away_and_takes_no_new_ones() -> None:
+    async with opened() as gate:
+        poll = gate.asking()
+        await asleep(gate, 1)
+        await gate.dispenser.stop()
+        assert await poll == Handout()
+        with pytest.raises(UnavailableError):
+            await gate.asking()
