@@ -56,6 +56,7 @@ class LeaseHolder:
         self._watermark = watermark
         self._before_release = before_release
         self._held: dict[int, Lease] = {}
+        self._in_touch_until_s = float("-inf")
         self._stopping = asyncio.Event()
 
     def epochs(self) -> dict[int, int]:
@@ -66,6 +67,10 @@ class LeaseHolder:
             for partition, lease in self._held.items()
             if now_s < lease.trusted_until_s
         }
+
+    def is_in_touch(self) -> bool:
+        """Whether a renewal, of any number of leases, was answered within the last term."""
+        return self._clock.elapsed_s() < self._in_touch_until_s
 
     def drop(self, partitions: Collection[int]) -> None:
         """Stop trusting leases that the fence refused."""
@@ -98,6 +103,7 @@ class LeaseHolder:
         asked_s = self._clock.elapsed_s()
         asked = {partition: lease.epoch for partition, lease in self._held.items()}
         kept = await self._leases.renew(self.holder, asked, self._watermark(), self._term_s)
+        self._in_touch_until_s = asked_s + self._term_s
         for partition, epoch in asked.items():
             lease = self._held.get(partition)
             if lease is None or lease.epoch != epoch:

@@ -35,8 +35,8 @@ class Scheduler:
 
     def __init__(  # noqa: PLR0913 # four ports, and what every role is given
         self,
-        *,
         holder: UUID,
+        *,
         leases: Leases,
         agenda: Agenda,
         watch: Watch,
@@ -47,7 +47,6 @@ class Scheduler:
     ) -> None:
         self._clock = clock
         self._stopping = asyncio.Event()
-        self._term_s = settings.lease_term_s
         roster = Roster()
         poll_s = settings.poll_s
         self._leases = LeaseHolder(
@@ -112,11 +111,15 @@ class Scheduler:
         """See `kernel.service.Service`."""
         self._stopping.set()
 
+    def is_ready(self) -> bool:
+        """Whether the database answered within the last lease term."""
+        return self._leases.is_in_touch()
+
     def lag_s(self) -> float:
         """How old the oldest due and unclaimed fire time in memory is, in seconds."""
         return self._claimer.lag_s()
 
-    def held(self) -> dict[int, int]:
+    def epochs(self) -> dict[int, int]:
         """The partitions under a lease that can be trusted now, with their epochs."""
         return self._leases.epochs()
 

@@ -1,0 +1,168 @@
+"""The scheduler's side of jobs and runs, in memory. See `domain.ports.Agenda`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.jobs import PRIORITIES, JobState
+from matins.domain.runs import RunState
+from matins.testing.memory.world import JobRow, RunRow, World
+
+
+class MemoryAgenda:
+    """Jobs and runs of a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def database_time(self) -> datetime:
+        """See `domain.ports.Agenda`."""
+        return self._world.now()
+
+    async def load(
+        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
+    ) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        wanted = set(partitions)
+        due = [
+            job
+            for job in self._world.jobs.values()
+            if job.partition in wanted
+            and job.next_fire_at is not None
+            and job.next_fire_at <= until
+            and (after is None or job.id > after)
+        ]
+        return _due_jobs(sorted(due, key=lambda job: job.id)[:limit])
+
+    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        wanted = set(partitions)
+        jobs = self._world.jobs.values()
+        return _due_jobs(it for it in jobs if it.changed_at >= since and it.partition in wanted)
+
+    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+        """See `domain.ports.Agenda`."""
+        found = [self._world.jobs[it] for it in job_ids if it in self._world.jobs]
+        return _due_jobs(job for job in found if job.next_due_at is not None)
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        wanted = {claim.partition for claim in claims}
+        fenced = self._fence(holder, {it: epochs[it] for it in wanted & epochs.keys()})
+        made, stale = set(), set()
+        for claim in claims:
+            if claim.partition not in fenced:
+                continue
+            job = self._world.jobs.get(claim.job_id)
+            if job is None or job.revision != claim.revision or job.state is not JobState.ACTIVE:
+                stale.add(claim.job_id)
+            elif self._insert(claim, job, epochs[claim.partition]):
+                made.add(claim.run_id)
+        return Claimed(made, wanted - fenced, stale)
+
+    async def advance(self, advances: Sequence[Advance]) -> None:
+        """See `domain.ports.Agenda`."""
+        for advance in advances:
+            job = self._world.jobs.get(advance.job_id)
+            if job is None or job.revision != advance.revision or job.state is not JobState.ACTIVE:
+                continue
+            is_later = advance.next_due_at is None or (
+                job.next_due_at is not None and job.next_due_at < advance.next_due_at
+            )
+            if job.next_due_at is not None and is_later:
+                job.next_due_at = advance.next_due_at
+                job.next_fire_at = advance.next_fire_at
+
+    async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
+        """See `domain.ports.Agenda`."""
+        job = self._world.jobs[job_id]
+        if job.revision == revision and job.state is JobState.ACTIVE:
+            self._world.change_job(job_id, state=JobState.QUARANTINED)
+            job.reason = reason
+
+    async def load_retries(
+        self, partitions: Collection[int], until: datetime, limit: int
+    ) -> list[RetryDue]:
+        """See `domain.ports.Agenda`."""
+        wanted = set(partitions)
+        due = [
+            RetryDue(run_id, partition, retry_at)
+            for (partition, run_id), retry_at in self._world.retries.items()
+            if partition in wanted and retry_at <= until
+        ]
+        return sorted(due, key=lambda it: (it.retry_at, it.run_id))[:limit]
+
+    async def promote(
+        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
+    ) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        wanted = {retry.partition for retry in retries}
+        fenced = self._fence(holder, {it: epochs[it] for it in wanted & epochs.keys()})
+        for retry in retries:
+            key = (retry.partition, retry.run_id)
+            if retry.partition in fenced and self._world.retries.get(key) == retry.retry_at:
+                del self._world.retries[key]
+                self._requeue(self._world.runs_by_id[retry.run_id])
+        return wanted - fenced
+
+    def _fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
+        """Those partitions that are under lease with this holder and epoch."""
+        return {it for it, epoch in epochs.items() if self._world.is_held(it, holder, epoch)}
+
+    def _insert(self, claim: Claim, job: JobRow, epoch: int) -> bool:
+        now = self._world.now()
+        run = RunRow(
+            id=claim.run_id,
+            job_id=claim.job_id,
+            due_at=claim.due_at,
+            fire_at=claim.fire_at,
+            claimed_at=now,
+            epoch=epoch,
+            partition=job.partition,
+            pool=job.spec.pool,
+            priority=PRIORITIES[job.spec.priority],
+            kind=claim.kind,
+            state=claim.state,
+            reason=claim.reason,
+            due_until=claim.due_until,
+            due_count=claim.due_count,
+            finished_at=now if claim.state is RunState.SKIPPED else None,
+        )
+        made = self._world.insert(run)
+        if made and run.state is RunState.QUEUED:
+            self._world.enqueue(run, now)
+        return made
+
+    def _requeue(self, run: RunRow) -> None:
+        if run.state is RunState.RETRYING:
+            run.retry_at = None
+            self._world.move(run, RunState.QUEUED)
+            self._world.enqueue(run, self._world.now())
+
+
+def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
+    found = []
+    for job in jobs:
+        schedule = job.spec.schedule
+        if schedule is not None:
+            due = DueJob(
+                id=job.id,
+                team_id=job.team_id,
+                partition=job.partition,
+                revision=job.revision,
+                state=job.state,
+                schedule=schedule,
+                anchor=job.anchor,
+                misfire=job.spec.misfire,
+                pool=job.spec.pool,
+                priority=PRIORITIES[job.spec.priority],
+                next_due_at=job.next_due_at,
+                next_fire_at=job.next_fire_at,
+            )
+            found.append(due)
+    return found

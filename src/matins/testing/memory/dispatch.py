@@ -1,0 +1,232 @@
+"""The gateway's and the watch's side of runs, in memory. See `domain.ports`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from heapq import heappop
+from uuid import UUID
+
+from matins.domain.attempts import Attempt
+from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
+from matins.domain.runs import Outcome, RunState, Tried
+from matins.domain.watching import ExecutorSeen
+from matins.testing.memory.world import AttemptRow, ExecutorRow, RunRow, World
+
+
+class MemoryDispatch:
+    """The dispatch queue of a world, and its executors."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def take(self, poll: Poll, pool: str) -> Handout:
+        """See `domain.ports.Dispatch`."""
+        executor = self._world.executors.get(poll.executor)
+        if executor is None or executor.ended_at is not None:
+            return Handout(unknown=True)
+        key = (poll.executor, poll.seq)
+        if key in self._world.handouts:
+            return await self.taken(poll) or Handout()
+        started = self._start(poll, pool)
+        if started:
+            self._world.handouts[key] = [run.id for run in started]
+        return Handout([self._attempt(run) for run in started])
+
+    async def taken(self, poll: Poll) -> Handout | None:
+        """See `domain.ports.Dispatch`."""
+        given = self._world.handouts.get((poll.executor, poll.seq), [])
+        running = _held(self._world, poll.executor, given)
+        return Handout([self._attempt(run) for run in running]) if running else None
+
+    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+        """See `domain.ports.Dispatch`."""
+        return [_running(self._world, run) for run in _held(self._world, executor, run_ids)]
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """See `domain.ports.Dispatch`."""
+        return record(self._world, executor, endings)
+
+    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+        """See `domain.ports.Dispatch`."""
+        return {run_id for run_id, number in ends if (run_id, number) in self._world.attempts}
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        """See `domain.ports.Dispatch`."""
+        now = self._world.now()
+        row = self._world.executors.get(beat.executor)
+        if row is None:
+            row = ExecutorRow(beat.executor, beat.name, beat.pools, beat.slots, now)
+            self._world.executors[beat.executor] = row
+        if row.ended_at is not None:
+            return BeatAnswer(lost=True)
+        row.beat_at, row.pools, row.slots = now, beat.pools, beat.slots
+        for seq in beat.closed:
+            self._world.handouts.pop((beat.executor, seq), None)
+        self._put_back(beat)
+        stops = [stop for run_id, number in beat.held if (stop := self._stop(beat, run_id, number))]
+        if beat.stopped:
+            row.ended_at, row.stopped = now, True
+        return BeatAnswer(stops)
+
+    def _start(self, poll: Poll, pool: str) -> list[RunRow]:
+        queue = self._world.queues.get(pool, [])
+        started: list[RunRow] = []
+        taken = 0
+        while queue and taken < poll.free:
+            run = self._world.runs_by_id[heappop(queue)[2]]
+            taken += 1
+            if run.state is RunState.QUEUED:
+                run.attempt += 1
+                run.executor = poll.executor
+                run.started_at = self._world.now()
+                self._world.move(run, RunState.RUNNING)
+                started.append(run)
+        return started
+
+    def _put_back(self, beat: Beat) -> None:
+        """Hand-outs that never arrived go back to the front, with the attempt not used up."""
+        known = {*beat.awaiting, *beat.open}
+        handouts = self._world.handouts
+        dropped = [
+            key
+            for key in handouts
+            if key[0] == beat.executor and key[1] < beat.next_seq and key[1] not in known
+        ]
+        for key in dropped:
+            for run in _held(self._world, beat.executor, handouts.pop(key)):
+                run.attempt -= 1
+                run.executor = run.started_at = None
+                if run.cancel_at is None:
+                    self._world.move(run, RunState.QUEUED)
+                    self._world.enqueue(run, run.claimed_at)
+                else:
+                    run.finished_at = self._world.now()
+                    self._world.move(run, RunState.CANCELLED)
+
+    def _stop(self, beat: Beat, run_id: UUID, number: int) -> Stop | None:
+        runs = _held(self._world, beat.executor, [run_id])
+        if not runs or runs[0].attempt != number:
+            return Stop(run_id, number, "superseded")
+        return Stop(run_id, number, "cancelled") if runs[0].cancel_at is not None else None
+
+    def _attempt(self, run: RunRow) -> Attempt:
+        job = self._world.jobs[run.job_id]
+        spec = job.spec
+        return Attempt(
+            run_id=run.id,
+            number=run.attempt,
+            due_at=run.due_at,
+            team=job.team,
+            job=spec.name,
+            target=spec.target,
+            timeout_s=spec.timeout_s,
+            kind=run.kind,
+        )
+
+
+class MemoryWatch:
+    """The silent executors of a world. See `domain.ports.Watch`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def executors(self) -> list[ExecutorSeen]:
+        """See `domain.ports.Watch`."""
+        rows = self._world.executors.values()
+        return [ExecutorSeen(it.id, it.name, it.beat_at) for it in rows if it.ended_at is None]
+
+    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
+        """See `domain.ports.Watch`."""
+        row = self._world.executors[executor]
+        if row.ended_at is not None or row.beat_at != beat_at:
+            return False
+        row.ended_at = self._world.now()
+        return True
+
+    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+        """See `domain.ports.Watch`."""
+        found: dict[UUID, list[Running]] = {}
+        left = limit
+        for (executor, _), given in self._world.handouts.items():
+            if self._world.executors[executor].ended_at is None:
+                continue
+            for run in _held(self._world, executor, given)[:left]:
+                found.setdefault(executor, []).append(_running(self._world, run))
+                left -= 1
+        return list(found.items())
+
+    async def forget(self, executor: UUID) -> None:
+        """See `domain.ports.Watch`."""
+        handouts = self._world.handouts
+        for key in [it for it in handouts if it[0] == executor]:
+            if not _held(self._world, executor, handouts[key]):
+                del handouts[key]
+
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+        """See `domain.ports.Watch`."""
+        return record(self._world, executor, endings)
+
+
+def record(world: World, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    """Record ends where (run, attempt, executor) is still running; gives those that were."""
+    return [
+        _end(world, run, executor, ending)
+        for ending in endings
+        for run in _held(world, executor, [ending.end.run_id])
+        if run.attempt == ending.end.number
+    ]
+
+
+def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus:
+    now = world.now()
+    result = ending.end.result
+    state = ending.state
+    if state is RunState.RETRYING and run.cancel_at is not None:
+        state = RunState.CANCELLED
+    run.reason = ending.reason
+    run.lost_count += result.outcome is Outcome.LOST
+    if state is RunState.RETRYING:
+        assert ending.retry_in_s is not None
+        run.retry_at = now + timedelta(seconds=ending.retry_in_s)
+        world.retries[run.partition, run.id] = run.retry_at
+    else:
+        run.finished_at = now
+    if state is RunState.DEAD:
+        world.dead_letters.add(run.id)
+    world.attempts[run.id, run.attempt] = AttemptRow(
+        run.id, run.attempt, executor, result.outcome, result.reason, run.started_at, now
+    )
+    world.move(run, state)
+    return status_of(world, run)
+
+
+def status_of(world: World, run: RunRow) -> RunStatus:
+    """The status of a run, as it is polled."""
+    job = world.jobs[run.job_id]
+    return RunStatus(
+        id=run.id,
+        team=job.team,
+        job=job.spec.name,
+        kind=run.kind,
+        state=run.state,
+        due_at=run.due_at,
+        fire_at=run.fire_at,
+        attempt=run.attempt,
+        reason=run.reason,
+        claimed_at=run.claimed_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        retry_at=run.retry_at,
+    )
+
+
+def _held(world: World, executor: UUID, run_ids: Collection[UUID]) -> list[RunRow]:
+    """Those of the runs that are running on this executor."""
+    runs = [world.runs_by_id[run_id] for run_id in run_ids if run_id in world.runs_by_id]
+    return [run for run in runs if run.state is RunState.RUNNING and run.executor == executor]
+
+
+def _running(world: World, run: RunRow) -> Running:
+    tried = Tried(run.attempt, run.lost_count, run.cancel_at is not None)
+    return Running(run.id, tried, world.jobs[run.job_id].spec.retry)

@@ -1,0 +1,35 @@
+"""The status cache in memory. See `domain.ports.StatusCache`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.handouts import RunStatus
+from matins.domain.runs import FINAL
+
+
+class MemoryStatusCache:
+    """Statuses that stay until `empty` is called; a final one is never written over."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[UUID, RunStatus] = {}
+
+    async def put(self, statuses: Sequence[RunStatus]) -> None:
+        """See `domain.ports.StatusCache`."""
+        for status in statuses:
+            if status.state in FINAL:
+                self._statuses[status.id] = status
+            else:
+                self._statuses.setdefault(status.id, status)
+
+    async def get(self, run_id: UUID) -> bytes | None:
+        """See `domain.ports.StatusCache`."""
+        status = self._statuses.get(run_id)
+        return None if status is None else msgspec.json.encode(status)
+
+    def empty(self) -> None:
+        """Lose everything, as a cache may at any moment."""
+        self._statuses.clear()

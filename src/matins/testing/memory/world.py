@@ -1,0 +1,190 @@
+"""The state that all in-memory ports share: the rows of the database, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import heappush
+from uuid import UUID
+
+from matins.domain.ids import PARTITIONS, partition_of
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.runs import Kind, Outcome, RunState
+from matins.domain.schedules.schedule import compile_schedule
+
+
+@dataclass(slots=True)
+class JobRow:
+    """A row of `jobs`."""
+
+    id: UUID
+    team: str
+    spec: JobSpec
+    partition: int
+    anchor: datetime
+    changed_at: datetime
+    team_id: int = 1
+    revision: int = 1
+    state: JobState = JobState.ACTIVE
+    reason: str = ""
+    next_due_at: datetime | None = None
+    next_fire_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A row of `runs`."""
+
+    id: UUID
+    job_id: UUID
+    due_at: datetime
+    fire_at: datetime
+    claimed_at: datetime
+    epoch: int
+    partition: int
+    pool: str
+    priority: int
+    kind: Kind
+    state: RunState
+    reason: str = ""
+    due_until: datetime | None = None
+    due_count: int = 1
+    attempt: int = 0
+    lost_count: int = 0
+    executor: UUID | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None
+    cancel_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class AttemptRow:
+    """A row of `attempts`: an attempt that ended."""
+
+    run_id: UUID
+    number: int
+    executor: UUID
+    outcome: Outcome
+    reason: str
+    started_at: datetime | None
+    finished_at: datetime
+
+
+@dataclass(slots=True)
+class PartitionRow:
+    """A row of `partitions`."""
+
+    epoch: int = 0
+    holder: UUID | None = None
+    expires_at: datetime | None = None
+    watermark: datetime | None = None
+
+
+@dataclass(slots=True)
+class ExecutorRow:
+    """A row of `executors`."""
+
+    id: UUID
+    name: str
+    pools: list[str]
+    slots: int
+    beat_at: datetime
+    ended_at: datetime | None = None
+    stopped: bool = False
+
+
+@dataclass
+class World:
+    """The database. `now` is its clock; each method of a port is one statement on it.
+
+    `watchers` are told of every change of a run's state, with the state before; None for a new run.
+    """
+
+    now: Callable[[], datetime]
+    jobs: dict[UUID, JobRow] = field(default_factory=dict)
+    runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
+    runs_by_id: dict[UUID, RunRow] = field(default_factory=dict)
+    attempts: dict[tuple[UUID, int], AttemptRow] = field(default_factory=dict)
+    dead_letters: set[UUID] = field(default_factory=set)
+    partitions: dict[int, PartitionRow] = field(
+        default_factory=lambda: {number: PartitionRow() for number in range(PARTITIONS)}
+    )
+    schedulers: dict[UUID, datetime] = field(default_factory=dict)
+    executors: dict[UUID, ExecutorRow] = field(default_factory=dict)
+    handouts: dict[tuple[UUID, int], list[UUID]] = field(default_factory=dict)
+    queues: dict[str, list[tuple[int, datetime, UUID]]] = field(default_factory=dict)
+    """By pool a heap of (priority, rank, run id)."""
+    retries: dict[tuple[int, UUID], datetime] = field(default_factory=dict)
+    """By (partition, run id) when the next attempt is due."""
+    watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
+
+    def add_job(self, job_id: UUID, spec: JobSpec, team: str = "default") -> JobRow:
+        """Save a new job, due from now on."""
+        now = self.now()
+        job = JobRow(job_id, team, spec, partition_of(job_id), now, now)
+        self.jobs[job_id] = job
+        self._plan(job)
+        return job
+
+    def change_job(
+        self, job_id: UUID, *, spec: JobSpec | None = None, state: JobState | None = None
+    ) -> JobRow:
+        """Change a job from now on: what lies before is not made up for."""
+        job = self.jobs[job_id]
+        job.spec = spec or job.spec
+        job.state = state or job.state
+        job.revision += 1
+        job.changed_at = self.now()
+        self._plan(job)
+        return job
+
+    def cancel(self, run_id: UUID) -> None:
+        """Ask for a run's end; one that does not run is cancelled at once."""
+        run = self.runs_by_id[run_id]
+        run.cancel_at = run.cancel_at or self.now()
+        if run.state in (RunState.QUEUED, RunState.RETRYING):
+            self.retries.pop((run.partition, run_id), None)
+            run.retry_at = None
+            run.finished_at = self.now()
+            self.move(run, RunState.CANCELLED)
+
+    def insert(self, run: RunRow) -> bool:
+        """Insert a run unless (job, due time, kind) has its row; False if it has."""
+        key = (run.job_id, run.due_at, run.kind)
+        if key in self.runs:
+            return False
+        self.runs[key] = run
+        self.runs_by_id[run.id] = run
+        self._tell(run, None)
+        return True
+
+    def move(self, run: RunRow, state: RunState) -> None:
+        """Change a run's state."""
+        before, run.state = run.state, state
+        self._tell(run, before)
+
+    def enqueue(self, run: RunRow, rank: datetime) -> None:
+        """Put a run on the dispatch queue."""
+        heappush(self.queues.setdefault(run.pool, []), (run.priority, rank, run.id))
+
+    def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
+        """The fence: whether a lease is in force with this holder and epoch."""
+        row = self.partitions[partition]
+        in_force = row.expires_at is not None and row.expires_at > self.now()
+        return in_force and row.holder == holder and row.epoch == epoch
+
+    def _tell(self, run: RunRow, before: RunState | None) -> None:
+        for watcher in self.watchers:
+            watcher(run, before)
+
+    def _plan(self, job: JobRow) -> None:
+        job.next_due_at = job.next_fire_at = None
+        schedule = job.spec.schedule
+        if schedule is None or job.state is not JobState.ACTIVE:
+            return
+        timetable = compile_schedule(schedule, seed=str(job.id), anchor=job.anchor)
+        job.next_due_at = timetable.next_after(self.now())
+        if job.next_due_at is not None:
+            job.next_fire_at = timetable.fire_time(job.next_due_at)
