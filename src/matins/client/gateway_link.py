@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import ssl
 from collections.abc import Sequence
 from typing import TypeVar
@@ -26,6 +27,7 @@ CALL_S = 10.0
 
 CONNECT_S = 5.0
 
+_IN_ONE_PIECE = 2**20
 _MEDIA = "application/msgpack"
 _REFUSED = frozenset({400, 413, 415, 422})
 _LATER = frozenset({408, 421, 425, 429})
@@ -103,7 +105,11 @@ class HttpGatewayLink:
         session = self._session = self._session or self._open_session()
         timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_S)
         async with session.post(
-            url, data=body, timeout=timeout, allow_redirects=False, ssl=self._tls
+            url,
+            data=body if len(body) < _IN_ONE_PIECE else io.BytesIO(body),
+            timeout=timeout,
+            allow_redirects=False,
+            ssl=self._tls,
         ) as response:
             return response.status, await response.read()
 
