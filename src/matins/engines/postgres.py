@@ -56,6 +56,9 @@ class EmbeddedPostgres:
         self._lock.acquire()
         try:
             return await self._start(settings or {})
+        except OSError as error:
+            await self._end(IMMEDIATE_STOP)
+            raise EngineError(f"{self.folder} can't be used: {error}") from error
         except BaseException:
             await self._end(IMMEDIATE_STOP)
             raise

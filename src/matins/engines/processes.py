@@ -95,6 +95,16 @@ async def run(
     return text
 
 
+def succeeds(argv: Sequence[str | Path], account: Account | None) -> bool:
+    """Tell whether a program that ends at once, such as test(1), ends well for that account."""
+    with tempfile.TemporaryFile() as output, _file_of("") as nothing:
+        process = spawn(argv, account, output=output, stdin=nothing)
+        try:
+            return process.wait(KILL_S) == 0
+        finally:
+            process.kill()
+
+
 def _file_of(text: str) -> IO[bytes]:
     """A nameless file that holds the text, to be a program's stdin."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 # the caller closes it

@@ -44,6 +44,9 @@ class EmbeddedValkey:
         self._lock.acquire()
         try:
             return await self._start()
+        except OSError as error:
+            await self.stop()
+            raise EngineError(f"{self.folder} can't be used: {error}") from error
         except BaseException:
             await self.stop()
             raise
