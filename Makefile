@@ -38,6 +38,9 @@ bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minu
 sim: $(VENV)/.installed-dev  ## Run the simulator over many seeds: make sim SEEDS=200 HOURS=2
 	@$(BIN)/python -m matins.testing.simulation --seeds $(or $(SEEDS),50) --hours $(or $(HOURS),2)
 
+cases: $(VENV)/.installed-dev  ## Check a file of schedule cases: make cases FILE=...
+	@$(BIN)/python -m tests.unit.schedules.cases $(FILE)
+
 lock: $(VENV)/.installed-dev  ## Lock the newest dependencies that pyproject.toml allows
 	@$(PIP) install pip-tools
 	@$(BIN)/pip-compile -q --upgrade $(COMPILE) -o requirements/runtime.txt pyproject.toml requirements/build.in
