@@ -82,6 +82,10 @@ class Places:
         if self.published_api() == place:
             self._api_file.unlink(missing_ok=True)
 
+    def forget_api(self) -> None:
+        """Drop what an API that died without a word has left."""
+        self._api_file.unlink(missing_ok=True)
+
     def _address(self, engine: str, variable: str) -> str:
         try:
             return (self.data / engine / "address").read_text().strip()

@@ -1,0 +1,154 @@
+"""`matins up`: the engines and every role on this machine, in one command.
+
+The roles are processes of their own, the same as in production. What dies is started again, loudly.
+Ctrl-C stops all in order: the executor drains first, the engines go last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from datetime import datetime
+from importlib.resources import files
+
+import structlog
+from rich.console import Console
+
+from matins.cli.applying import apply_text
+from matins.cli.children import Child
+from matins.client.sdk import Matins
+from matins.domain.errors import EngineError, UnavailableError
+from matins.domain.jobs import Job
+from matins.engines.folders import DataFolder
+from matins.engines.places import Places
+from matins.engines.postgres import EmbeddedPostgres
+from matins.engines.valkey import EmbeddedValkey
+from matins.kernel.logs import set_up_logs
+from matins.kernel.service import stop_on_signals
+from matins.kernel.settings import Settings
+from matins.store.migrate import migrate
+
+log = structlog.get_logger()
+
+READY_S = 60.0
+DEMO_FILE = "demo.yaml"
+DEMO_MARK = "demo-loaded"
+DEMO_URL = "http://127.0.0.1:8600"
+"""The address of the API as the demo file spells it."""
+
+SHOWN_JOBS = 5
+
+
+def run_up(settings: Settings) -> None:
+    """Run until SIGINT or SIGTERM. Raises EngineError when something can't be started."""
+    set_up_logs("up", level="warning" if settings.log_level == "info" else settings.log_level)
+    asyncio.run(_up(settings, Console()))
+
+
+async def _up(settings: Settings, console: Console) -> None:
+    """1 the folder, 2 engines, 3 schema, 4 roles, 5 the demo, once, 6 say where all is, 7 watch."""
+    stopping = asyncio.Event()
+    stop_on_signals(stopping)
+    places = Places(settings)
+    with DataFolder(places.data) as folder:
+        places.make_tokens()
+        async with AsyncExitStack() as stack:
+            console.print(f"Starting Matins in {folder.path}")
+            dsn = await _start_engines(stack, folder)
+            await migrate(dsn)
+            children = await _start_roles(stack, settings, places)
+            watches = [asyncio.create_task(child.watch()) for child in children]
+            ready = asyncio.create_task(_welcome(places, folder, children[0], console))
+            await _until_first(stopping, ready)
+            await stopping.wait()
+            console.print("Stopping; running attempts get time to end. Ctrl-C again has no effect.")
+            for watch in watches:
+                watch.cancel()
+
+
+async def _until_first(stopping: asyncio.Event, ready: asyncio.Task[None]) -> None:
+    """Wait for the welcome, or for a Ctrl-C that comes before it."""
+    stop = asyncio.create_task(stopping.wait())
+    await asyncio.wait([stop, ready], return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if ready.done():
+        ready.result()
+    else:
+        ready.cancel()
+
+
+async def _start_engines(stack: AsyncExitStack, folder: DataFolder) -> str:
+    postgres, valkey = EmbeddedPostgres(folder.postgres), EmbeddedValkey(folder.valkey)
+    dsn = await postgres.start()
+    stack.push_async_callback(postgres.stop)
+    await valkey.start()
+    stack.push_async_callback(valkey.stop)
+    return dsn
+
+
+async def _start_roles(stack: AsyncExitStack, settings: Settings, places: Places) -> list[Child]:
+    """Start api, scheduler and executor; the stack stops them in the opposite order."""
+    environment = os.environ | {"MATINS_DATA": str(places.data), "MATINS_STOP_WITH_STDIN": "true"}
+    children = [
+        Child("api", ["--demo"], environment),
+        Child("scheduler", [], environment),
+        Child("executor", [], environment),
+    ]
+    places.forget_api()
+    for child in children:
+        drain_s = settings.drain_s if child.role == "executor" else 0
+        stack.push_async_callback(child.stop, drain_s)
+        await child.start()
+        if child.role == "api":
+            await _published(places, child)
+    return children
+
+
+async def _published(places: Places, api: Child) -> None:
+    """Wait until the API listens: the executor needs its address."""
+    try:
+        async with asyncio.timeout(READY_S):
+            while (place := places.published_api()) is None or place.pid != api.pid:
+                if api.pid is None:
+                    raise EngineError("the API ended at its start; its log above says why")
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise EngineError(f"the API did not listen within {READY_S:g} s") from None
+
+
+async def _welcome(places: Places, folder: DataFolder, api: Child, console: Console) -> None:
+    """Load the demo on the first start, and say where things are and what will run next."""
+    url = places.api_url()
+    async with Matins(url, places.admin_token()) as client:
+        await _until_ready(client)
+        mark = folder.path / DEMO_MARK
+        if not mark.exists():
+            text = (files("matins.cli") / DEMO_FILE).read_text("utf-8").replace(DEMO_URL, url)
+            await apply_text(client, text, DEMO_FILE)
+            mark.touch()
+        jobs = await client.all_jobs()
+    console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)")
+    console.print(f"Admin token  {places.admin_token_file}")
+    console.print("Next runs")
+    for job in _soonest(jobs):
+        console.print(f"  {_local(job.next_fire_at)}  {job.team}/{job.spec.name}")
+    console.print("Watch them with `matins runs watch`; Ctrl-C stops everything.")
+
+
+async def _until_ready(client: Matins) -> None:
+    try:
+        async with asyncio.timeout(READY_S):
+            while not await client.is_ready():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise UnavailableError(f"the API was not ready within {READY_S:g} s") from None
+
+
+def _soonest(jobs: list[Job]) -> list[Job]:
+    due = [job for job in jobs if job.next_fire_at is not None]
+    return sorted(due, key=lambda job: str(job.next_fire_at))[:SHOWN_JOBS]
+
+
+def _local(instant: datetime | None) -> str:
+    return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if instant else "never"
