@@ -64,9 +64,10 @@ async def test_ending_one_command_leaves_the_others_alone(
     commands: Commands, processes: Processes
 ) -> None:
     cancel = asyncio.Event()
-    script = f"setsid {processes.sleep} & {processes.sleep}"
+    nap = processes.sleep
+    script = f"(setsid {nap} &); (env -i setsid {nap} &) ; {nap} & wait"
     other = asyncio.create_task(commands.run(command("sh", "-c", script), cancel))
-    before = await processes.appear(2)
+    before = await processes.appear(3)
     await commands.shell("setsid sleep 600 & sleep 0.1", timeout_s=5)
     assert processes.alive() == before
     cancel.set()

@@ -92,6 +92,16 @@ async def test_a_killed_keepers_commands_end_and_are_lost_and_the_next_one_runs(
     assert (await commands.shell("echo again")).output == "again\n"
 
 
+async def test_a_killed_keepers_command_ends_even_if_the_executor_can_do_nothing(
+    start_executor: Start, processes: Processes
+) -> None:
+    executor = await start_executor(60.0, f"exec {processes.sleep}")
+    await processes.appear()
+    executor.send_signal(signal.SIGSTOP)
+    os.kill(keeper_pid(executor.pid), signal.SIGKILL)
+    await processes.vanish()
+
+
 async def test_contact_keeps_commands_alive_beyond_t1(processes: Processes) -> None:
     commands, keeper = _with_t1(0.4)
     running = asyncio.create_task(commands.shell("sleep 0.8"))

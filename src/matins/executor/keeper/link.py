@@ -212,17 +212,17 @@ class _KeeperProcess:
         except TimeoutError:
             self._kill()
             await self._process.wait()
-        for order, end in self._open.values():
-            await _kill_remains(order)
+        await _kill_remains([order for order, _ in self._open.values()])
+        for _, end in self._open.values():
             end.set_result(Result(Outcome.LOST, "its keeper ended before it"))
         self._open.clear()
         self._is_ready.set()
 
 
-async def _kill_remains(order: Order) -> None:
-    """Kill what bears the marks of an attempt until nothing is found, for about two seconds."""
-    marks = order.marks()
+async def _kill_remains(orders: list[Order]) -> None:
+    """Kill what bears the marks of these attempts until nothing is found, for some seconds."""
+    families = [order.marks() for order in orders]
     for _ in range(100):
-        if not marks or not await asyncio.to_thread(kill_marked, marks):
+        if not families or not await asyncio.to_thread(kill_marked, families):
             return
         await asyncio.sleep(0.02)

@@ -115,7 +115,7 @@ class Loop:
 
     def _obey(self, frame: dict[str, object]) -> None:
         match frame:
-            case {"contact": float(asked_at)}:
+            case {"contact": float() | int() as asked_at}:
                 self._contact_at = max(self._contact_at, min(asked_at, boot_s()))
             case {"contact": None}:
                 self._contact_at = boot_s()

@@ -44,7 +44,7 @@ class Orphans:
         """Kill what is left of a command; gives the pids that are still there, best none.
 
         `others` are the commands that still run. A process that hides from all signs (new session,
-        empty environment) counts as this command's if it is older than all others.
+        empty environment) is killed as soon as it is older than all commands that still run.
         """
         if not IS_LINUX:
             return [family.leader] if is_group_alive(family.leader) else []
@@ -73,9 +73,7 @@ class Orphans:
 
 
 def _belongs(pid: int, family: Family, others: list[Family]) -> bool:
-    if family.claims(pid):
-        return True
-    return all(other.is_younger_than(pid) and not other.claims(pid) for other in others)
+    return family.claims(pid) or all(other.is_younger_than(pid) for other in others)
 
 
 def _reap(pid: int) -> bool:
