@@ -165,8 +165,9 @@ async def test_a_body_that_is_too_long_is_refused(http: aiohttp.ClientSession) -
     async def in_chunks() -> AsyncIterator[bytes]:
         yield body
 
+    headers = {"Content-Type": "application/json"}
     for data in (io.BytesIO(body), in_chunks()):
-        async with http.post("beat", data=data) as response:
+        async with http.post("beat", data=data, headers=headers) as response:
             assert response.status == 413
 
 

@@ -1,0 +1,130 @@
+"""The bookkeeping behind a beat: which polls are where, and which attempts are held."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matins.domain.attempts import Attempt
+from matins.domain.handouts import Beat
+from matins.domain.targets import Target
+from matins.executor.holdings import Holdings
+
+E = UUID(int=1)
+DUE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def attempt(number: int) -> Attempt:
+    return Attempt(UUID(int=number), 1, DUE, "t", "j", Target(), 1.0)
+
+
+def name(number: int) -> tuple[UUID, int]:
+    return UUID(int=number), 1
+
+
+def picture(holdings: Holdings) -> Beat:
+    return holdings.picture(E, "e", ["default"], 1)
+
+
+def test_a_poll_that_was_sent_is_awaiting() -> None:
+    holdings = Holdings()
+    assert [holdings.ask(), holdings.ask()] == [1, 2]
+    beat = picture(holdings)
+    assert (beat.next_seq, beat.awaiting, beat.open, beat.closed) == (3, [1, 2], [], [])
+
+
+def test_an_answer_with_attempts_opens_its_poll_and_they_are_held() -> None:
+    holdings = Holdings()
+    fresh = holdings.arrive(holdings.ask(), [attempt(1), attempt(2)])
+    assert fresh == [attempt(1), attempt(2)]
+    beat = picture(holdings)
+    assert (beat.awaiting, beat.open, beat.closed) == ([], [1], [])
+    assert beat.held == [name(1), name(2)]
+
+
+def test_a_poll_closes_with_its_last_attempt_and_is_forgotten_once_a_beat_said_so() -> None:
+    holdings = Holdings()
+    holdings.arrive(holdings.ask(), [attempt(1), attempt(2)])
+    holdings.let_go([name(1)])
+    assert picture(holdings).open == [1]
+    holdings.let_go([name(2)])
+    beat = picture(holdings)
+    assert (beat.open, beat.closed, beat.held) == ([], [1], [])
+    assert picture(holdings).closed == [1]
+    holdings.heard(beat)
+    assert picture(holdings).closed == []
+
+
+def test_a_poll_that_closes_while_a_beat_is_under_way_stays_for_the_next() -> None:
+    holdings = Holdings()
+    holdings.arrive(holdings.ask(), [attempt(1)])
+    beat = picture(holdings)
+    holdings.let_go([name(1)])
+    holdings.heard(beat)
+    assert picture(holdings).closed == [1]
+
+
+def test_a_poll_without_attempts_is_nowhere() -> None:
+    """So what a duplicate of it may yet take goes back on the queue, at whichever beat."""
+    holdings = Holdings()
+    holdings.arrive(holdings.ask(), [])
+    beat = picture(holdings)
+    assert (beat.next_seq, beat.awaiting, beat.open, beat.closed) == (2, [], [], [])
+
+
+def test_a_poll_that_was_given_up_is_nowhere() -> None:
+    holdings = Holdings()
+    holdings.give_up(holdings.ask())
+    beat = picture(holdings)
+    assert (beat.next_seq, beat.awaiting) == (2, [])
+
+
+def test_an_attempt_that_is_held_already_is_not_started_again() -> None:
+    holdings = Holdings()
+    first, second = holdings.ask(), holdings.ask()
+    holdings.arrive(first, [attempt(1)])
+    assert holdings.arrive(second, [attempt(1), attempt(2)]) == [attempt(2)]
+    holdings.let_go([name(1), name(2)])
+    assert picture(holdings).closed == [first, second]
+
+
+def test_a_poll_is_answered_once() -> None:
+    holdings = Holdings()
+    seq = holdings.ask()
+    holdings.arrive(seq, [])
+    with pytest.raises(AssertionError):
+        holdings.arrive(seq, [attempt(1)])
+
+
+@given(st.lists(st.sampled_from(["ask", "arrive", "empty", "give up", "end", "beat"])))
+def test_each_poll_is_in_one_place_and_never_goes_back(steps: list[str]) -> None:
+    holdings = Holdings()
+    order = {"awaiting": 0, "open": 1, "closed": 2, "nowhere": 3}
+    reached: dict[int, int] = {}
+    made = 0
+    for step in steps:
+        beat = picture(holdings)
+        match step:
+            case "ask":
+                holdings.ask()
+            case "arrive" | "empty" if beat.awaiting:
+                made += 1
+                holdings.arrive(beat.awaiting[0], [attempt(made)] if step == "arrive" else [])
+            case "give up" if beat.awaiting:
+                holdings.give_up(beat.awaiting[0])
+            case "end" if beat.held:
+                holdings.let_go(beat.held[:1])
+            case "beat":
+                holdings.heard(beat)
+        now = picture(holdings)
+        for seq in range(1, now.next_seq):
+            places = [key for key in ("awaiting", "open", "closed") if seq in getattr(now, key)]
+            assert len(places) <= 1
+            place = order[places[0] if places else "nowhere"]
+            assert place >= reached.get(seq, 0)
+            reached[seq] = place
+        assert len(now.held) == len(holdings) >= len(now.open)
