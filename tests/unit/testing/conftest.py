@@ -1,0 +1,48 @@
+"""What the tests of the fault bench stand on: a ledger server, and calls to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import aiohttp
+import pytest
+
+from matins.testing.ledger import LedgerServer
+
+DUE_AT = datetime(2026, 11, 29, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where the ledger is kept."""
+    return tmp_path / "ledger.jsonl"
+
+
+@pytest.fixture
+async def ledger(file: Path) -> AsyncIterator[LedgerServer]:
+    """A running ledger server."""
+    async with LedgerServer(file) as server:
+        yield server
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[aiohttp.ClientSession]:
+    """A client that opens a connection for each request."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        yield session
+
+
+def named(run_id: UUID | None = None, attempt: int = 1) -> dict[str, str]:
+    """The headers of an attempt."""
+    return {
+        "Matins-Run-Id": str(run_id or uuid4()),
+        "Matins-Attempt": str(attempt),
+        "Matins-Due-At": "2026-11-29T02:00:00Z",
+        "Matins-Job": "nightly",
+        "Matins-Team": "payments",
+        "Matins-Kind": "scheduled",
+    }
