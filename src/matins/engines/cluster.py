@@ -24,23 +24,26 @@ async def make_cluster(
 ) -> None:
     """Make the cluster beside its place and rename it, so that a cluster of that name is whole."""
     aside = _make_aside(data, account)
+    try:
+        await _fill(programs, aside, account, password, synced=synced)
+        _put_in_place(aside, data)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+async def _fill(
+    programs: Path, aside: Path, account: Account | None, password: str, *, synced: bool
+) -> None:
     secret = aside.with_suffix(".password")
     write_private(secret, password + "\n", account=account)
     try:
         await run(_initdb(programs, aside, secret, synced=synced), account, within_s=INIT_S)
     finally:
         secret.unlink()
-    single: list[str | Path] = [
-        programs / "postgres",
-        "--single",
-        "-D",
-        aside,
-        "-c",
-        "exit_on_error=on",
-        "postgres",
-    ]
+    single: list[str | Path] = [programs / "postgres", "--single", "-D", aside]
+    single += ["-c", "exit_on_error=on", "postgres"]
     await run(single, account, within_s=INIT_S, stdin=_roles(password))
-    _put_in_place(aside, data)
 
 
 async def check_version(programs: Path, data: Path, account: Account | None) -> None:

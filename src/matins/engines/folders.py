@@ -66,7 +66,7 @@ def _check_passable(folder: Path, account: Account | None) -> None:
     The kernel is asked, by test(1), because access lists count too.
     """
     parents = [parent for parent in folder.parents if parent.exists()]
-    if account is None or _may_pass(parents[0], account):
+    if account is None or not parents or _may_pass(parents[0], account):
         return
     blocked = next(parent for parent in reversed(parents) if not _may_pass(parent, account))
     raise EngineError(

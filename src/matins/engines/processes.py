@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -163,7 +164,8 @@ class Server:
     def _rotate(self) -> None:
         """Copy and empty the log once it is large; what is written in between is lost."""
         if self._log.exists() and self._log.stat().st_size > LOG_MAX:
-            shutil.copyfile(self._log, self._log.with_suffix(".log.1"))
+            with suppress(OSError):  # a full disk is a reason more to empty it
+                shutil.copy(self._log, self._log.with_name(self._log.name + ".1"))
             os.truncate(self._log, 0)
 
 
