@@ -1,0 +1,167 @@
+"""What the API answers to owners: one set of Structs for the API, the SDK and the CLI."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.handouts import RunStatus
+from matins.domain.jobs import Job
+from matins.domain.schedules.schedule import Schedule
+
+Missed = Literal["skip", "last", "all"]
+"""What becomes of the due times that passed while a job was paused."""
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What a request did to a job.
+
+    Due times that lay before the change and had no row yet were put on record as `skipped`, or
+    `queued` to run now. A change of an active job queues none.
+    """
+
+    job: Job
+    change: Literal["created", "changed", "unchanged", "paused", "resumed", "deleted"]
+    skipped: int = 0
+    queued: int = 0
+
+
+class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to resume: `skip` what was missed, run the `last` of it, or `all` (the newest 1000)."""
+
+    missed: Missed = "skip"
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs of a team by name. `next`: give it as `after` for the next page; None at the end."""
+
+    jobs: list[Job]
+    next: str | None = None
+
+
+class Run(RunStatus, frozen=True, omit_defaults=True):
+    """A row of the ledger. A skipped one may stand for `due_count` due times up to `due_until`."""
+
+    due_until: datetime | None = None
+    due_count: int = 1
+    lost_count: int = 0
+    cancel_at: datetime | None = None
+
+
+class RunPage(msgspec.Struct, frozen=True):
+    """Runs, newest due time first. `next`: give it as `before`; None at the end.
+
+    With a filter a page may hold fewer runs than were asked for, and still have a next one.
+    """
+
+    runs: list[Run]
+    next: UUID | None = None
+
+
+class AttemptRecord(msgspec.Struct, frozen=True):
+    """One attempt of a run. The one that runs now has no outcome yet."""
+
+    number: int
+    executor: str
+    started_at: datetime
+    finished_at: datetime | None = None
+    outcome: str | None = None
+    reason: str = ""
+    exit_code: int | None = None
+    http_status: int | None = None
+    output: str = ""
+    output_cut: int = 0
+
+
+class PreviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A schedule whose next `count` due times after an instant (now, if none is given) are asked.
+
+    `every` counts from that instant when the schedule has no anchor.
+    """
+
+    schedule: Schedule
+    count: int = 10
+    after: datetime | None = None
+
+
+class DueTime(msgspec.Struct, frozen=True):
+    """A due time, in UTC and as the clocks of the schedule's zone show it."""
+
+    utc: datetime
+    local: datetime
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """The next due times, fewer than were asked for if there are no more."""
+
+    timezone: str
+    due: list[DueTime]
+
+
+class JobAudit(msgspec.Struct, frozen=True):
+    """One job's due times in a window, computed anew, beside the rows that the ledger has.
+
+    `executed` have a run that was not skipped, of which `unfinished` are still on their way;
+    `pending` may still be claimed; `missing` have no row though they should, and `unexpected` rows
+    have no due time. Both lists are cut to their first 100; their counts are not. `fault` says why
+    the due times can't be computed.
+    """
+
+    id: UUID
+    team: str
+    job: str
+    due: int
+    executed: int
+    unfinished: int
+    skipped: dict[str, int]
+    pending: int
+    missing_count: int
+    unexpected_count: int
+    missing: list[datetime] = []
+    unexpected: list[datetime] = []
+    fault: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every due time is accounted for, and nothing else is."""
+        return not (self.missing_count or self.unexpected_count or self.fault)
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """Jobs with due times in the window, by id. `next`: give it as `after`; None at the end."""
+
+    since: datetime
+    until: datetime
+    jobs: list[JobAudit]
+    next: UUID | None = None
+
+
+class ExecutorRecord(msgspec.Struct, frozen=True):
+    """One incarnation of an executor, and how many attempts it runs."""
+
+    id: UUID
+    name: str
+    state: Literal["alive", "lost", "stopped"]
+    pools: list[str]
+    slots: int
+    running: int
+    first_beat_at: datetime
+    beat_at: datetime
+    ended_at: datetime | None = None
+
+
+class PartitionRecord(msgspec.Struct, frozen=True):
+    """Who holds a partition. All fire times up to `watermark` have their rows; `lag_s` is its age.
+
+    A holder whose term is over is shown as None.
+    """
+
+    partition: int
+    epoch: int
+    holder: UUID | None = None
+    expires_at: datetime | None = None
+    watermark: datetime | None = None
+    lag_s: float | None = None

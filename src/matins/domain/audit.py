@@ -1,0 +1,177 @@
+"""The audit of one job: its due times computed anew from its revisions, beside the ledger's rows.
+
+A due time belongs to the last revision that began before it. Those of a pause come on record when
+the pause ends, so while it lasts nothing is expected.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.answers import JobAudit
+from matins.domain.errors import ScheduleError
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.ledger import timetable_of
+from matins.domain.runs import FINAL, RunState
+from matins.domain.schedules.timetable import Timetable
+
+GRACE = timedelta(seconds=60)
+"""A due time whose fire time is no longer ago than this may still be claimed."""
+
+UNDER_WAY = timedelta(seconds=10)
+"""A claim that was under way when a job was changed may follow the old revision for so long."""
+
+DUE_MAX = 1_000_000
+"""The most due times of one job in one audit."""
+
+LIST_MAX = 100
+"""The most due times that are listed as missing or unexpected."""
+
+_SECOND = timedelta(seconds=1)
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """What a job was from an instant on."""
+
+    effective_at: datetime
+    state: JobState
+    anchor: datetime
+    spec: JobSpec
+
+
+class LedgerRow(msgspec.Struct, frozen=True):
+    """A row for one due time, or for all from `due_at` to `due_until`."""
+
+    due_at: datetime
+    state: RunState
+    reason: str = ""
+    due_until: datetime | None = None
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Which due times to look at: from `since`, before `until`. `now` is the database's clock."""
+
+    since: datetime
+    until: datetime
+    now: datetime
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """The job that is looked at."""
+
+    id: UUID
+    team: str
+    name: str
+
+
+class _Period(msgspec.Struct, frozen=True):
+    """A stretch of time, from its begin (exclusive) to its end (inclusive), under one timetable."""
+
+    begin: datetime
+    end: datetime
+    timetable: Timetable
+    is_due: bool
+
+
+def audit(
+    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], window: Window
+) -> JobAudit:
+    """Compare what was due with what is on record. `rows` may begin before the window."""
+    try:
+        periods = _periods(job, revisions, window)
+    except ScheduleError as error:
+        return _finding(job, {}, {}, [], [], fault=f"its due times can't be computed: {error}")
+    due: dict[datetime, Timetable] = {}
+    for period in (it for it in periods if it.is_due):
+        due.update(dict.fromkeys(_within(period, window), period.timetable))
+        if len(due) > DUE_MAX:
+            fault = f"it was due over {DUE_MAX} times in the window; take a shorter one"
+            return _finding(job, {}, {}, [], [], fault=fault)
+    on_record = _on_record(rows, due)
+    missing = sorted(due.keys() - on_record.keys())
+    pending = {at for at in missing if due[at].fire_time(at) + GRACE > window.now}
+    strange = [it.due_at for it in rows if _is_strange(it, periods, window)]
+    return _finding(job, due, on_record, [it for it in missing if it not in pending], strange)
+
+
+def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> list[_Period]:
+    ends = [it.effective_at for it in revisions[1:]] + [window.until - _SECOND]
+    open_from = _open_pause(revisions)
+    periods = []
+    for index, (revision, end) in enumerate(zip(revisions, ends, strict=True)):
+        timetable = timetable_of(revision.spec, job.id, revision.anchor)
+        if timetable is None or revision.state is JobState.DELETED:
+            continue
+        periods.append(_Period(revision.effective_at, end, timetable, index < open_from))
+    return periods
+
+
+def _open_pause(revisions: Sequence[Revision]) -> int:
+    """The index from which on a job is stopped, with one schedule and until now."""
+    index = len(revisions)
+    while index and revisions[index - 1].state in (JobState.PAUSED, JobState.QUARANTINED):
+        if revisions[index - 1].spec.schedule != revisions[-1].spec.schedule:
+            break
+        index -= 1
+    return index
+
+
+def _within(period: _Period, window: Window) -> list[datetime]:
+    begin = max(period.begin, window.since - _SECOND)
+    end = min(period.end, window.until - _SECOND)
+    return period.timetable.due_between(begin, end, DUE_MAX + 1)
+
+
+def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datetime, LedgerRow]:
+    """The row of each due time that has one; its own goes before a range that covers it."""
+    ordered = sorted(due)
+    found: dict[datetime, LedgerRow] = {}
+    for row in sorted(rows, key=lambda row: row.due_until is None):
+        first = bisect_left(ordered, row.due_at)
+        last = bisect_right(ordered, row.due_until or row.due_at)
+        found.update(dict.fromkeys(ordered[first:last], row))
+    return found
+
+
+def _is_strange(row: LedgerRow, periods: Iterable[_Period], window: Window) -> bool:
+    """Whether no revision, one just left included, was due when the row says so."""
+    at = row.due_at
+    if not window.since <= at < window.until:
+        return False
+    return not any(
+        it.begin < at <= it.end + UNDER_WAY and it.timetable.next_after(at - _SECOND) == at
+        for it in periods
+    )
+
+
+def _finding(
+    job: Subject,
+    due: dict[datetime, Timetable],
+    on_record: dict[datetime, LedgerRow],
+    missing: list[datetime],
+    unexpected: list[datetime],
+    fault: str = "",
+) -> JobAudit:
+    states = Counter(row.state for row in on_record.values())
+    reasons = Counter(r.reason for r in on_record.values() if r.state is RunState.SKIPPED)
+    return JobAudit(
+        id=job.id,
+        team=job.team,
+        job=job.name,
+        due=len(due),
+        executed=states.total() - states[RunState.SKIPPED],
+        unfinished=sum(count for state, count in states.items() if state not in FINAL),
+        skipped=dict(reasons),
+        pending=len(due) - len(on_record) - len(missing),
+        missing_count=len(missing),
+        unexpected_count=len(unexpected),
+        missing=missing[:LIST_MAX],
+        unexpected=unexpected[:LIST_MAX],
+        fault=fault,
+    )

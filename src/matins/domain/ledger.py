@@ -1,0 +1,105 @@
+"""The ledger: every due time has a row. What still lacks one when a job changes, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.claims import Claim
+from matins.domain.ids import run_id
+from matins.domain.jobs import PRIORITIES, JobSpec, JobState
+from matins.domain.runs import Kind, RunState
+from matins.domain.schedules.schedule import compile_schedule
+from matins.domain.schedules.timetable import Timetable
+
+RANGE_MIN = 10
+"""Up to so many skipped due times in a row get a row each; more share one."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A stored job as a change of it finds it.
+
+    All due times up to `accounted_until`, inclusive, have their rows; later ones may have.
+    """
+
+    id: UUID
+    team_id: int
+    partition: int
+    revision: int
+    state: JobState
+    spec: JobSpec
+    anchor: datetime
+    changed_at: datetime
+    accounted_until: datetime
+
+    def timetable(self) -> Timetable | None:
+        """When it is due; None without a schedule. Raises ScheduleError."""
+        return timetable_of(self.spec, self.id, self.anchor)
+
+
+def timetable_of(spec: JobSpec, job_id: UUID, anchor: datetime) -> Timetable | None:
+    """When a job is due; None without a schedule. Raises ScheduleError."""
+    if spec.schedule is None:
+        return None
+    return compile_schedule(spec.schedule, seed=str(job_id), anchor=anchor)
+
+
+def unaccounted(
+    due: Sequence[datetime], rows: Iterable[tuple[datetime, datetime | None]]
+) -> list[list[datetime]]:
+    """Give the stretches of due times that no row covers.
+
+    Both are in order; a row covers its due time, or all from that one up to a second.
+    """
+    stretches: list[list[datetime]] = [[]]
+    covering = iter(rows)
+    first, last = next(covering, (None, None))
+    for at in due:
+        while first is not None and (last or first) < at:
+            first, last = next(covering, (None, None))
+        if first is None or at < first:
+            stretches[-1].append(at)
+        elif stretches[-1]:
+            stretches.append([])
+    return [stretch for stretch in stretches if stretch]
+
+
+def skip(job: Standing, timetable: Timetable, stretch: Sequence[datetime], why: str) -> list[Claim]:
+    """Claims that put a stretch of due times on record as skipped: few singly, many as a range."""
+    if len(stretch) > RANGE_MIN:
+        return [_claim(job, timetable, stretch[0], reason=why, until=stretch[-1], n=len(stretch))]
+    return [_claim(job, timetable, at, reason=why) for at in stretch]
+
+
+def catch_up(job: Standing, timetable: Timetable, due: Sequence[datetime]) -> list[Claim]:
+    """Claims that run due times which have passed."""
+    return [_claim(job, timetable, at) for at in due]
+
+
+def _claim(  # the parts of a row
+    job: Standing,
+    timetable: Timetable,
+    due: datetime,
+    *,
+    reason: str = "",
+    until: datetime | None = None,
+    n: int = 1,
+) -> Claim:
+    return Claim(
+        run_id=run_id(job.id, due, Kind.SCHEDULED),
+        job_id=job.id,
+        team_id=job.team_id,
+        revision=job.revision,
+        partition=job.partition,
+        pool=job.spec.pool,
+        priority=PRIORITIES[job.spec.priority],
+        due_at=due,
+        fire_at=timetable.fire_time(due),
+        state=RunState.SKIPPED if reason else RunState.QUEUED,
+        reason=reason,
+        due_until=until,
+        due_count=n,
+    )

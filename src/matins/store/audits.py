@@ -1,0 +1,102 @@
+"""The audit: what should have happened beside what is on record, job by job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.answers import AuditPage, JobAudit
+from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit
+from matins.domain.errors import InvalidInputError
+from matins.domain.jobs import JobSpec, JobState, check_name
+from matins.store.database import Database
+from matins.store.queries import load_queries
+from matins.store.reads import PostgresReads
+
+USUAL = timedelta(days=1)
+"""How far an audit looks back, unless it is told."""
+
+PAGE = 50
+"""How many jobs are looked at for one page."""
+
+_Q = load_queries("audits.sql")
+_FIRST_ID = UUID(int=0)
+
+
+class PostgresAudits:
+    """Audits jobs, in pages."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._reads = PostgresReads(database)
+
+    async def page(
+        self,
+        team: str | None,
+        job: str | None,
+        since: datetime | None,
+        until: datetime | None,
+        after: UUID | None,
+    ) -> AuditPage:
+        """Audit the next jobs by id; without a window, their last day."""
+        now = await self._reads.now()
+        until = min(until or now, now)
+        since = since or until - USUAL
+        if since >= until:
+            raise InvalidInputError.at("since", "must lie before `until` and before now")
+        subjects = await self._subjects(team, job, since, until, after)
+        revisions = await self._revisions([subject.id for subject in subjects])
+        window = Window(since, until, now)
+        found: list[JobAudit] = []
+        for subject in subjects:
+            rows = await self._rows(subject.id, window)
+            found.append(audit(subject, revisions[subject.id], rows, window))
+            await asyncio.sleep(0)  # other requests come first
+        last = subjects[-1].id if len(subjects) == PAGE else None
+        return AuditPage(since, until, found, last)
+
+    async def _subjects(
+        self,
+        team: str | None,
+        job: str | None,
+        since: datetime,
+        until: datetime,
+        after: UUID | None,
+    ) -> list[Subject]:
+        given: dict[str, object] = {
+            "after": after or _FIRST_ID,
+            "since": since,
+            "until": until,
+            "limit": PAGE,
+        }
+        query = _Q["subjects"]
+        if team is not None:
+            check_name("team", team)
+            query = _Q["subjects_of_team"]
+            given["team"] = team
+        if job is not None:
+            check_name("job", job)
+            if team is None:
+                raise InvalidInputError.at("team", "is missing; a job is named by team and name")
+            query = _Q["subjects_of_name"]
+            given["name"] = job
+        rows = await self._database.fetch(query, **given)
+        return [Subject(row["id"], row["team"], row["name"]) for row in rows]
+
+    async def _revisions(self, job_ids: list[UUID]) -> dict[UUID, list[Revision]]:
+        found: dict[UUID, list[Revision]] = defaultdict(list)
+        for row in await self._database.fetch(_Q["revisions"], job_ids=job_ids):
+            spec = msgspec.json.decode(row["spec"], type=JobSpec)
+            state = JobState(row["state"])
+            found[row["job_id"]].append(Revision(row["effective_at"], state, row["anchor"], spec))
+        return found
+
+    async def _rows(self, job_id: UUID, window: Window) -> list[LedgerRow]:
+        rows = await self._database.fetch(
+            _Q["rows"], job_id=job_id, since=window.since, until=window.until
+        )
+        return [msgspec.convert(dict(row), LedgerRow) for row in rows]

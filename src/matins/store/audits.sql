@@ -1,0 +1,60 @@
+-- What an audit compares: jobs with their revisions, and the rows of the ledger.
+
+-- name: subjects
+-- By the primary key.
+SELECT j.id, t.name AS team, j.name
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE j.id > :after::uuid
+  AND j.created_at < :until::timestamptz
+  AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
+ORDER BY j.id
+LIMIT :limit
+
+-- name: subjects_of_team
+SELECT j.id, t.name AS team, j.name
+FROM teams t
+JOIN jobs j ON j.team_id = t.id
+WHERE t.name = :team
+  AND j.id > :after::uuid
+  AND j.created_at < :until::timestamptz
+  AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
+ORDER BY j.id
+LIMIT :limit
+
+-- name: subjects_of_name
+SELECT j.id, t.name AS team, j.name
+FROM teams t
+JOIN jobs j ON j.team_id = t.id
+WHERE t.name = :team
+  AND j.name = :name
+  AND j.id > :after::uuid
+  AND j.created_at < :until::timestamptz
+  AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
+ORDER BY j.id
+LIMIT :limit
+
+-- name: revisions
+SELECT job_id, effective_at, state, anchor, spec::text AS spec
+FROM revisions
+WHERE job_id = ANY (:job_ids::uuid[])
+ORDER BY job_id, revision
+
+-- name: rows
+-- By the unique key (job_id, due_at, kind). The row before the window may reach into it.
+(
+    SELECT due_at, due_until, state, reason
+    FROM runs
+    WHERE job_id = :job_id::uuid AND due_at < :since::timestamptz AND kind = 'scheduled'
+    ORDER BY due_at DESC
+    LIMIT 1
+)
+UNION ALL
+(
+    SELECT due_at, due_until, state, reason
+    FROM runs
+    WHERE job_id = :job_id
+      AND due_at >= :since
+      AND due_at < :until::timestamptz
+      AND kind = 'scheduled'
+)

@@ -1,0 +1,133 @@
+-- The owners' side of jobs. A change locks the job's row first and reads the clock afterwards, so
+-- that the instants of a job's revisions are in their order.
+
+-- name: clock
+SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
+
+-- name: make_team
+INSERT INTO teams (name, created_at)
+VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
+ON CONFLICT (name) DO NOTHING
+
+-- name: lock_job
+SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
+       j.created_at, j.changed_at, j.next_due_at, j.next_fire_at
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
+FOR UPDATE OF j
+
+-- name: stopped_since
+-- Since when a job has been as it is: paused or quarantined, with this schedule.
+SELECT min(effective_at) AS stopped_at
+FROM revisions
+WHERE job_id = :job_id::uuid
+  AND revision > coalesce((
+      SELECT max(revision)
+      FROM revisions
+      WHERE job_id = :job_id
+        AND (state <> :state::text OR spec -> 'schedule' IS DISTINCT FROM :schedule::jsonb)
+  ), 0)
+
+-- name: last_accounted
+-- By the unique key (job_id, due_at, kind).
+SELECT coalesce(due_until, due_at) AS accounted_at
+FROM runs
+WHERE job_id = :job_id::uuid AND kind = 'scheduled'
+ORDER BY due_at DESC
+LIMIT 1
+
+-- name: accounted
+-- By the unique key (job_id, due_at, kind).
+SELECT due_at, due_until
+FROM runs
+WHERE job_id = :job_id::uuid
+  AND due_at BETWEEN :first::timestamptz AND :last::timestamptz
+  AND kind = 'scheduled'
+ORDER BY due_at
+
+-- name: account
+-- Puts due times that have passed on record, and on the queue if they are to run. Under the lock of
+-- the job's row instead of a lease: whoever claims them as well loses to the unique key.
+WITH due AS (
+    SELECT *
+    FROM unnest(
+        :run_ids::uuid[], :due_ats::timestamptz[], :fire_ats::timestamptz[], :states::text[],
+        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[]
+    ) AS d (id, due_at, fire_at, state, reason, due_until, due_count)
+),
+made AS (
+    INSERT INTO runs (
+        id, job_id, due_at, fire_at, claimed_at, finished_at, due_until, epoch, team_id, due_count,
+        partition, priority, kind, state, pool, reason
+    )
+    SELECT id, :job_id::uuid, due_at, fire_at, :at::timestamptz,
+           CASE state WHEN 'skipped' THEN :at END,
+           due_until, 0, :team_id::integer, due_count, :partition::smallint, :priority::smallint,
+           'scheduled', state, :pool::text, reason
+    FROM due
+    ON CONFLICT (job_id, due_at, kind) DO NOTHING
+    RETURNING id, due_at, pool, priority, state, due_count
+),
+enqueued AS (
+    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+    SELECT pool, priority,
+           (extract(epoch FROM coalesce(:now::timestamptz, clock_timestamp())) * 1000000)::bigint,
+           id, due_at
+    FROM made
+    WHERE state = 'queued'
+)
+SELECT id FROM made
+
+-- name: insert_job
+WITH made AS (
+    INSERT INTO jobs (
+        id, team_id, partition, name, revision, state, spec, schedule, misfire, pool, priority,
+        anchor, created_at, changed_at, next_due_at, next_fire_at
+    )
+    SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
+           :schedule::jsonb, :misfire::jsonb, :pool::text, :priority::smallint,
+           date_trunc('second', :at::timestamptz), :at, :at,
+           :next_due_at::timestamptz, :next_fire_at::timestamptz
+    FROM teams t
+    WHERE t.name = :team::text
+    RETURNING *
+),
+noted AS (
+    INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
+    SELECT id, revision, partition, changed_at, state, anchor, spec FROM made
+)
+SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
+       next_fire_at
+FROM made
+
+-- name: update_job
+WITH changed AS (
+    UPDATE jobs
+    SET revision = revision + 1,
+        state = :state::text,
+        reason = '',
+        spec = :spec::jsonb,
+        schedule = :schedule::jsonb,
+        misfire = :misfire::jsonb,
+        pool = :pool::text,
+        priority = :priority::smallint,
+        changed_at = :at::timestamptz,
+        next_due_at = :next_due_at::timestamptz,
+        next_fire_at = :next_fire_at::timestamptz
+    WHERE id = :id::uuid
+    RETURNING *
+),
+noted AS (
+    INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
+    SELECT id, revision, partition, changed_at, state, anchor, spec FROM changed
+)
+SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
+       next_fire_at
+FROM changed
+
+-- name: advance_job
+-- What was put on record in a piece of a longer stretch is accounted for.
+UPDATE jobs
+SET next_due_at = :next_due_at::timestamptz, next_fire_at = :next_fire_at::timestamptz
+WHERE id = :id::uuid AND state = 'active'

@@ -1,0 +1,214 @@
+"""What owners do to their jobs: create, replace, pause, resume, delete.
+
+A change never fires a run, and no due time vanishes by it: what lay before it and has no row yet
+is put on record in the transaction of the change (or, if it is very much, in pieces before it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
+from uuid import uuid4
+
+import asyncpg
+import msgspec
+import structlog
+
+from matins.domain.answers import Changed, Missed
+from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
+from matins.domain.jobs import Job, JobSpec, JobState, check, check_name
+from matins.domain.ledger import Standing
+from matins.domain.misfire import COUNT_MAX
+from matins.domain.ports import Hints
+from matins.store.changes import Change, Settled
+from matins.store.database import Database
+from matins.store.days import with_days
+
+log = structlog.get_logger()
+
+_LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
+_RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
+_T = TypeVar("_T")
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What a job is to become. `why`: the reason of what it owes; None lets its schedule go on."""
+
+    spec: JobSpec
+    state: JobState
+    change: Literal["changed", "paused", "resumed", "deleted"]
+    why: str | None = None
+    run_max: int = 0
+
+
+class _UndoneError(Exception):
+    """Rolls a dry run back, with what it would have done."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__()
+        self.result = result
+
+
+class PostgresOwners:
+    """Changes jobs, each in one transaction; then tells the schedulers."""
+
+    def __init__(self, database: Database, hints: Hints) -> None:
+        self._database = database
+        self._hints = hints
+
+    async def create(self, team: str, spec: JobSpec) -> Changed:
+        """Make a job. Raises ConflictError when the team has one of that name."""
+        check_name("team", team)
+        check(spec.problems())
+        try:
+            return await self._make(team, spec, dry_run=False)
+        except asyncpg.UniqueViolationError:
+            raise ConflictError(
+                f"team {team} has a job {spec.name!r} already; replace it by PUT, or delete it"
+            ) from None
+
+    async def put(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
+        """Make a job or replace it; an equal one is left as it is. A paused job stays paused."""
+        check_name("team", team)
+        check(spec.problems())
+        while True:
+            try:
+                return await self._change(
+                    team, spec.name, lambda job: _replaced(job, spec), dry_run=dry_run
+                )
+            except NotFoundError:
+                pass
+            try:
+                return await self._make(team, spec, dry_run=dry_run)
+            except asyncpg.UniqueViolationError:
+                continue  # someone else has just made it
+
+    async def pause(self, team: str, name: str) -> Changed:
+        """Stop claiming a job's due times, until it is resumed."""
+        return await self._change(team, name, _paused)
+
+    async def resume(self, team: str, name: str, missed: Missed = "skip") -> Changed:
+        """Go on with a paused or quarantined job, after deciding about what was missed."""
+        return await self._change(team, name, lambda job: _resumed(job, missed))
+
+    async def delete(self, team: str, name: str) -> Changed:
+        """End a job. Its history stays, and its name is free again."""
+        return await self._change(team, name, _deleted)
+
+    async def _make(self, team: str, spec: JobSpec, *, dry_run: bool) -> Changed:
+        async def step(change: Change) -> Changed:
+            return Changed(await change.insert(uuid4(), team, spec), "created")
+
+        made = await self._transact(step, dry_run=dry_run)
+        await self._tell(made)
+        return made
+
+    async def _change(
+        self,
+        team: str,
+        name: str,
+        decide: Callable[[Standing], _Wanted | None],
+        *,
+        dry_run: bool = False,
+    ) -> Changed:
+        """Change a job as decided. What it owes is put on record in pieces, if it is very much."""
+        check_name("team", team)
+        check_name("name", name)
+        skipped, after = 0, _LONG_AGO
+
+        async def step(change: Change) -> Changed | Settled:
+            found = await change.lock(team, name)
+            if found is None:
+                raise NotFoundError(f"team {team} has no job {name!r}")
+            return await _step(change, *found, decide, after)
+
+        while isinstance(done := await self._transact(step, dry_run=dry_run), Settled):
+            skipped, after = skipped + done.skipped, done.until
+        changed = msgspec.structs.replace(done, skipped=done.skipped + skipped)
+        if not dry_run:
+            await self._tell(changed)
+        return changed
+
+    async def _transact(self, step: Callable[[Change], Awaitable[_T]], *, dry_run: bool) -> _T:
+        dues: list[datetime] = []
+
+        async def attempt() -> _T:
+            async with self._database.transaction() as session:
+                result = await step(Change(self._database, session, dues))
+                if dry_run:
+                    raise _UndoneError(result)
+                return result
+
+        try:
+            return await with_days(self._database, dues, attempt)
+        except _UndoneError as undone:
+            result: _T = undone.result  # type: ignore[assignment] # what the step gave
+            return result
+
+    async def _tell(self, changed: Changed) -> None:
+        """Let schedulers and gateways look at once. Their polls stand behind it."""
+        try:
+            if changed.change != "unchanged":
+                await self._hints.send("jobs", [str(changed.job.id)])
+            if changed.queued:
+                await self._hints.send("dispatch", [changed.job.spec.pool])
+        except UnavailableError as error:
+            log.warning("hint.lost", job=str(changed.job.id), error=str(error))
+
+
+async def _step(
+    change: Change,
+    job: Standing,
+    old: Job,
+    decide: Callable[[Standing], _Wanted | None],
+    after: datetime,
+) -> Changed | Settled:
+    """One transaction of a change: the whole of it, or a piece of what the job owes."""
+    wanted = decide(job)
+    if wanted is None:
+        return Changed(old, "unchanged")
+    if wanted.why is None:
+        return Changed(await change.update(old, job, wanted.spec, wanted.state), wanted.change)
+    now = max(await change.now(), job.changed_at)
+    settled = await change.settle(
+        job, now, wanted.why, wanted.run_max, after=max(after, job.accounted_until)
+    )
+    if not settled.complete:
+        if job.state is JobState.ACTIVE:
+            await change.advance(job, settled.until)
+        return settled
+    new = await change.update(old, job, wanted.spec, wanted.state, due_after=now)
+    return Changed(new, wanted.change, settled.skipped, settled.queued)
+
+
+def _replaced(job: Standing, spec: JobSpec) -> _Wanted | None:
+    state = JobState.PAUSED if job.state is JobState.PAUSED else JobState.ACTIVE
+    if spec == job.spec and state is job.state:
+        return None
+    if job.state is JobState.QUARANTINED:
+        return _Wanted(spec, state, "changed", job.state)
+    if spec.schedule == job.spec.schedule:
+        return _Wanted(spec, state, "changed")
+    return _Wanted(spec, state, "changed", "changed" if state is JobState.ACTIVE else job.state)
+
+
+def _paused(job: Standing) -> _Wanted | None:
+    if job.state is JobState.PAUSED:
+        return None
+    if job.state is JobState.QUARANTINED:
+        raise ConflictError(
+            "the job is quarantined, so nothing of it is claimed; mend or delete it"
+        )
+    return _Wanted(job.spec, JobState.PAUSED, "paused", "paused")
+
+
+def _resumed(job: Standing, missed: Missed) -> _Wanted | None:
+    if job.state is JobState.ACTIVE:
+        return None
+    return _Wanted(job.spec, JobState.ACTIVE, "resumed", job.state, _RUN_MAX[missed])
+
+
+def _deleted(job: Standing) -> _Wanted:
+    why = "deleted" if job.state is JobState.ACTIVE else job.state
+    return _Wanted(job.spec, JobState.DELETED, "deleted", why)

@@ -1,0 +1,156 @@
+"""What owners look at: jobs, runs, attempts, executors, partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from matins.domain.answers import (
+    AttemptRecord,
+    ExecutorRecord,
+    JobPage,
+    PartitionRecord,
+    Run,
+    RunPage,
+)
+from matins.domain.errors import InvalidInputError, NotFoundError
+from matins.domain.handouts import RunStatus
+from matins.domain.ids import due_of
+from matins.domain.jobs import Job, check_name
+from matins.domain.runs import RunState
+from matins.store.changes import job_of
+from matins.store.database import Database
+from matins.store.dispatch import status_of
+from matins.store.queries import load_queries
+
+RECENT = timedelta(days=7)
+"""How far lists of runs of many jobs look back, unless they are told."""
+
+_Q = load_queries("reads.sql")
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_LAST_ID = UUID(int=(1 << 128) - 1)
+
+
+def due_at_of(run: UUID) -> datetime:
+    """The due time in a run's id. Raises NotFoundError when it can't be the id of a run."""
+    try:
+        return due_of(run)
+    except OverflowError:
+        raise NotFoundError(f"there is no run {run}") from None
+
+
+class PostgresReads:
+    """Reads for owners. A replica will do for all of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def now(self) -> datetime:
+        """The database's clock."""
+        row = await self._database.fetchrow(_Q["clock"])
+        assert row is not None
+        now: datetime = row["now"]
+        return now
+
+    async def check_ready(self) -> None:
+        """Raise UnavailableError when the database can't be read and written."""
+        await self._database.fetch(_Q["ready"])
+
+    async def job(self, team: str, name: str) -> Job:
+        """A job by its name. Raises NotFoundError."""
+        check_name("team", team)
+        check_name("name", name)
+        row = await self._database.fetchrow(_Q["job"], team=team, name=name)
+        if row is None:
+            raise NotFoundError(f"team {team} has no job {name!r}")
+        return job_of(row, team)
+
+    async def jobs(self, team: str, after: str, limit: int) -> JobPage:
+        """A team's jobs by name, from after that one on."""
+        check_name("team", team)
+        if after:
+            check_name("after", after)
+        rows = await self._database.fetch(_Q["jobs"], team=team, after=after, limit=limit)
+        jobs = [job_of(row, team) for row in rows]
+        return JobPage(jobs, jobs[-1].spec.name if len(jobs) == limit else None)
+
+    async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
+        """The statuses of those of the runs that exist; their ids come from `due_at_of`."""
+        due_ats = [due_of(run) for run in run_ids]
+        rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
+        return [status_of(row) for row in rows]
+
+    async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
+        """A job's runs, newest first. Raises NotFoundError."""
+        job = await self.job(team, name)
+        rows = await self._database.fetch(
+            _Q["runs_of_job"],
+            job_id=job.id,
+            until=_until(before),
+            before=before or _LAST_ID,
+            limit=limit,
+        )
+        return _page([_run(row, team, name) for row in rows], limit)
+
+    async def runs(
+        self,
+        team: str | None,
+        states: Sequence[RunState],
+        since: datetime | None,
+        before: UUID | None,
+        limit: int,
+    ) -> RunPage:
+        """Runs in these states, newest first, of a team's jobs or of all."""
+        given: dict[str, object] = {
+            "since": since or await self.now() - RECENT,
+            "until": _until(before),
+            "before": before or _LAST_ID,
+            "states": list(states),
+            "limit": limit,
+        }
+        if team is None:
+            rows = await self._database.fetch(_Q["runs_recent"], **given)
+        else:
+            check_name("team", team)
+            rows = await self._database.fetch(_Q["runs_of_team"], team=team, **given)
+        return _page([_run(row, row["team"], row["job"]) for row in rows], limit)
+
+    async def attempts(self, run: UUID) -> list[AttemptRecord]:
+        """A run's attempts, first to last. Raises NotFoundError."""
+        due_at = due_at_of(run)
+        rows = await self._database.fetch(_Q["attempts"], run_id=run, due_at=due_at)
+        if not rows and not await self.statuses([run]):
+            raise NotFoundError(f"there is no run {run}")
+        return [msgspec.convert(dict(row), AttemptRecord) for row in rows]
+
+    async def executors(self) -> list[ExecutorRecord]:
+        """All executors alive, and those that ended within a day."""
+        rows = await self._database.fetch(_Q["executors"])
+        return [msgspec.convert(dict(row), ExecutorRecord) for row in rows]
+
+    async def partitions(self) -> list[PartitionRecord]:
+        """All partitions with their holders and watermarks."""
+        rows = await self._database.fetch(_Q["partitions"])
+        return [msgspec.convert(dict(row), PartitionRecord) for row in rows]
+
+
+def _until(before: UUID | None) -> datetime:
+    """Up to which due time a page may reach."""
+    if before is None:
+        return _LATEST
+    try:
+        return due_of(before)
+    except OverflowError:
+        raise InvalidInputError.at("before", f"{before} is not the id of a run") from None
+
+
+def _page(runs: list[Run], limit: int) -> RunPage:
+    return RunPage(runs, runs[-1].id if len(runs) == limit else None)
+
+
+def _run(row: asyncpg.Record, team: str, job: str) -> Run:
+    return msgspec.convert({**row, "team": team, "job": job}, Run)

@@ -1,0 +1,125 @@
+-- What owners look at.
+
+-- name: job
+SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
+       j.next_due_at, j.next_fire_at
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
+
+-- name: jobs
+-- By jobs_name.
+SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
+       j.next_due_at, j.next_fire_at
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE t.name = :team AND j.name > :after::text AND j.state <> 'deleted'
+ORDER BY j.name
+LIMIT :limit
+
+-- name: statuses
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, t.name AS team, j.name AS job
+FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
+JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
+
+-- name: runs_of_job
+-- By the unique key (job_id, due_at, kind). A run's id is in the order of its due time.
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at
+FROM runs r
+WHERE r.job_id = :job_id::uuid
+  AND r.due_at <= :until::timestamptz
+  AND r.id < :before::uuid
+ORDER BY r.due_at DESC, r.id DESC
+LIMIT :limit
+
+-- name: runs_recent
+-- By runs_id, of the days in question.
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at,
+       t.name AS team, j.name AS job
+FROM (
+    SELECT *
+    FROM runs
+    WHERE due_at BETWEEN :since::timestamptz AND :until::timestamptz
+      AND id < :before::uuid
+      AND state = ANY (:states::text[])
+    ORDER BY id DESC
+    LIMIT :limit
+) r
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
+ORDER BY r.id DESC
+
+-- name: runs_of_team
+-- The newest of each of its jobs, by the unique key (job_id, due_at, kind); of these the newest.
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at,
+       t.name AS team, j.name AS job
+FROM teams t
+JOIN jobs j ON j.team_id = t.id
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM runs
+    WHERE job_id = j.id
+      AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
+      AND id < :before::uuid
+      AND state = ANY (:states::text[])
+    ORDER BY due_at DESC, id DESC
+    LIMIT :limit
+) r
+WHERE t.name = :team AND j.state <> 'deleted'
+ORDER BY r.id DESC
+LIMIT :limit
+
+-- name: attempts
+-- The ended ones, and the one that the run's row tells of.
+SELECT a.number, coalesce(e.name, a.executor::text) AS executor, a.started_at, a.finished_at,
+       a.outcome, a.reason, a.exit_code, a.http_status, a.output, a.output_cut
+FROM attempts a
+LEFT JOIN executors e ON e.id = a.executor
+WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
+UNION ALL
+SELECT r.attempt, coalesce(e.name, r.executor::text), r.started_at, NULL, NULL, '', NULL, NULL, '', 0
+FROM runs r
+LEFT JOIN executors e ON e.id = r.executor
+WHERE r.id = :run_id AND r.due_at = :due_at AND r.state = 'running'
+ORDER BY number
+
+-- name: executors
+SELECT e.id, e.name,
+       CASE WHEN e.ended_at IS NULL THEN 'alive' WHEN e.stopped THEN 'stopped' ELSE 'lost' END
+           AS state,
+       e.pools, e.slots, coalesce(held.running, 0)::integer AS running, e.first_beat_at, e.beat_at,
+       e.ended_at
+FROM executors e
+LEFT JOIN LATERAL (
+    SELECT count(*) AS running
+    FROM handouts h
+    CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+    JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+    WHERE h.executor = e.id AND r.state = 'running' AND r.executor = e.id
+) held ON true
+WHERE e.ended_at IS NULL
+   OR e.ended_at > coalesce(:now::timestamptz, clock_timestamp()) - interval '1 day'
+ORDER BY e.name, e.first_beat_at
+LIMIT 1000
+
+-- name: partitions
+SELECT partition, epoch,
+       CASE WHEN expires_at > coalesce(:now::timestamptz, clock_timestamp()) THEN holder END
+           AS holder,
+       expires_at, watermark,
+       extract(epoch FROM coalesce(:now, clock_timestamp()) - watermark)::float8 AS lag_s
+FROM partitions
+ORDER BY partition
+
+-- name: ready
+-- Refused where nothing can be written; locks and changes nothing.
+UPDATE partitions SET epoch = epoch WHERE partition = -1 RETURNING partition
+
+-- name: clock
+SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
