@@ -92,6 +92,8 @@ def _read(field: msgspec.structs.FieldInfo, text: str) -> object:
     try:
         if field.name.endswith("_s"):
             return parse_duration(text)
+        if field.name == "data":
+            return Path(text)
         return msgspec.convert(text, field.type, strict=False)
     except (ScheduleError, msgspec.ValidationError) as error:
         raise SettingsError(f"{name}={text[:60]!r}: {error}") from error
