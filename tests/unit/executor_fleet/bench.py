@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import wraps
 from random import Random
 from uuid import UUID
 
@@ -16,9 +17,8 @@ from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, Repo
 from matins.domain.runs import Outcome
 from matins.executor.fleet import Executor
 from matins.gateway.report import Recorder
-from matins.kernel.clock import HostClock
 from matins.kernel.settings import Settings
-from matins.testing.virtual import VirtualClock, VirtualTime
+from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
 
 
 class CutLink:
@@ -116,12 +116,12 @@ class Obedient:
 class Bench:
     """An executor and all that it touches, in virtual time."""
 
-    def __init__(self, slots: int = 30, clock: VirtualClock | HostClock | None = None) -> None:
+    def __init__(self, slots: int = 30) -> None:
         self.rows = Rows()
         self.link = CutLink(self.rows)
         self.runner = Obedient()
         self.contacts: list[float] = []
-        self.clock = clock or VirtualClock(VirtualTime())
+        self.clock = VirtualClock(VirtualTime())
         self.settings = Settings(slots=slots)
         self.executor = Executor(
             self.link,
@@ -149,3 +149,16 @@ async def at_work(bench: Bench) -> AsyncIterator[Bench]:
     yield bench
     await bench.executor.stop()
     await running
+
+
+def virtual(scenario: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Run a test in virtual time."""
+
+    @wraps(scenario)
+    def test() -> None:
+        async def main() -> None:
+            await scenario()
+
+        run_virtual(main())
+
+    return test

@@ -5,30 +5,11 @@ All in virtual time, over a gateway in memory.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
-
 import pytest
-from tests.unit.executor_fleet.bench import Bench, at_work
+from tests.unit.executor_fleet.bench import Bench, at_work, virtual
 
 from matins.domain.errors import UnauthorizedError
 from matins.domain.runs import Outcome, RunState
-from matins.testing.virtual import run_virtual
-
-Scenario = Callable[[], Awaitable[None]]
-
-
-def virtual(scenario: Scenario) -> Callable[[], None]:
-    """Run a test in virtual time."""
-
-    @wraps(scenario)
-    def test() -> None:
-        async def main() -> None:
-            await scenario()
-
-        run_virtual(main())
-
-    return test
 
 
 @virtual

@@ -1,0 +1,192 @@
+"""How ends are gathered, reported and kept until they are confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from random import Random
+from uuid import UUID
+
+from tests.unit.executor_fleet.bench import virtual
+
+from matins.domain.attempts import Result
+from matins.domain.errors import InvalidInputError, UnavailableError
+from matins.domain.handouts import Beat, BeatAnswer, End, Handout, Poll, Report, ReportAnswer
+from matins.domain.runs import Outcome
+from matins.executor.means import Means
+from matins.executor.outbox import ENDS_MAX, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
+from matins.kernel.settings import Settings
+from matins.testing.virtual import VirtualClock, VirtualTime
+
+
+def end(number: int, output: str = "") -> End:
+    return End(UUID(int=number), 1, Result(Outcome.SUCCEEDED, output=output))
+
+
+class Slow:
+    """A gateway that takes `takes_s` for a report and refuses those that hold a bad word."""
+
+    def __init__(self) -> None:
+        self.takes_s = 0.2
+        self.failures = 0
+        self.bad = "\0"
+        self.under_way = 0
+        self.most_under_way = 0
+        self.reports: list[list[int]] = []
+
+    async def report(self, report: Report) -> ReportAnswer:
+        self.reports.append([it.run_id.int for it in report.ends])
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(self.takes_s)
+        self.under_way -= 1
+        if self.failures:
+            self.failures -= 1
+            raise UnavailableError("not now")
+        if any(self.bad in it.result.output + it.result.reason for it in report.ends):
+            raise InvalidInputError.at("ends", "hold a bad word")
+        return ReportAnswer()
+
+    async def poll(self, poll: Poll) -> Handout:
+        raise NotImplementedError
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        raise NotImplementedError
+
+
+class Office:
+    """An outbox at work, with what was confirmed."""
+
+    def __init__(self) -> None:
+        self.gateway = Slow()
+        self.confirmed: list[int] = []
+        clock = VirtualClock(VirtualTime())
+        means = Means(self.gateway, {}, clock, Random(1), Settings(), "e", lambda _at: None)
+        self.outbox = Outbox(means, UUID(int=1), self._confirm)
+
+    def _confirm(self, ends: Sequence[End]) -> None:
+        self.confirmed += [it.run_id.int for it in ends]
+
+
+@asynccontextmanager
+async def open_office() -> AsyncIterator[Office]:
+    office = Office()
+    running = asyncio.create_task(office.outbox.run())
+    yield office
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@virtual
+async def test_an_end_is_reported_at_once_when_nothing_is_under_way() -> None:
+    async with open_office() as office:
+        office.outbox.add(end(1))
+        await asyncio.sleep(0.001)
+        assert office.gateway.reports == [[1]]
+        await office.outbox.emptied.wait()
+        assert office.confirmed == [1]
+
+
+@virtual
+async def test_ends_of_the_same_moment_share_a_report() -> None:
+    async with open_office() as office:
+        for number in range(200):
+            office.outbox.add(end(number))
+        await office.outbox.emptied.wait()
+        assert office.gateway.reports == [list(range(200))]
+
+
+@virtual
+async def test_ends_gather_for_a_moment_while_a_report_is_under_way() -> None:
+    async with open_office() as office:
+        office.outbox.add(end(0))
+        for number in range(1, 4):
+            await asyncio.sleep(0.005)
+            office.outbox.add(end(number))
+        await asyncio.sleep(WINDOW_S)
+        assert office.gateway.reports == [[0], [1, 2, 3]]
+
+
+@virtual
+async def test_an_answer_ends_the_gathering() -> None:
+    async with open_office() as office:
+        office.gateway.takes_s = 0.01
+        office.outbox.add(end(0))
+        await asyncio.sleep(0.001)
+        office.outbox.add(end(1))
+        await asyncio.sleep(0.010)
+        assert office.gateway.reports == [[0], [1]]
+
+
+@virtual
+async def test_at_most_two_reports_are_under_way_and_none_is_longer_than_500() -> None:
+    async with open_office() as office:
+        for number in range(2100):
+            office.outbox.add(end(number))
+        await office.outbox.emptied.wait()
+        assert office.gateway.most_under_way == 2
+        assert [len(report) for report in office.gateway.reports] == [REPORT_SIZE] * 4 + [100]
+        assert sorted(office.confirmed) == list(range(2100))
+
+
+@virtual
+async def test_a_report_is_bounded_in_bytes_too() -> None:
+    async with open_office() as office:
+        for number in range(10):
+            office.outbox.add(end(number, "x" * 300_000))
+        await office.outbox.emptied.wait()
+        assert [len(report) for report in office.gateway.reports] == [3, 3, 3, 1]
+
+
+@virtual
+async def test_a_report_is_repeated_unchanged_until_it_is_answered() -> None:
+    async with open_office() as office:
+        office.gateway.failures = 5
+        office.outbox.add(end(1))
+        await asyncio.sleep(0.001)
+        await office.outbox.emptied.wait()
+        assert office.gateway.reports == [[1]] * 6
+        assert office.confirmed == [1]
+
+
+@virtual
+async def test_one_refused_end_does_not_hold_up_the_others() -> None:
+    async with open_office() as office:
+        for number in range(8):
+            office.outbox.add(end(number, "\0" if number == 5 else ""))
+        await office.outbox.emptied.wait()
+        assert sorted(office.confirmed) == list(range(8))
+        assert office.gateway.reports.count([5]) == 2, "refused alone, then sent without its text"
+
+
+@virtual
+async def test_an_end_that_is_refused_even_without_its_text_is_given_up() -> None:
+    async with open_office() as office:
+        office.gateway.bad = ""
+        office.outbox.add(end(1, "text"))
+        await asyncio.sleep(0.001)
+        await office.outbox.emptied.wait()
+        assert office.gateway.reports == [[1], [1]]
+
+
+@virtual
+async def test_gw11_output_is_left_out_visibly_when_too_much_waits() -> None:
+    async with open_office() as office:
+        office.gateway.failures = 1_000_000
+        for number in range(20):
+            office.outbox.add(end(number, "x" * 1_000_000))
+        await asyncio.sleep(60)
+        kept = [it.result for it in office.outbox._ends]
+        assert sum(len(it.output) for it in kept) <= TEXT_MAX + 1_000_000
+        assert kept[-1].output_cut == 1_000_000
+        assert "left out" in kept[-1].output
+
+
+@virtual
+async def test_gw11_with_very_many_ends_no_new_work_is_wanted() -> None:
+    async with open_office() as office:
+        for number in range(ENDS_MAX):
+            assert not office.outbox.is_full
+            office.outbox.add(end(number))
+        assert office.outbox.is_full
