@@ -1,0 +1,108 @@
+"""Every example of the executors' protocol is what the gateway reads and writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.handouts import (
+    POLL_MAX,
+    REPORT_MAX,
+    Beat,
+    BeatAnswer,
+    Handout,
+    Poll,
+    Report,
+    ReportAnswer,
+)
+from matins.gateway.checks import check_beat, check_poll, check_report
+from matins.gateway.handout import WAIT_MAX_S
+from matins.gateway.wire import BODY_MAX
+
+PAGE = (Path(__file__).parents[2] / "docs" / "executor-protocol.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```json (\S+)\n(.*?)```", PAGE, re.DOTALL)
+
+
+class ProblemAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    """An error as it is answered."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    problems: list[Problem]
+
+
+KINDS: dict[str, type[msgspec.Struct]] = {
+    "beat": Beat,
+    "beat-answer": BeatAnswer,
+    "poll": Poll,
+    "handout": Handout,
+    "report": Report,
+    "report-answer": ReportAnswer,
+    "problem": ProblemAnswer,
+}
+
+
+def test_every_message_has_an_example() -> None:
+    assert {kind for kind, _ in EXAMPLES} == KINDS.keys()
+    assert len(EXAMPLES) == PAGE.count("```json")
+
+
+@pytest.mark.parametrize(("kind", "text"), EXAMPLES)
+def test_an_example_holds_no_field_that_is_not_read(kind: str, text: str) -> None:
+    read = msgspec.to_builtins(msgspec.json.decode(text, type=KINDS[kind]))
+    assert _differences(msgspec.json.decode(text), read) == []
+
+
+@pytest.mark.parametrize(("kind", "text"), EXAMPLES)
+def test_an_example_of_a_request_is_accepted(kind: str, text: str) -> None:
+    match msgspec.json.decode(text, type=KINDS[kind]):
+        case Beat() as beat:
+            check_beat(beat)
+        case Poll() as poll:
+            check_poll(poll)
+        case Report() as report:
+            check_report(report)
+
+
+def test_the_example_of_an_error_is_what_a_gateway_says() -> None:
+    [text] = [text for kind, text in EXAMPLES if kind == "problem"]
+    example = msgspec.json.decode(text, type=ProblemAnswer)
+    with pytest.raises(InvalidInputError) as caught:
+        check_poll(Poll(UUID(int=1), 1, ["default"], 0))
+    error = caught.value
+    assert (example.title, example.status, example.detail) == (
+        error.title,
+        error.status,
+        str(error),
+    )
+    assert example.problems == error.problems
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    assert f"at most {BODY_MAX // 2**20} MiB" in PAGE
+    assert f"at most {POLL_MAX} attempts and waits at most {WAIT_MAX_S:g} s" in PAGE
+    assert f"at most {REPORT_MAX} ends" in PAGE
+
+
+def _differences(given: object, read: object, path: str = "$") -> list[str]:
+    """The places where what is written in an example is not what was read of it."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        return [
+            place
+            for key, value in given.items()
+            for place in _differences(value, read.get(key, "nothing"), f"{path}.{key}")
+        ]
+    if isinstance(given, list) and isinstance(read, list | tuple) and len(given) == len(read):
+        return [
+            place
+            for index, value in enumerate(given)
+            for place in _differences(value, read[index], f"{path}[{index}]")
+        ]
+    return [] if given == read else [path]
