@@ -41,6 +41,11 @@ class Executor:
     ) -> None:
         self._means = Means(link, runners, clock, rng, settings, name, on_contact)
         self._stopping = asyncio.Event()
+        self._incarnation: Incarnation | None = None
+
+    def is_ready(self) -> bool:
+        """Whether a gateway has lately answered a beat, and new work may be taken."""
+        return self._incarnation is not None and self._incarnation.is_in_touch
 
     async def run(self) -> None:
         """Work until stopped; a lost incarnation is followed by a new one.
@@ -51,7 +56,9 @@ class Executor:
             while not self._stopping.is_set():
                 name = UUID(int=self._means.rng.getrandbits(128), version=4)
                 log.info("executor.started", executor=str(name), name=self._means.name)
-                await Incarnation(self._means, name).run(self._stopping)
+                self._incarnation = Incarnation(self._means, name)
+                await self._incarnation.run(self._stopping)
+                self._incarnation = None
                 await pause(REBIRTH_S, self._means.clock, self._stopping)
         finally:
             for runner in self._means.runners.values():

@@ -57,6 +57,11 @@ class Incarnation:
         self._lost = asyncio.Event()
         self._attempts: asyncio.TaskGroup
 
+    @property
+    def is_in_touch(self) -> bool:
+        """A beat was answered within T1."""
+        return self._in_touch.is_set()
+
     async def run(self, stopping: asyncio.Event) -> None:
         """Live until lost, or until `stopping` is set: then drain, report and say good-bye.
 

@@ -1,4 +1,4 @@
-"""A gateway over rows in memory, served by a real HTTP server on a free port."""
+"""A gateway served by a real HTTP server on a free port."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import uvicorn
 from tests.unit.gateway.rows import Rows, Statuses, Words
 
 from matins.client.gateway_link import HttpGatewayLink
+from matins.domain.ports import Dispatch, Hints
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import HostClock
 from matins.kernel.service import run_services
@@ -23,14 +24,16 @@ TOKEN = "executors-only"
 class Served:
     """What stands behind the server, and where it is."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, dispatch: Dispatch | None = None, hints: Hints | None = None
+    ) -> None:
         self.url = url
         self.rows = Rows()
         self.words = Words()
         self.statuses = Statuses()
         self.gateway = Gateway(
-            self.rows,
-            self.words,
+            dispatch or self.rows,
+            hints or self.words,
             self.statuses,
             HostClock(),
             Random(1),
@@ -44,10 +47,12 @@ class Served:
 
 
 @asynccontextmanager
-async def serve() -> AsyncIterator[Served]:
-    """Serve until the end of the block."""
+async def serve(
+    dispatch: Dispatch | None = None, hints: Hints | None = None
+) -> AsyncIterator[Served]:
+    """Serve until the end of the block; over rows in memory, unless given something else."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        served = Served(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        served = Served(f"http://127.0.0.1:{listening.getsockname()[1]}", dispatch, hints)
         config = uvicorn.Config(
             served.gateway,
             lifespan="off",

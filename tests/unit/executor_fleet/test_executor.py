@@ -201,6 +201,19 @@ async def test_nothing_new_is_started_while_cut_off() -> None:
 
 
 @virtual
+async def test_it_is_ready_while_it_is_in_touch() -> None:
+    bench = Bench()
+    assert not bench.executor.is_ready()
+    async with at_work(bench):
+        await bench.until(bench.executor.is_ready)
+        bench.link.away = {"beat"}
+        await bench.clock.sleep(bench.settings.cut_off_s + 1)
+        assert not bench.executor.is_ready()
+        bench.link.away = set()
+        await bench.until(bench.executor.is_ready)
+
+
+@virtual
 async def test_contact_is_told_with_the_time_at_which_the_beat_was_sent() -> None:
     async with at_work(Bench()) as bench:
         await bench.clock.sleep(10)
