@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable
 from random import Random
 
 import structlog
@@ -155,7 +157,7 @@ class Claimer:
         for queue in (self._roster.due, self._roster.late):
             while queue and len(batch.claims) < self._batch_max and batch.looked_at < _LOOK_MAX:
                 entry = queue.popleft()
-                if self._roster.entries.get(entry.job.id) is not entry:
+                if entry.gone:
                     continue
                 if entry.job.partition in batch.epochs:
                     self._plan_into(batch, entry, now_s)
@@ -236,19 +238,24 @@ class Claimer:
         self._roster.drop_partitions(refused)
 
     def _measure(self, batch: Batch, answer: Claimed) -> None:
-        pools = set()
-        made = {RunState.QUEUED: 0, RunState.SKIPPED: 0}
-        known = 0
-        for claim in batch.claims:
-            if claim.state is RunState.QUEUED:
-                pools.add(claim.pool)
-            if claim.run_id in answer.made:
-                made[claim.state] += 1
-            elif claim.partition not in answer.refused and claim.job_id not in answer.stale:
-                known += 1
+        pools = {claim.pool for claim in batch.claims if claim.state is RunState.QUEUED}
         self._dispatch_hints.send(pools)
-        for state, count in made.items():
+        made = answer.made
+        new = batch.claims
+        if len(made) != len(new):
+            new = [claim for claim in batch.claims if claim.run_id in made]
+            CLAIM_REPEATED.inc(_known_before(batch.claims, answer))
+        for state, count in Counter(claim.state for claim in new).items():
             CLAIMED.labels(state).inc(count)
-        CLAIM_REPEATED.inc(known)
         lag = (self._clock.now() - instant_of(batch.oldest_s)).total_seconds()
         CLAIM_LAG.observe(max(lag, 0.0))
+
+
+def _known_before(claims: Iterable[Claim], answer: Claimed) -> int:
+    """How many of the claims met their row."""
+    return sum(
+        claim.run_id not in answer.made
+        and claim.partition not in answer.refused
+        and claim.job_id not in answer.stale
+        for claim in claims
+    )

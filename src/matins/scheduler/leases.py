@@ -27,7 +27,7 @@ class Lease(NamedTuple):
 
 
 class LeaseHolder:
-    """Renews every third of the term; what was not confirmed is no longer trusted in time.
+    """Renews every third of the term and looks for free partitions every tenth.
 
     A lease is trusted from before it was asked for, until a margin before the database lets it go.
     An unknown answer prolongs nothing.
@@ -80,15 +80,17 @@ class LeaseHolder:
 
     async def run(self) -> None:
         """Hold leases until `stop`, then give them all up."""
+        renew_at_s = self._clock.elapsed_s()
         while not self._stopping.is_set():
-            wait_s = self._term_s / 3
             try:
-                await self.renew()
+                if (now_s := self._clock.elapsed_s()) >= renew_at_s:
+                    await self.renew()
+                    renew_at_s = now_s + self._term_s / 3
                 await self.balance()
             except UnavailableError as error:
                 log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
-                wait_s = self._term_s / 10
-            await pause(wait_s, self._clock, self._stopping)
+                renew_at_s = self._clock.elapsed_s()
+            await pause(self._term_s / 10, self._clock, self._stopping)
         try:
             await self._release(list(self._held))
         except UnavailableError as error:

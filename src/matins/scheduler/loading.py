@@ -113,7 +113,9 @@ class Loader:
         now = self._clock.now()
         roster = self._roster
         held = self._leases.epochs()
-        if roster.horizon_s < slot_of(now + self._horizon / 2):
+        # Claims go first: a reload waits for a quiet moment while there is time.
+        left = self._horizon / (4 if roster.due else 2)
+        if roster.horizon_s < slot_of(now + left):
             roster.horizon_s = slot_of(now + self._horizon)
             self._complete = {}
         if self._polled_at is None:

@@ -54,6 +54,7 @@ class Entry:
         "busy",
         "due_s",
         "fire_s",
+        "gone",
         "jitter_s",
         "job",
         "singly_until_s",
@@ -74,6 +75,8 @@ class Entry:
         """Whether its name lies in the slot of `fire_s`."""
         self.busy = False
         """Whether it was fired and is being claimed."""
+        self.gone = False
+        """Whether it was dropped from memory; an answer that comes later no longer concerns it."""
         self.singly_until_s = 0
         """Up to here skipped due times get a row each: a range met a row that was there before."""
         if job.next_due_at.microsecond:

@@ -83,7 +83,9 @@ class Roster:
 
     def forget(self, job_id: UUID) -> None:
         """Drop a job; what was fired of it is no longer claimed."""
-        self.entries.pop(job_id, None)
+        entry = self.entries.pop(job_id, None)
+        if entry is not None:
+            entry.gone = True
 
     def poison(self, job: DueJob, error: Exception) -> None:
         """Take a job out, to be quarantined."""
@@ -122,12 +124,11 @@ class Roster:
         """Go on with an entry whose due times up to `next_s` have their rows."""
         entry.move_to(next_s)
         entry.busy = False
-        job_id = entry.job.id
-        if self.entries.get(job_id) is entry:
-            self.moved[job_id] = entry
-            self._arm(entry)
+        if entry.gone:
+            self.moved.setdefault(entry.job.id, entry)
         else:
-            self.moved.setdefault(job_id, entry)
+            self.moved[entry.job.id] = entry
+            self._arm(entry)
 
     def drop_partitions(self, partitions: Collection[int]) -> None:
         """Forget all of some partitions, so that they are loaded again if still held."""
@@ -135,7 +136,7 @@ class Roster:
         for partition in gone:
             self.loaded.pop(partition, None)
         for job_id in [it.job.id for it in self.entries.values() if it.job.partition in gone]:
-            del self.entries[job_id]
+            self.forget(job_id)
         for run_id in [it.run_id for it in self.retries.values() if it.partition in gone]:
             del self.retries[run_id]
 
@@ -162,10 +163,9 @@ class Roster:
         """
         leaving, self._leaving = self._leaving, []
         for entry in leaving:
-            job_id = entry.job.id
-            idle = not entry.armed and not entry.busy and job_id not in self.moved
-            if idle and self.entries.get(job_id) is entry:
-                del self.entries[job_id]
+            idle = not entry.armed and not entry.busy and not entry.gone
+            if idle and entry.job.id not in self.moved:
+                self.forget(entry.job.id)
 
     def oldest_s(self) -> int | None:
         """The oldest fire time in the wheel and the queues."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import selectors
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,6 +78,16 @@ def run_virtual(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in virtual time; tasks that are left over are cancelled."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
+
+
+def in_virtual_time(main: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Make a plain function, such as a test, of a coroutine function that wants virtual time."""
+
+    @functools.wraps(main)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_virtual(main(*args, **kwargs))
+
+    return run
 
 
 class VirtualTime:

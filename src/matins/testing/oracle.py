@@ -1,0 +1,70 @@
+"""Due times for the history checker, by plain arithmetic and apart from the product's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from matins.testing.evidence import Due
+
+MINUTE = timedelta(minutes=1)
+
+
+def due_every(
+    job_id: UUID, job: str, seconds: int, *, anchor: datetime, since: datetime, until: datetime
+) -> list[Due]:
+    """When a job with `every: <seconds>s` is due: after `since`, before `until`.
+
+    It is due at its anchor and after each whole number of steps from there.
+    """
+    step = timedelta(seconds=seconds)
+    number = max(0, (since - anchor) // step + 1)
+    found = []
+    while (at := anchor + number * step) < until:
+        found.append(Due(job_id, job, at))
+        number += 1
+    return found
+
+
+def due_cron(
+    job_id: UUID, job: str, expression: str, *, since: datetime, until: datetime
+) -> list[Due]:
+    """When a job with a simple cron expression in UTC is due: after `since`, before `until`.
+
+    Minutes and hours may be `*`, numbers, ranges, steps and lists of these; the other three fields
+    must be `*`. Looks at every minute. Raises ValueError.
+    """
+    minutes, hours, *rest = expression.split()
+    if rest != ["*", "*", "*"]:
+        raise ValueError(f"{expression!r}: write minutes, hours and three stars")
+    wanted_minutes, wanted_hours = _numbers(minutes, 60), _numbers(hours, 24)
+    return [
+        Due(job_id, job, at)
+        for at in _minutes(since, until)
+        if at.minute in wanted_minutes and at.hour in wanted_hours
+    ]
+
+
+def _minutes(since: datetime, until: datetime) -> Iterator[datetime]:
+    at = since.astimezone(UTC).replace(second=0, microsecond=0) + MINUTE
+    while at < until:
+        yield at
+        at += MINUTE
+
+
+def _numbers(field: str, size: int) -> set[int]:
+    """The numbers that a field names, all below `size`."""
+    found: set[int] = set()
+    for part in field.split(","):
+        span, _, step = part.partition("/")
+        low, _, high = span.partition("-")
+        if low == "*":
+            first, last = 0, size - 1
+        else:
+            first = int(low)
+            last = int(high) if high else (size - 1 if step else first)
+        if not 0 <= first <= last < size:
+            raise ValueError(f"{part!r} is not within 0-{size - 1}")
+        found.update(range(first, last + 1, int(step or 1)))
+    return found

@@ -1,0 +1,10 @@
+"""Puts the repository's root on the path, for what these tests share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = str(Path(__file__).parents[3])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)

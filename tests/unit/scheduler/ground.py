@@ -1,0 +1,110 @@
+"""What the scheduler's tests stand on: a world in memory, and schedulers that run in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from random import Random
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.jobs import JobSpec
+from matins.domain.misfire import Misfire
+from matins.domain.ports import Agenda
+from matins.domain.runs import RunState
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import HttpTarget, Target
+from matins.kernel.settings import Settings
+from matins.scheduler.scheduler import Scheduler
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.dispatch import MemoryWatch
+from matins.testing.memory.hints import MemoryHints
+from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.virtual import START, VirtualClock, VirtualTime
+
+TARGET = Target(http=HttpTarget(url="http://localhost/"))
+MISFIRE = Misfire()
+
+
+class Ground:
+    """A world, its time, and all that schedulers need of it. Made inside of a virtual loop."""
+
+    def __init__(self) -> None:
+        self.time = VirtualTime()
+        self.world = World(self.time.now)
+        self.hints = MemoryHints()
+        self.rng = Random(1)
+        self.settings = Settings()
+        self.watch = MemoryWatch(self.world)
+
+    def job(
+        self, *, misfire: Misfire = MISFIRE, pool: str = "default", **schedule: object
+    ) -> JobRow:
+        """A job saved now; without a schedule it is due each minute."""
+        spec = JobSpec(
+            name="job",
+            target=TARGET,
+            schedule=msgspec.convert(schedule or {"cron": "* * * * *"}, Schedule),
+            misfire=misfire,
+            pool=pool,
+        )
+        return self.world.add_job(self.uuid(), spec)
+
+    def uuid(self) -> UUID:
+        """A new name."""
+        return UUID(int=self.rng.getrandbits(128), version=4)
+
+    def clock(self) -> VirtualClock:
+        """A process's clock."""
+        return VirtualClock(self.time)
+
+    def scheduler(
+        self, clock: VirtualClock | None = None, agenda: Agenda | None = None
+    ) -> Scheduler:
+        """A scheduler that does not run yet."""
+        return Scheduler(
+            self.uuid(),
+            leases=MemoryLeases(self.world),
+            agenda=agenda or MemoryAgenda(self.world),
+            watch=self.watch,
+            hints=self.hints,
+            clock=clock or self.clock(),
+            rng=Random(2),
+            settings=self.settings,
+        )
+
+    @asynccontextmanager
+    async def running(
+        self, clock: VirtualClock | None = None, agenda: Agenda | None = None
+    ) -> AsyncIterator[Scheduler]:
+        """A scheduler that runs, and is stopped in good order at the end."""
+        scheduler = self.scheduler(clock, agenda)
+        task = asyncio.create_task(scheduler.run())
+        try:
+            yield scheduler
+        finally:
+            await scheduler.stop()
+            await task
+
+    def runs(self, job: JobRow) -> list[RunRow]:
+        """A job's runs by due time."""
+        found = [run for run in self.world.runs.values() if run.job_id == job.id]
+        return sorted(found, key=lambda run: run.due_at)
+
+    def dues(self, job: JobRow, state: RunState = RunState.QUEUED) -> list[float]:
+        """The due times of a job's runs in a state, in seconds since the world began."""
+        return [seconds(run.due_at) for run in self.runs(job) if run.state is state]
+
+
+def seconds(instant: datetime) -> float:
+    """An instant in seconds since the world began."""
+    return (instant - START).total_seconds()
+
+
+def after(seconds_: float) -> datetime:
+    """An instant so many seconds after the world began."""
+    return START + timedelta(seconds=seconds_)

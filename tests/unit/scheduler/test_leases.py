@@ -1,0 +1,176 @@
+"""How leases are held, trusted, lost, shared and given up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from uuid import UUID
+
+from tests.unit.scheduler.ground import Ground, after
+
+from matins.domain.claims import Claim, Claimed
+from matins.domain.errors import UnavailableError
+from matins.domain.ids import PARTITIONS
+from matins.kernel import metrics
+from matins.scheduler.leases import LeaseHolder
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.world import World
+from matins.testing.virtual import VirtualClock, in_virtual_time
+
+TERM_S = 10.0
+
+
+class Deaf(MemoryLeases):
+    """Leases whose renewals are done while their answers get lost, when `deaf`."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.deaf = False
+
+    async def renew(
+        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+    ) -> set[int]:
+        """See `domain.ports.Leases`."""
+        kept = await super().renew(holder, epochs, watermark, ttl_s)
+        if self.deaf:
+            raise UnavailableError("the answer was lost")
+        return kept
+
+
+class FrozenInClaim(MemoryAgenda):
+    """An agenda whose claims arrive `late_s` seconds after they were sent."""
+
+    late_s = 0.0
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        await asyncio.sleep(self.late_s)
+        return await super().claim(holder, epochs, claims)
+
+
+def lease_holder(ground: Ground, leases: MemoryLeases, clock: VirtualClock) -> LeaseHolder:
+    """A holder without anything around it."""
+
+    async def nothing(_: object) -> None:
+        pass
+
+    return LeaseHolder(
+        ground.uuid(), leases, clock, TERM_S, watermark=lambda: None, before_release=nothing
+    )
+
+
+@in_virtual_time
+async def test_one_scheduler_holds_every_partition() -> None:
+    ground = Ground()
+    async with ground.running() as scheduler:
+        await asyncio.sleep(1)
+        assert len(scheduler.epochs()) == PARTITIONS
+        assert scheduler.is_ready()
+    assert all(row.holder is None for row in ground.world.partitions.values())
+    assert ground.world.schedulers == {}
+
+
+@in_virtual_time
+async def test_schedulers_come_to_fair_shares_within_a_term() -> None:
+    ground = Ground()
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(ground.running())
+        await asyncio.sleep(20)
+        second = await stack.enter_async_context(ground.running())
+        third = await stack.enter_async_context(ground.running())
+        await asyncio.sleep(TERM_S)
+        shares = [scheduler.epochs().keys() for scheduler in (first, second, third)]
+        assert max(map(len, shares)) <= 86
+        assert sorted(it for share in shares for it in share) == list(range(PARTITIONS))
+
+
+@in_virtual_time
+async def test_a_lease_is_trusted_from_before_it_was_asked_for_and_less_long_than_granted() -> None:
+    ground = Ground()
+    leases, clock = Deaf(ground.world), ground.clock()
+    holder = lease_holder(ground, leases, clock)
+    await holder.balance()
+    asked_at = ground.time.now()
+    await asyncio.sleep(8.99)
+    assert len(holder.epochs()) == PARTITIONS
+    await asyncio.sleep(0.02)
+    assert holder.epochs() == {}
+    expires_at = ground.world.partitions[0].expires_at
+    assert expires_at is not None
+    assert (expires_at - asked_at).total_seconds() == TERM_S
+
+
+@in_virtual_time
+async def test_renewals_without_an_answer_prolong_nothing() -> None:
+    ground = Ground()
+    leases = Deaf(ground.world)
+    holder = lease_holder(ground, leases, ground.clock())
+    running = asyncio.create_task(holder.run())
+    await asyncio.sleep(12)
+    assert len(holder.epochs()) == PARTITIONS
+    leases.deaf = True
+    await asyncio.sleep(TERM_S)
+    assert holder.epochs() == {}
+    leases.deaf = False
+    await asyncio.sleep(2)
+    assert len(holder.epochs()) == PARTITIONS
+    await holder.stop()
+    await running
+
+
+@in_virtual_time
+async def test_what_a_frozen_scheduler_had_in_its_wheel_is_claimed_by_its_successor() -> None:
+    ground = Ground()
+    clock = ground.clock()
+    jobs = [ground.job(every="1s") for _ in range(20)]
+    async with ground.running(clock) as frozen:
+        await asyncio.sleep(20)
+        async with ground.running():
+            await asyncio.sleep(10)
+            clock.freeze(3 * TERM_S)
+            await asyncio.sleep(3 * TERM_S - 1)
+            assert frozen.epochs() == {}
+            await asyncio.sleep(20.5)
+    for job in jobs:
+        assert ground.dues(job) == [float(second) for second in range(1, 80)]
+        epochs = [run.epoch for run in sorted(ground.runs(job), key=lambda run: run.claimed_at)]
+        assert epochs == sorted(epochs)
+
+
+@in_virtual_time
+async def test_a_claim_that_arrives_after_the_lease_went_to_another_is_refused() -> None:
+    ground = Ground()
+    agenda = FrozenInClaim(ground.world)
+    clock = ground.clock()
+    job = ground.job()
+    refused = metrics.CLAIM_REFUSED._value.get()
+    async with ground.running(clock, agenda):
+        await asyncio.sleep(59)
+        agenda.late_s = 30
+        await asyncio.sleep(1.5)
+        clock.freeze(25)
+        async with ground.running():
+            await asyncio.sleep(40)
+            agenda.late_s = 0
+            [run] = ground.runs(job)
+            assert (run.claimed_at - after(60)).total_seconds() < TERM_S + 2
+            assert metrics.CLAIM_REFUSED._value.get() == refused + 1
+            await asyncio.sleep(60)
+    assert ground.dues(job) == [60.0, 120.0]
+
+
+@in_virtual_time
+async def test_a_scheduler_that_stops_leaves_no_gap() -> None:
+    ground = Ground()
+    job = ground.job(every="1s")
+    async with ground.running():
+        async with ground.running():
+            await asyncio.sleep(30)
+        await asyncio.sleep(10)
+    assert all((run.claimed_at - run.due_at).total_seconds() < 3 for run in ground.runs(job))
+    assert len(ground.runs(job)) >= 39

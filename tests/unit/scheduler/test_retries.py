@@ -1,0 +1,81 @@
+"""Runs whose next attempt is due go back on the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from tests.unit.scheduler.ground import Ground
+
+from matins.domain.attempts import Result
+from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.runs import Outcome, RunState
+from matins.testing.memory.dispatch import MemoryDispatch
+from matins.testing.memory.world import RunRow
+from matins.testing.virtual import in_virtual_time
+
+
+async def fail_first(ground: Ground, retry_in_s: float) -> RunRow:
+    """Let the first run of a job fail, to be tried again in so many seconds."""
+    dispatch = MemoryDispatch(ground.world)
+    executor = ground.uuid()
+    await dispatch.beat(Beat(executor, "one", ["default"], 10, next_seq=1))
+    handout = await dispatch.take(Poll(executor, 1, ["default"], 10), "default")
+    [attempt] = handout.attempts
+    end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
+    await dispatch.record(executor, [Ending(end, RunState.RETRYING, "no", retry_in_s)])
+    return ground.world.runs_by_id[attempt.run_id]
+
+
+@in_virtual_time
+async def test_a_retry_is_queued_when_its_time_has_come_and_not_before() -> None:
+    for retry_in_s in (0.0, 0.5, 30.0, 600.0):
+        ground = Ground()
+        ground.job(cron="1 0 * * *")
+        async with ground.running():
+            await asyncio.sleep(61)
+            run = await fail_first(ground, retry_in_s)
+            await asyncio.sleep(max(retry_in_s - 0.1, 0))
+            if retry_in_s:
+                assert run.state is RunState.RETRYING
+            await asyncio.sleep(3)
+            assert run.state is RunState.QUEUED
+            assert len(ground.world.queues["default"]) == 1
+
+
+@in_virtual_time
+async def test_retries_outlive_their_scheduler() -> None:
+    ground = Ground()
+    ground.job(cron="1 0 * * *")
+    async with ground.running():
+        await asyncio.sleep(61)
+        run = await fail_first(ground, 20.0)
+    due = run.retry_at
+    await asyncio.sleep(5)
+    async with ground.running():
+        await asyncio.sleep(20)
+    assert run.state is RunState.QUEUED
+    assert due is not None
+    assert ground.time.now() - due > timedelta(0)
+
+
+@in_virtual_time
+async def test_waiting_executors_are_told_of_promoted_runs() -> None:
+    ground = Ground()
+    ground.job(cron="1 0 * * *")
+    told = 0
+
+    async def listen() -> None:
+        nonlocal told
+        async for _ in ground.hints.listen("dispatch"):
+            told += 1
+
+    async with ground.running():
+        await asyncio.sleep(61)
+        await fail_first(ground, 5.0)
+        listening = asyncio.create_task(listen())
+        await asyncio.sleep(1)
+        assert told == 1
+        await asyncio.sleep(7)
+        assert told == 2
+        listening.cancel()

@@ -1,0 +1,161 @@
+"""Executors that no longer beat are declared lost, and what they held goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import msgspec
+from tests.unit.scheduler.ground import Ground
+
+from matins.domain.errors import UnavailableError
+from matins.domain.handouts import Beat, Poll
+from matins.domain.retry import Backoff, RetryPolicy
+from matins.domain.runs import Outcome, RunState
+from matins.domain.watching import ExecutorSeen
+from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.virtual import in_virtual_time
+
+LOST_AFTER_S = 45
+
+
+class Blind(MemoryWatch):
+    """A watch that can't be reached while `blind`."""
+
+    blind = False
+
+    async def executors(self) -> list[ExecutorSeen]:
+        """See `domain.ports.Watch`."""
+        if self.blind:
+            raise UnavailableError("the store is away")
+        return await super().executors()
+
+
+class Side:
+    """Some executors that beat every three seconds, until told to be silent."""
+
+    def __init__(self, ground: Ground, count: int) -> None:
+        self.dispatch = MemoryDispatch(ground.world)
+        self.world = ground.world
+        self.silent: set[UUID] = set()
+        self.names = [ground.uuid() for _ in range(count)]
+        self.seqs = dict.fromkeys(self.names, 1)
+
+    async def beat(self) -> None:
+        """Beat for ever."""
+        while True:
+            for name in self.names:
+                if name not in self.silent:
+                    seq = self.seqs[name]
+                    await self.dispatch.beat(
+                        Beat(name, "x", ["default"], 10, seq, open=list(range(seq)))
+                    )
+            await asyncio.sleep(3)
+
+    async def take(self, name: UUID) -> int:
+        """Take what is queued; gives how much."""
+        handout = await self.dispatch.take(Poll(name, self.seqs[name], ["default"], 9), "default")
+        self.seqs[name] += 1
+        return len(handout.attempts)
+
+    def lost(self) -> set[UUID]:
+        """Who was declared lost."""
+        return {row.id for row in self.world.executors.values() if row.ended_at is not None}
+
+
+@in_virtual_time
+async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_again() -> None:
+    ground = Ground()
+    job = ground.job(cron="1 0 * * *")
+    side = Side(ground, 3)
+    beating = asyncio.create_task(side.beat())
+    async with ground.running():
+        await asyncio.sleep(61)
+        assert await side.take(side.names[0]) == 1
+        [run] = ground.runs(job)
+        side.silent = {side.names[0]}
+        await asyncio.sleep(LOST_AFTER_S - 6)
+        assert side.lost() == set()
+        await asyncio.sleep(12)
+        assert side.lost() == side.silent
+        assert run.state is RunState.RETRYING
+        assert run.lost_count == 1
+        assert ground.world.attempts[run.id, 1].outcome is Outcome.LOST
+        assert ground.world.handouts == {}
+        await asyncio.sleep(15)
+        assert await side.take(side.names[1]) == 1
+        assert run.attempt == 2
+    beating.cancel()
+
+
+@in_virtual_time
+async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
+    ground = Ground()
+    job = ground.job(cron="1 0 * * *")
+    retry = RetryPolicy(lost=1, backoff=Backoff(initial="1s"))
+    job.spec = msgspec.structs.replace(job.spec, retry=retry)
+    side = Side(ground, 2)
+    beating = asyncio.create_task(side.beat())
+    async with ground.running():
+        await asyncio.sleep(61)
+        await side.take(side.names[0])
+        side.silent = {side.names[0]}
+        await asyncio.sleep(LOST_AFTER_S + 6)
+        assert [run.state for run in ground.runs(job)] == [RunState.DEAD]
+        assert len(ground.world.dead_letters) == 1
+    beating.cancel()
+
+
+@in_virtual_time
+async def test_the_time_in_which_the_watcher_could_not_see_does_not_count() -> None:
+    ground = Ground()
+    watch = Blind(ground.world)
+    ground.watch = watch
+    clock = ground.clock()
+    side = Side(ground, 1)
+    beating = asyncio.create_task(side.beat())
+    async with ground.running(clock):
+        await asyncio.sleep(20)
+        side.silent = {side.names[0]}
+        clock.freeze(LOST_AFTER_S)
+        await asyncio.sleep(LOST_AFTER_S + 10)
+        watch.blind = True
+        await asyncio.sleep(LOST_AFTER_S + 10)
+        watch.blind = False
+        await asyncio.sleep(20)
+        assert side.lost() == set()
+        await asyncio.sleep(30)
+        assert side.lost() == side.silent
+    beating.cancel()
+
+
+@in_virtual_time
+async def test_when_most_fall_silent_at_once_the_bound_counts_double() -> None:
+    ground = Ground()
+    side = Side(ground, 4)
+    beating = asyncio.create_task(side.beat())
+    async with ground.running():
+        await asyncio.sleep(20)
+        side.silent = set(side.names[:3])
+        await asyncio.sleep(LOST_AFTER_S + 20)
+        assert side.lost() == set()
+        await asyncio.sleep(LOST_AFTER_S)
+        assert side.lost() == side.silent
+    beating.cancel()
+
+
+@in_virtual_time
+async def test_what_a_stopped_executor_still_held_is_taken_back() -> None:
+    ground = Ground()
+    job = ground.job(cron="1 0 * * *")
+    side = Side(ground, 1)
+    [name] = side.names
+    beating = asyncio.create_task(side.beat())
+    async with ground.running():
+        await asyncio.sleep(61)
+        await side.take(name)
+        side.silent = {name}
+        await side.dispatch.beat(Beat(name, "x", ["default"], 10, 2, open=[1], stopped=True))
+        await asyncio.sleep(7)
+        assert [run.state for run in ground.runs(job)] == [RunState.RETRYING]
+    beating.cancel()
