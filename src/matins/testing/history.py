@@ -18,7 +18,8 @@ from matins.testing.evidence import (
     Row,
     Violation,
 )
-from matins.testing.invariants import RULES, Index
+from matins.testing.index import Index
+from matins.testing.invariants import RULES
 
 __all__ = [
     "Ack",

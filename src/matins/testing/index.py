@@ -48,7 +48,7 @@ class Index:
     def name(self, row: Row) -> str:
         """Name a row for people."""
         job = self.names.get(row.job_id, str(row.job_id))
-        return f"{_occurrence(job, row.due_at, row.kind)} (run {row.run_id}, {row.state})"
+        return f"{name_due(job, row.due_at, row.kind)} (run {row.run_id}, {row.state})"
 
     def run_name(self, run_id: UUID) -> str:
         """Name a run that may have no row."""
