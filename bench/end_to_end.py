@@ -1,0 +1,200 @@
+"""From due to recorded, through real processes: scheduler, API with its gateway, executor.
+
+    python -m bench.end_to_end [--only steady|burst|sustained] [--api 1] [--executors 1]
+
+The target does nothing, all times are the database's. `steady`: so many jobs due at the start of
+each second, for ten seconds. `burst`: 20,000 jobs due in one second. `sustained`: 80,000 at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import uvloop
+
+from bench.ground import fill_jobs, folder, postgres
+from matins.domain.schedules.schedule import Schedule
+from matins.engines.places import Places
+from matins.engines.valkey import EmbeddedValkey
+from matins.kernel.settings import Settings
+
+_ENDED = "SELECT count(*) FROM runs WHERE finished_at IS NOT NULL AND due_at <= $1"
+
+LEAD_S = 12
+"""Between the start of the roles and the first due time: all leases are held by then."""
+
+
+async def main(only: str | None, apis: int, executors: int) -> None:
+    """Run the cases, each on a database of its own."""
+    cases = {
+        "steady": (steady, (500, 2_000)),
+        "burst": (burst, (20_000,)),
+        "sustained": (burst, (80_000,)),
+    }
+    for name, (case, sizes) in cases.items():
+        if only in (None, name):
+            for size in sizes:
+                with folder() as path:
+                    await case(path, size, apis, executors)
+
+
+async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
+    """`rate` jobs due each second for ten seconds."""
+    async with postgres(path) as dsn:
+        first = await _whole_second(dsn, LEAD_S)
+        seconds = 10
+        last = first + timedelta(seconds=seconds - 1)
+        await fill_jobs(dsn, rate, Schedule(every="1s", anchor=first.isoformat()), first)
+        async with _roles(path, dsn, apis, executors) as cpu:
+            await _until(dsn, first)
+            idle = cpu()
+            await _finished(dsn, rate * seconds, last)
+            spent = {role: used - idle[role] for role, used in cpu().items()}
+        await _print(dsn, f"steady {rate}/s", first, last, spent)
+
+
+async def burst(path: Path, count: int, apis: int, executors: int) -> None:
+    """`count` jobs due at one instant."""
+    async with postgres(path) as dsn:
+        due = await _whole_second(dsn, LEAD_S + count / 20_000)
+        await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due)
+        async with _roles(path, dsn, apis, executors) as cpu:
+            await _until(dsn, due)
+            idle = cpu()
+            await _finished(dsn, count, due)
+            spent = {role: used - idle[role] for role, used in cpu().items()}
+        await _print(dsn, f"burst {count}", due, due, spent)
+
+
+async def _whole_second(dsn: str, ahead_s: float) -> datetime:
+    session = await asyncpg.connect(dsn)
+    now: datetime = await session.fetchval("SELECT date_trunc('second', clock_timestamp())")
+    await session.close()
+    return now + timedelta(seconds=int(ahead_s))
+
+
+@asynccontextmanager
+async def _roles(
+    path: Path, dsn: str, apis: int, executors: int
+) -> AsyncIterator[Callable[[], dict[str, float]]]:
+    """Start the roles; gives what tells how many seconds of CPU each has used so far."""
+    valkey = EmbeddedValkey(path / "valkey")
+    environment = os.environ | {
+        "MATINS_DATA": str(path),
+        "MATINS_POSTGRES": dsn,
+        "MATINS_VALKEY": await valkey.start(),
+        "MATINS_PORT": "0",
+        "MATINS_SLOTS": "1500",
+        "MATINS_ADMIN_TOKEN": "bench",
+        "MATINS_EXECUTOR_TOKEN": "bench",
+        "MATINS_LOG_LEVEL": "warning",
+    }
+    places = Places(Settings(data=path))
+    processes = []
+    urls = []
+    groups: dict[str, list[int]] = {}
+    for role in ["api"] * apis + ["scheduler"] + ["executor"] * executors:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bench.role", role), env=environment
+        )
+        processes.append(process)
+        groups.setdefault(role, []).append(process.pid)
+        if role == "api":
+            while (place := places.published_api()) is None or place.pid != process.pid:
+                await asyncio.sleep(0.02)
+            urls.append(place.url)
+            environment["MATINS_URL"] = ",".join(urls)
+    try:
+        yield lambda: _cpu_by_role(groups, path)
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            await process.wait()
+        await valkey.stop()
+
+
+def _cpu_by_role(groups: dict[str, list[int]], path: Path) -> dict[str, float]:
+    """Seconds of CPU used by the processes of each role, and by PostgreSQL with its children."""
+    postmaster = int((path / "postgres/data/postmaster.pid").read_text().split()[0])
+    backends = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    servers = [postmaster, *map(int, backends)]
+    return {role: sum(map(_cpu_s, pids)) for role, pids in (groups | {"postgres": servers}).items()}
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU of a process, with its children that have ended (proc_pid_stat(5): utime to cstime)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0  # a worker that has ended; its postmaster counts it
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _until(dsn: str, instant: datetime) -> None:
+    """Wait until a tenth of a second before an instant of the database's clock."""
+    session = await asyncpg.connect(dsn)
+    now = await session.fetchval("SELECT clock_timestamp()")
+    await session.close()
+    await asyncio.sleep((instant - now).total_seconds() - 0.1)
+
+
+async def _finished(dsn: str, count: int, last: datetime) -> None:
+    """Wait until so many runs are final; look only after the last due time, not to disturb."""
+    session = await asyncpg.connect(dsn)
+    now = await session.fetchval("SELECT clock_timestamp()")
+    await asyncio.sleep((last - now).total_seconds() + 2)
+    async with asyncio.timeout(120):
+        while await session.fetchval(_ENDED, last) < count:
+            await asyncio.sleep(0.5)
+    await session.close()
+
+
+async def _print(
+    dsn: str, title: str, first: datetime, last: datetime, cpu: dict[str, float]
+) -> None:
+    session = await asyncpg.connect(dsn)
+    row = await session.fetchrow(
+        """
+        SELECT count(*) AS runs, count(*) FILTER (WHERE state <> 'succeeded') AS bad,
+               max(claimed_at) - $2 AS claimed, max(started_at) - $2 AS started,
+               max(finished_at) - $2 AS finished, max(finished_at) - $1 AS span,
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY started_at - due_at) AS p50,
+               percentile_cont(0.99) WITHIN GROUP (ORDER BY started_at - due_at) AS p99,
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY claimed_at - due_at) AS claim50
+        FROM runs
+        WHERE due_at <= $2
+        """,
+        first,
+        last,
+    )
+    await session.close()
+    assert row is not None
+    assert row["bad"] == 0, row
+    seconds = {
+        name: value.total_seconds() for name, value in row.items() if name not in ("runs", "bad")
+    }
+    print(
+        f"{title}: all claimed {seconds['claimed']:.2f} s, started {seconds['started']:.2f} s,"
+        f" finished {seconds['finished']:.2f} s after the last due time;"
+        f" due->start p50 {seconds['p50'] * 1000:.0f} ms, p99 {seconds['p99'] * 1000:.0f} ms"
+        f" (due->claimed p50 {seconds['claim50'] * 1000:.0f} ms);"
+        f" {row['runs'] / seconds['span']:,.0f} runs/s; CPU us a run: "
+        + ", ".join(f"{role} {spent / row['runs'] * 1e6:.0f}" for role, spent in cpu.items())
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("steady", "burst", "sustained"))
+    parser.add_argument("--api", type=int, default=1)
+    parser.add_argument("--executors", type=int, default=1)
+    given = parser.parse_args()
+    uvloop.run(main(given.only, given.api, given.executors))

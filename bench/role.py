@@ -1,0 +1,62 @@
+"""One role as a process of a benchmark: `python -m bench.role api|scheduler|executor`.
+
+All as in production, but the executor's targets do nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from random import SystemRandom
+
+import uvloop
+
+from matins.client.gateway_link import HttpGatewayLink
+from matins.domain.attempts import Attempt, Result
+from matins.domain.runs import Outcome
+from matins.engines.places import Places
+from matins.executor.fleet import Executor
+from matins.kernel.clock import HostClock
+from matins.kernel.logs import set_up_logs
+from matins.kernel.service import run_services, stop_on_signals
+from matins.kernel.settings import Settings, read_settings
+from matins.roles import run_api, run_scheduler
+
+_DONE = Result(Outcome.SUCCEEDED)
+
+
+class NoTarget:
+    """A runner that has nothing to do."""
+
+    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+        """Succeed at once."""
+        del attempt, cancel
+        return _DONE
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def run_executor(settings: Settings) -> None:
+    """Run an executor whose HTTP targets are never called."""
+    stopping = asyncio.Event()
+    stop_on_signals(stopping)
+    places = Places(settings)
+    link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
+    clock, rng = HostClock(), SystemRandom()
+    runners = {"http": NoTarget()}
+    executor = Executor(link, runners, clock, rng, settings, "bench", lambda _at: None)
+    await run_services([executor], stopping)
+    await link.close()
+
+
+if __name__ == "__main__":
+    given = read_settings()
+    match sys.argv[1]:
+        case "api":
+            run_api(given)
+        case "scheduler":
+            run_scheduler(given)
+        case "executor":
+            set_up_logs("executor", level=given.log_level)
+            uvloop.run(run_executor(given))
