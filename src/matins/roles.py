@@ -102,7 +102,8 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         server = HttpServer(app, settings.host, settings.port)
         place = ApiPlace(server.url, os.getpid())
         places.publish_api(place)
-        services: list[Service] = [*gateway.services(), server]
+        # Stopped last first: the waiting polls are answered before the server waits for them.
+        services: list[Service] = [server, *gateway.services()]
         try:
             await run_services(services, stopping)
         finally:

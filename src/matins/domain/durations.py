@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 from matins.domain.errors import ScheduleError
 
@@ -20,6 +21,7 @@ _LIMIT_S = 100 * 366 * 86400.0
 _HINT = "write it as 90s, 15m, 1h30m or in ISO 8601 such as PT15M"
 
 
+@lru_cache(maxsize=4096)
 def parse_duration(text: str) -> float:
     """Read a duration and give its length in seconds, never negative.
 

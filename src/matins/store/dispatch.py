@@ -9,13 +9,24 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.attempts import Attempt
+from matins.domain.attempts import Attempt, Result
 from matins.domain.durations import parse_duration
-from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
+from matins.domain.errors import ScheduleError
+from matins.domain.handouts import (
+    Beat,
+    BeatAnswer,
+    End,
+    Ending,
+    Handout,
+    Poll,
+    Running,
+    RunStatus,
+    Stop,
+)
 from matins.domain.ids import due_of, partition_of
 from matins.domain.jobs import JobSpec
 from matins.domain.retry import RetryPolicy
-from matins.domain.runs import Kind, RunState, Tried
+from matins.domain.runs import Kind, Outcome, RunState, Tried
 from matins.domain.targets import Target
 from matins.domain.watching import ExecutorSeen
 from matins.store.database import Database
@@ -45,12 +56,24 @@ class PostgresDispatch:
             return await self.taken(poll) or Handout()
         if not rows:
             return Handout(unknown=True)
-        return Handout([_attempt(row) for row in rows if row["id"] is not None])
+        return await self._handout(poll.executor, [row for row in rows if row["id"]])
 
     async def taken(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         rows = await self._reads.fetch(_Q["taken"], executor=poll.executor, seq=poll.seq)
-        return Handout([_attempt(row) for row in rows]) if rows else None
+        return await self._handout(poll.executor, rows) if rows else None
+
+    async def _handout(self, executor: UUID, rows: Sequence[asyncpg.Record]) -> Handout:
+        """What can be read is handed out; a run whose job can't be read becomes a dead letter."""
+        attempts, broken = [], []
+        for row in rows:
+            try:
+                attempts.append(_attempt(row))
+            except (msgspec.DecodeError, ScheduleError) as error:
+                broken.append(_dead(row, f"the stored job can't be read: {error}"))
+        if broken:
+            await self.record(executor, broken)
+        return Handout(attempts)
 
     async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """See `domain.ports.Dispatch`."""
@@ -206,12 +229,25 @@ def _attempt(row: asyncpg.Record) -> Attempt:
     )
 
 
+def _dead(row: asyncpg.Record, reason: str) -> Ending:
+    result = Result(Outcome.FAILED, reason, permanent=True)
+    return Ending(End(row["id"], row["attempt"], result), RunState.DEAD, reason)
+
+
 def _running(row: asyncpg.Record) -> Running:
     return Running(
         run_id=row["id"],
         tried=Tried(row["attempt"], row["lost_count"], row["cancel_requested"]),
-        policy=msgspec.json.decode(row["policy"], type=RetryPolicy),
+        policy=_policy(row["policy"]),
     )
+
+
+def _policy(text: str) -> RetryPolicy:
+    """Read a policy; one that can't be read allows nothing more, so that the run ends."""
+    try:
+        return msgspec.json.decode(text, type=RetryPolicy)
+    except msgspec.DecodeError:
+        return RetryPolicy(attempts=1, lost=1)
 
 
 def _dues(run_ids: Iterable[UUID]) -> list[datetime]:
