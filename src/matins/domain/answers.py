@@ -36,7 +36,7 @@ class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Jobs of a team by name. `next`: give it as `after` for the next page; None at the end."""
+    """A page of jobs. `next`: give it as `after` for the next page; None at the end."""
 
     jobs: list[Job]
     next: str | None = None

@@ -32,6 +32,7 @@ RECENT = timedelta(days=7)
 
 _Q = load_queries("reads.sql")
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_FIRST_ID = UUID(int=0)
 _LAST_ID = UUID(int=(1 << 128) - 1)
 
 
@@ -77,6 +78,12 @@ class PostgresReads:
         rows = await self._database.fetch(_Q["jobs"], team=team, after=after, limit=limit)
         jobs = [job_of(row, team) for row in rows]
         return JobPage(jobs, jobs[-1].spec.name if len(jobs) == limit else None)
+
+    async def all_jobs(self, after: UUID | None, limit: int) -> JobPage:
+        """All teams' jobs by id, from after that one on."""
+        rows = await self._database.fetch(_Q["all_jobs"], after=after or _FIRST_ID, limit=limit)
+        jobs = [job_of(row, row["team"]) for row in rows]
+        return JobPage(jobs, str(jobs[-1].id) if len(jobs) == limit else None)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
         """The statuses of those of the runs that exist; their ids come from `due_at_of`."""

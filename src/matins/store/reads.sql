@@ -17,6 +17,16 @@ WHERE t.name = :team AND j.name > :after::text AND j.state <> 'deleted'
 ORDER BY j.name
 LIMIT :limit
 
+-- name: all_jobs
+-- By the primary key.
+SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
+       j.next_due_at, j.next_fire_at, t.name AS team
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE j.id > :after::uuid AND j.state <> 'deleted'
+ORDER BY j.id
+LIMIT :limit
+
 -- name: statuses
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, t.name AS team, j.name AS job
