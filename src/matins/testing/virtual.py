@@ -151,7 +151,8 @@ class VirtualClock:
 
     def stop(self) -> None:
         """Stop the process for good at its next step, as SIGKILL does."""
-        self._stopped = self._loop.create_future()
+        if self._stopped is None:
+            self._stopped = self._loop.create_future()
 
     async def gate(self) -> None:
         """Pass if the process runs; wait while it is frozen, for ever once it is stopped."""
@@ -160,4 +161,9 @@ class VirtualClock:
             await asyncio.sleep(left_s)
             await self.gate()
         elif self._stopped is not None:
-            await self._stopped
+            await asyncio.shield(self._stopped)
+
+    def dispose(self) -> None:
+        """Cancel all that waits for a process which was stopped, at the end of a simulation."""
+        if self._stopped is not None:
+            self._stopped.cancel()

@@ -82,8 +82,9 @@ class MemoryAgenda:
         """See `domain.ports.Agenda`."""
         job = self._world.jobs[job_id]
         if job.revision == revision and job.state is JobState.ACTIVE:
-            self._world.change_job(job_id, state=JobState.QUARANTINED)
+            job.state = JobState.QUARANTINED
             job.reason = reason
+            self._world.revise(job)
 
     async def load_retries(
         self, partitions: Collection[int], until: datetime, limit: int

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import heappush
+from itertools import chain
 from uuid import UUID
 
-from matins.domain.ids import PARTITIONS, partition_of
-from matins.domain.jobs import JobSpec, JobState
+from matins.domain.audit import Revision
+from matins.domain.ids import PARTITIONS, partition_of, run_id
+from matins.domain.jobs import PRIORITIES, JobSpec, JobState
+from matins.domain.ledger import timetable_of, unaccounted
 from matins.domain.runs import Kind, Outcome, RunState
-from matins.domain.schedules.schedule import compile_schedule
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class World:
 
     now: Callable[[], datetime]
     jobs: dict[UUID, JobRow] = field(default_factory=dict)
+    revisions: dict[UUID, list[Revision]] = field(default_factory=dict)
     runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
     runs_by_id: dict[UUID, RunRow] = field(default_factory=dict)
     attempts: dict[tuple[UUID, int], AttemptRow] = field(default_factory=dict)
@@ -131,14 +134,19 @@ class World:
     def change_job(
         self, job_id: UUID, *, spec: JobSpec | None = None, state: JobState | None = None
     ) -> JobRow:
-        """Change a job from now on: what lies before is not made up for."""
+        """Change a job from now on; what was due before and has no row is put down as skipped."""
         job = self.jobs[job_id]
+        self._account(job)
         job.spec = spec or job.spec
         job.state = state or job.state
+        self.revise(job)
+        return job
+
+    def revise(self, job: JobRow) -> None:
+        """Write down what a job has become, and when it is due from now on."""
         job.revision += 1
         job.changed_at = self.now()
         self._plan(job)
-        return job
 
     def cancel(self, run_id: UUID) -> None:
         """Ask for a run's end; one that does not run is cancelled at once."""
@@ -179,12 +187,43 @@ class World:
         for watcher in self.watchers:
             watcher(run, before)
 
+    def _account(self, job: JobRow) -> None:
+        """Give a row to each due time up to now that has none."""
+        timetable = timetable_of(job.spec, job.id, job.anchor)
+        since = job.changed_at if job.state is not JobState.ACTIVE else job.next_due_at
+        if timetable is None or since is None:
+            return
+        if job.state is JobState.ACTIVE:
+            since -= timedelta(seconds=1)
+        now = self.now()
+        rows = sorted(
+            (run.due_at, run.due_until) for run in self.runs.values() if run.job_id == job.id
+        )
+        for due in chain(*unaccounted(timetable.due_between(since, now, 1_000_000), rows)):
+            run = RunRow(
+                id=run_id(job.id, due, Kind.SCHEDULED),
+                job_id=job.id,
+                due_at=due,
+                fire_at=timetable.fire_time(due),
+                claimed_at=now,
+                epoch=0,
+                partition=job.partition,
+                pool=job.spec.pool,
+                priority=PRIORITIES[job.spec.priority],
+                kind=Kind.SCHEDULED,
+                state=RunState.SKIPPED,
+                reason="changed" if job.state is JobState.ACTIVE else str(job.state),
+                finished_at=now,
+            )
+            self.insert(run)
+
     def _plan(self, job: JobRow) -> None:
         job.next_due_at = job.next_fire_at = None
-        schedule = job.spec.schedule
-        if schedule is None or job.state is not JobState.ACTIVE:
+        revision = Revision(self.now(), job.state, job.anchor, job.spec)
+        self.revisions.setdefault(job.id, []).append(revision)
+        if job.state is not JobState.ACTIVE:
             return
-        timetable = compile_schedule(schedule, seed=str(job.id), anchor=job.anchor)
-        job.next_due_at = timetable.next_after(self.now())
-        if job.next_due_at is not None:
+        timetable = timetable_of(job.spec, job.id, job.anchor)
+        job.next_due_at = timetable.next_after(self.now()) if timetable else None
+        if timetable and job.next_due_at:
             job.next_fire_at = timetable.fire_time(job.next_due_at)

@@ -1,0 +1,113 @@
+"""What must hold at every step of a simulation, and at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from uuid import UUID
+
+from matins.domain.audit import LedgerRow, Subject, Window, audit
+from matins.domain.ids import run_id
+from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
+from matins.testing.memory.world import JobRow, RunRow, World
+
+_SHOWN_MAX = 5
+
+
+class Checker:
+    """Watches a world. `violations` are broken rules, `seen` counts the rare paths taken."""
+
+    def __init__(self, world: World, seen: Counter[str]) -> None:
+        self.violations: list[str] = []
+        self._world = world
+        self._seen = seen
+        self._claimed: set[tuple[UUID, datetime, Kind]] = set()
+        self._epochs: dict[int, int] = {}
+        self._started: set[tuple[UUID, int]] = set()
+        self._underway: dict[UUID, int] = {}
+        self._lost: dict[UUID, int] = {}
+        world.watchers.append(self._changed)
+
+    def started(self, run: UUID, number: int) -> None:
+        """An executor begins with an attempt."""
+        if (run, number) in self._started:
+            self._broken(f"attempt {number} of run {run} was started twice")
+        if run in self._underway:
+            self._broken(f"attempt {number} of run {run} overlaps with {self._underway[run]}")
+        self._started.add((run, number))
+        self._underway[run] = number
+        self._seen["attempts started"] += 1
+
+    def ended(self, run: UUID, number: int) -> None:
+        """An attempt is over: it ended, was killed, or died with its executor."""
+        if self._underway.get(run) == number:
+            del self._underway[run]
+
+    def check_ledger(self, now: datetime) -> None:
+        """Every due time of every job has a row."""
+        rows: dict[UUID, list[LedgerRow]] = {}
+        for run in self._world.runs.values():
+            row = LedgerRow(run.due_at, run.state, run.reason, run.due_until)
+            rows.setdefault(run.job_id, []).append(row)
+        for job in self._world.jobs.values():
+            self._audit(job, rows.get(job.id, []), now)
+
+    def check_ended(self) -> None:
+        """Every run has ended, and nothing is left of any."""
+        open_runs = [run for run in self._world.runs.values() if run.state not in FINAL]
+        for run in open_runs[:_SHOWN_MAX]:
+            self._broken(f"run {run.id} (attempt {run.attempt}) did not end: it is {run.state}")
+        dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}
+        if dead != self._world.dead_letters:
+            self._broken("the dead letters are not the dead runs")
+        if self._world.retries and not open_runs:
+            self._broken(f"{len(self._world.retries)} retries wait for runs that have ended")
+
+    def _changed(self, run: RunRow, before: RunState | None) -> None:
+        if before is None:
+            self._inserted(run)
+        elif run.state not in TRANSITIONS[before]:
+            self._broken(f"run {run.id} went from {before} to {run.state}")
+        self._seen[f"{before or 'new'} -> {run.state}"] += 1
+        if run.lost_count != self._lost.get(run.id, 0):
+            self._lost[run.id] = run.lost_count
+            self._seen["attempt lost"] += 1
+
+    def _inserted(self, run: RunRow) -> None:
+        key = (run.job_id, run.due_at, run.kind)
+        if key in self._claimed:
+            self._broken(f"job {run.job_id} was claimed twice for {run.due_at}")
+        self._claimed.add(key)
+        if run.id != run_id(run.job_id, run.due_at, run.kind):
+            self._broken(f"run {run.id} of {run.due_at} has another run's name")
+        if run.state not in FIRST:
+            self._broken(f"run {run.id} was made {run.state}")
+        if run.fire_at > self._world.now() and run.epoch:
+            self._broken(f"run {run.id} was claimed before its fire time")
+        if run.due_until is not None:
+            self._seen["range of due times"] += 1
+        self._check_epoch(run)
+
+    def _check_epoch(self, run: RunRow) -> None:
+        if not run.epoch:  # put down by a change of the job, under the lock of its row
+            return
+        last = self._epochs.get(run.partition, run.epoch)
+        if run.epoch < last:
+            self._broken(f"run {run.id} was claimed under epoch {run.epoch}, after one of {last}")
+        if run.epoch > last:
+            self._seen["takeover"] += 1
+        self._epochs[run.partition] = max(run.epoch, last)
+
+    def _audit(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
+        revisions = self._world.revisions[job.id]
+        window = Window(revisions[0].effective_at, now, now)
+        finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, window)
+        if not finding.holds:
+            self._broken(
+                f"job {job.spec.name}: {finding.missing_count} due times have no row"
+                f" {finding.missing[:_SHOWN_MAX]}, {finding.unexpected_count} rows no due time"
+                f" {finding.unexpected[:_SHOWN_MAX]} {finding.fault}"
+            )
+
+    def _broken(self, what: str) -> None:
+        self.violations.append(f"{self._world.now():%d %H:%M:%S.%f} {what}")

@@ -1,0 +1,55 @@
+"""Who makes processes crash and freeze, at the worst moments, by a seed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+
+from matins.testing.memory.faulty import Process, Weather
+
+_TRAPS = {
+    "scheduler": ("claim", "claim", "claim", "renew", "acquire", "advance", "promote", "record"),
+    "gateway": ("take", "take", "record", "beat"),
+    "executor": ("poll", "report", "beat"),
+}
+_FREEZES_S = (1.0, 3.0, 12.0, 15.0, 35.0, 60.0)
+
+
+class Nemesis:
+    """Strikes every few seconds: a crash, a freeze, a trap in the next call, or no database."""
+
+    def __init__(
+        self, rng: Random, weather: Weather, living: Mapping[str, Process], seen: Counter[str]
+    ) -> None:
+        """`living` holds the processes that run now, by role and number."""
+        self._rng = rng
+        self._weather = weather
+        self._living = living
+        self._seen = seen
+
+    async def rage(self) -> None:
+        """Strike until cancelled."""
+        while True:
+            await asyncio.sleep(self._rng.uniform(2, 20))
+            name = self._rng.choice(sorted(self._living))
+            await self._strike(name.split()[0], self._living[name])
+
+    async def _strike(self, role: str, process: Process) -> None:
+        match self._rng.choices(("trap", "freeze", "crash", "away"), (5, 3, 2, 1))[0]:
+            case "crash":
+                self._seen[f"{role} crashed"] += 1
+                process.crash()
+            case "freeze":
+                self._seen[f"{role} frozen"] += 1
+                process.clock.freeze(self._rng.choice(_FREEZES_S))
+            case "trap":
+                crashes = self._rng.random() < 0.4
+                process.trap_s = None if crashes else self._rng.choice(_FREEZES_S)
+                process.trap = self._rng.choice(_TRAPS[role])
+            case "away":
+                self._seen["database away"] += 1
+                self._weather.away = True
+                await asyncio.sleep(self._rng.uniform(1, 25))
+                self._weather.away = False

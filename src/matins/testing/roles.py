@@ -1,0 +1,180 @@
+"""The engine's roles as simulated processes: the real code, on faulty ports in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from matins.domain.attempts import Attempt, Result
+from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
+from matins.domain.runs import Outcome
+from matins.executor.fleet import Executor
+from matins.gateway.beat import Hearing
+from matins.gateway.checks import check_poll
+from matins.gateway.handout import Dispenser
+from matins.gateway.report import Recorder
+from matins.kernel.service import run_services
+from matins.kernel.settings import Settings
+from matins.scheduler.scheduler import Scheduler
+from matins.testing.checks import Checker
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.faulty import Process, faulty
+from matins.testing.memory.hints import MemoryHints
+from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.status import MemoryStatusCache
+from matins.testing.memory.world import World
+
+_FAILS = 0.08
+_LASTS_LONG = 0.03
+
+
+@dataclass
+class Stage:
+    """What all simulated processes share. Replace a port's class to plant a fault."""
+
+    world: World
+    settings: Settings
+    checker: Checker
+    hints: MemoryHints = field(default_factory=MemoryHints)
+    cache: MemoryStatusCache = field(default_factory=MemoryStatusCache)
+    doors: list[Door] = field(default_factory=list)
+    agenda: Callable[[World], MemoryAgenda] = MemoryAgenda
+    dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
+
+
+Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
+"""Runs a role in a process, for ever."""
+
+
+async def run_scheduler(stage: Stage, process: Process) -> None:
+    """A scheduler."""
+    world = stage.world
+    scheduler = Scheduler(
+        UUID(int=process.rng.getrandbits(128), version=4),
+        leases=faulty(MemoryLeases(world), process),
+        agenda=faulty(stage.agenda(world), process),
+        watch=faulty(MemoryWatch(world), process),
+        hints=faulty(stage.hints, process),
+        clock=process.clock,
+        rng=process.rng,
+        settings=stage.settings,
+    )
+    await scheduler.run()
+
+
+async def run_gateway(stage: Stage, process: Process) -> None:
+    """A gateway, without its HTTP."""
+    dispatch = faulty(stage.dispatch(stage.world), process)
+    hints = faulty(stage.hints, process)
+    dispenser = Dispenser(dispatch, hints, process.clock, stage.settings.poll_s)
+    recorder = Recorder(dispatch, stage.cache, process.rng)
+    door = (process, _Gateway(dispenser, recorder, Hearing(dispatch)))
+    stage.doors.append(door)
+    try:
+        await run_services([recorder, dispenser], asyncio.Event())
+    finally:
+        stage.doors.remove(door)
+
+
+async def run_executor(stage: Stage, process: Process) -> None:
+    """An executor whose targets are simulated."""
+    link = faulty(MemoryLink(lambda: _open(stage.doors), process.rng), process)
+    target = SimulatedTarget(process, stage.checker, stage.settings.cut_off_s)
+    executor = Executor(
+        link,
+        {"http": target},
+        process.clock,
+        process.rng,
+        stage.settings,
+        "simulated",
+        target.contact,
+    )
+    await executor.run()
+
+
+def _open(doors: list[Door]) -> list[Door]:
+    """The gateways that have not crashed: a load balancer sees that much."""
+    return [door for door in doors if not door[0].crashed.is_set()]
+
+
+class _Gateway:
+    """What a gateway answers, past HTTP."""
+
+    def __init__(self, dispenser: Dispenser, recorder: Recorder, hearing: Hearing) -> None:
+        self._dispenser = dispenser
+        self._recorder = recorder
+        self._hearing = hearing
+
+    async def poll(self, poll: Poll) -> Handout:
+        check_poll(poll)
+        return await self._dispenser.poll(poll)
+
+    async def report(self, report: Report) -> ReportAnswer:
+        return await self._recorder.report(report)
+
+    async def beat(self, beat: Beat) -> BeatAnswer:
+        return await self._hearing.beat(beat)
+
+
+class SimulatedTarget:
+    """A runner whose attempts last for a while and then succeed or fail, by the process's rng.
+
+    Like attempts under a keeper they go on while the executor is frozen, and end with it, or when
+    there was no contact for `cut_off_s`.
+    """
+
+    def __init__(self, process: Process, checker: Checker, cut_off_s: float) -> None:
+        self._process = process
+        self._checker = checker
+        self._cut_off_s = cut_off_s
+        self._contact_s = process.clock.elapsed_s()
+
+    def contact(self, asked_s: float) -> None:
+        """A beat that was sent then has been answered."""
+        self._contact_s = asked_s
+
+    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+        """See `executor.targets.Runner`."""
+        rng = self._process.rng
+        fails = rng.random() < _FAILS
+        lasts_s = rng.uniform(20, 90) if rng.random() < _LASTS_LONG else rng.uniform(0.05, 5)
+        self._checker.started(attempt.run_id, attempt.number)
+        try:
+            ended = await self._last(lasts_s, cancel)
+        finally:
+            self._checker.ended(attempt.run_id, attempt.number)
+        await self._process.clock.gate()
+        if not ended:
+            return Result(Outcome.CANCELLED, "killed")
+        return Result(Outcome.FAILED, "bad luck") if fails else Result(Outcome.SUCCEEDED)
+
+    async def close(self) -> None:
+        """See `executor.targets.Runner`."""
+
+    async def _last(self, seconds: float, cancel: asyncio.Event) -> bool:
+        """Be busy for so long; False if it was ended before."""
+        clock, crashed = self._process.clock, self._process.crashed
+        ends_s = clock.elapsed_s() + seconds
+        waits = [asyncio.ensure_future(event.wait()) for event in (cancel, crashed)]
+        try:
+            while not cancel.is_set() and not crashed.is_set():
+                killed_s = self._contact_s + self._cut_off_s
+                left_s = min(ends_s, killed_s) - clock.elapsed_s()
+                if left_s <= 0:
+                    return ends_s <= killed_s
+                await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return False
+
+
+def rng_of(parent: Random) -> Random:
+    """A generator of its own for each process, so that one's draws don't disturb another's."""
+    return Random(parent.getrandbits(64))  # noqa: S311 # chance, not secrecy

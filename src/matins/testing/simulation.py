@@ -1,0 +1,233 @@
+"""The real engine for virtual hours, under faults drawn from a seed: a bug that is found is a seed.
+
+`python -m matins.testing.simulation --seeds 20 --hours 1` plays it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.misfire import Misfire
+from matins.domain.retry import Backoff, RetryPolicy
+from matins.domain.runs import FINAL
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import HttpTarget, Target
+from matins.kernel.clock import elapsed_s
+from matins.kernel.settings import Settings
+from matins.testing.checks import Checker
+from matins.testing.memory.faulty import Process, storm
+from matins.testing.memory.world import World
+from matins.testing.nemesis import Nemesis
+from matins.testing.roles import Role, Stage, rng_of, run_executor, run_gateway, run_scheduler
+from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
+
+SCHEDULES = (
+    Schedule(every="1s"),
+    Schedule(every="10s"),
+    Schedule(every="45s", jitter="20s"),
+    Schedule(cron="* * * * *"),
+    Schedule(cron="*/5 * * * *", timezone="Europe/Berlin", jitter="1m"),
+    Schedule(cron="H * * * *"),
+)
+MISFIRES = (
+    Misfire(),
+    Misfire(max_count=5),
+    Misfire(max_age="30s"),
+    Misfire(policy="last"),
+    Misfire(policy="skip"),
+)
+
+_HEAL_S = 240.0
+_END_MAX_S = 1_800.0
+_LOOK_S = 5.0
+
+
+class Simulation:
+    """One house of schedulers, gateways and executors, played once in a virtual loop.
+
+    `seen` counts how often each rare path was taken. `plant` may replace parts of the stage, to
+    show that a fault planted there is found.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        hours: float = 1.0,
+        schedulers: int = 3,
+        gateways: int = 2,
+        executors: int = 3,
+        jobs: int = 12,
+        plant: Callable[[Stage], None] = lambda _: None,
+    ) -> None:
+        self.seen: Counter[str] = Counter()
+        self._hours = hours
+        self._seats = [f"scheduler {number}" for number in range(schedulers)]
+        self._seats += [f"gateway {number}" for number in range(gateways)]
+        self._seats += [f"executor {number}" for number in range(executors)]
+        self._jobs = jobs
+        self._plant = plant
+        self._rng = Random(seed)  # noqa: S311 # chance, not secrecy
+        self._weather = storm()
+        self._living: dict[str, Process] = {}
+        self._processes: list[Process] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def run(self) -> list[str]:
+        """Play to the end, or to the first broken rule; gives the broken rules."""
+        return run_virtual(self._play())
+
+    async def _play(self) -> list[str]:
+        """1 faults, for the hours asked for; 2 heal; 3 check that nothing is missing; 4 let all
+        runs end.
+        """
+        self._time = VirtualTime()
+        world = World(self._time.now)
+        self._checker = Checker(world, self.seen)
+        self._stage = Stage(world, Settings(), self._checker)
+        self._plant(self._stage)
+        roles: dict[str, Role] = {
+            "scheduler": run_scheduler,
+            "gateway": run_gateway,
+            "executor": run_executor,
+        }
+        for seat in self._seats:
+            self._start(self._keep_running(seat, roles[seat.split()[0]]))
+        for number in range(self._jobs):
+            world.add_job(self._uuid(), self._spec(number))
+        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen)
+        trouble = [self._start(nemesis.rage()), self._start(self._own())]
+        await self._pass(self._hours * 3600)
+        for task in trouble:
+            task.cancel()
+        self._weather.clear()
+        await self._pass(_HEAL_S)
+        self._checker.check_ledger(self._time.now())
+        await self._end()
+        self._clear_away()
+        return self._checker.violations
+
+    def _spec(self, number: int) -> JobSpec:
+        return JobSpec(
+            name=f"job-{number}",
+            target=Target(http=HttpTarget(url="http://target.example/")),
+            schedule=SCHEDULES[number % len(SCHEDULES)],
+            misfire=self._rng.choice(MISFIRES),
+            retry=RetryPolicy(attempts=3, lost=4, backoff=Backoff(initial="2s", max="20s")),
+        )
+
+    async def _keep_running(self, seat: str, role: Role) -> None:
+        """Run a role in one process after the other, as what supervises processes does."""
+        while True:
+            rng = rng_of(self._rng)
+            clock = VirtualClock(
+                self._time, boot_s=rng.uniform(0, 1e6), behind_s=rng.uniform(0, 0.02)
+            )
+            process = Process(clock, rng, self._weather, self.seen)
+            self._processes.append(process)
+            self._living[seat] = process
+            running = self._start(role(self._stage, process))
+            crashed = self._start(process.crashed.wait())
+            await asyncio.wait([running, crashed], return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                fault = "was cancelled" if running.cancelled() else repr(running.exception())
+                self._checker.violations.append(f"{seat} ended by itself: {fault}")
+                return
+            await asyncio.sleep(rng.uniform(0.5, 20))
+
+    async def _own(self) -> None:
+        """Be an owner who changes jobs and cancels runs."""
+        rng, world = rng_of(self._rng), self._stage.world
+        while True:
+            await asyncio.sleep(rng.uniform(5, 60))
+            job = rng.choice(list(world.jobs.values()))
+            match rng.choice(("change", "pause", "resume", "cancel")):
+                case "change":
+                    spec = msgspec.structs.replace(job.spec, schedule=rng.choice(SCHEDULES))
+                    world.change_job(job.id, spec=spec)
+                case "pause":
+                    world.change_job(job.id, state=JobState.PAUSED)
+                case "resume":
+                    world.change_job(job.id, state=JobState.ACTIVE)
+                case "cancel":
+                    moving = [run for run in world.runs.values() if run.state not in FINAL]
+                    if moving:
+                        world.cancel(rng.choice(moving).id)
+            await self._stage.hints.send("jobs", [str(job.id)])
+
+    async def _end(self) -> None:
+        """Let nothing more be due, and wait until all runs have ended."""
+        world = self._stage.world
+        for job in world.jobs.values():
+            world.change_job(job.id, state=JobState.PAUSED)
+        waited_s = 0.0
+        while any(run.state not in FINAL for run in world.runs.values()):
+            if self._checker.violations or waited_s > _END_MAX_S:
+                break
+            await asyncio.sleep(_LOOK_S)
+            waited_s += _LOOK_S
+        self._checker.check_ended()
+
+    async def _pass(self, seconds: float) -> None:
+        """Let time pass until a rule is broken."""
+        for _ in range(int(seconds / _LOOK_S)):
+            if self._checker.violations:
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    def _start(self, work: Any) -> asyncio.Task[Any]:  # noqa: ANN401 # any coroutine
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        return task
+
+    def _clear_away(self) -> None:
+        """End all processes; what waits for them is cancelled."""
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+        for task in self._tasks:
+            task.cancel()
+        for process in self._processes:
+            process.crash()
+            process.clock.dispose()
+
+    def _uuid(self) -> UUID:
+        return UUID(int=self._rng.getrandbits(128), version=4)
+
+
+def main() -> int:
+    """Play seeds one after the other; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m matins.testing.simulation")
+    parser.add_argument("--seeds", type=int, default=20, help="how many seeds to play")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--hours", type=float, default=1.0, help="virtual hours a seed")
+    given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    seen: Counter[str] = Counter()
+    failed = 0
+    for seed in range(given.first, given.first + given.seeds):
+        begun_s = elapsed_s()
+        simulation = Simulation(seed, hours=given.hours)
+        violations = simulation.run()
+        seen += simulation.seen
+        failed += bool(violations)
+        told = "; ".join(violations) or "holds"
+        sys.stdout.write(f"seed {seed}: {told} ({elapsed_s() - begun_s:.1f} s)\n")
+        sys.stdout.flush()
+    for path, count in sorted(seen.items()):
+        sys.stdout.write(f"{count:8} {path}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
