@@ -1,65 +1,55 @@
-"""The SDK: everything that owners can ask of the API, typed, for asyncio programs."""
+"""The SDK: all that the API offers to owners, as typed methods that answer the domain's values.
+
+async with Matins("http://127.0.0.1:8600", token) as matins:
+    await matins.put_job("payments", spec)
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 from uuid import UUID
 
-import aiohttp
 import msgspec
 
-from matins.client.refusals import UnreachableError, refusal
+from matins.client.calls import ApiCalls
 from matins.domain.answers import (
     AttemptRecord,
     AuditPage,
     Changed,
     ExecutorRecord,
-    JobAudit,
     JobPage,
     Missed,
     PartitionRecord,
     Preview,
     PreviewRequest,
     Resume,
-    Run,
     RunPage,
 )
+from matins.domain.errors import UnavailableError
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec, check_name
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Schedule
 
-CALL_S = 60.0
-"""The longest that a call may take."""
-
-CONNECT_S = 5.0
-
-T = TypeVar("T")
-_Word = str | int | UUID | datetime | None
+PAGE = 1000
+"""How many entries are asked for at once where all are wanted."""
 
 
 class Matins:
-    """A connection to the API: `async with Matins(url, token) as matins: ...`.
+    """A client of the API; an async context manager.
 
-    What the server refuses is raised as the MatinsError of its kind, with the server's words;
-    UnreachableError when there is no answer, and then nobody knows whether the call was carried
-    out. Changes of jobs can be repeated safely; `trigger` makes one more run each time.
+    Every method raises the errors of `matins.domain.errors`: InvalidInputError with the places of
+    what is wrong, NotFoundError, ConflictError, UnauthorizedError; UnreachableError when no API is
+    there, and UnavailableError when the answer was lost, so that the outcome is unknown.
     """
 
     def __init__(self, url: str, token: str) -> None:
-        self.url = url.rstrip("/")
-        self._token = token
-        self._session: aiohttp.ClientSession | None = None
+        """`url`: one address of the API, or several of them separated by commas."""
+        self._calls = ApiCalls(url, token)
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {self._token}"},
-            timeout=aiohttp.ClientTimeout(total=CALL_S, sock_connect=CONNECT_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
         return self
 
     async def __aexit__(
@@ -68,61 +58,68 @@ class Matins:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._session:
-            await self._session.close()
-            self._session = None
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._calls.close()
 
     async def is_ready(self) -> bool:
-        """Whether the API is there, and can read and write its database."""
+        """Whether an API is there and can do its work."""
         try:
-            status, _ = await self._exchange("GET", "/ready", {}, None)
-        except UnreachableError:
+            _, status, _ = await self._calls.exchange("GET", "/ready")
+        except UnavailableError:
             return False
         return status == 200
 
-    async def create(self, team: str, spec: JobSpec) -> Changed:
-        """Make a job. Raises ConflictError when the team has one of that name."""
-        return await self._call("POST", _jobs(team), Changed, body=spec)
+    async def create_job(self, team: str, spec: JobSpec) -> Changed:
+        """Make a job. Raises ConflictError when the name is taken."""
+        return await self._calls.ask(Changed, "POST", _jobs(team), said=spec)
 
-    async def put(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
-        """Make a job or replace it; an equal one is left as it is."""
-        query = {"dry_run": "true"} if dry_run else {}
-        return await self._call("PUT", _job(team, spec.name), Changed, query=query, body=spec)
+    async def put_job(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
+        """Make a job or change it; the same spec again changes nothing. A dry run only tells."""
+        query = {"dry_run": "true"} if dry_run else None
+        return await self._calls.ask(Changed, "PUT", _job(team, spec.name), said=spec, query=query)
 
     async def job(self, team: str, name: str) -> Job:
-        """A job. Raises NotFoundError."""
-        return await self._call("GET", _job(team, name), Job)
+        """A job by its name."""
+        return await self._calls.ask(Job, "GET", _job(team, name))
 
-    async def jobs(self, team: str) -> list[Job]:
-        """All jobs of a team, by name."""
-        return await self._all_jobs(_jobs(team))
+    async def jobs(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
+        """A page of a team's jobs, by name."""
+        query = _query(after=after or None, limit=limit)
+        return await self._calls.ask(JobPage, "GET", _jobs(team), query=query)
 
-    async def all_jobs(self) -> list[Job]:
-        """The jobs of all teams."""
-        return await self._all_jobs("/v1/jobs")
+    async def all_jobs(self, team: str | None = None) -> list[Job]:
+        """All jobs of a team by name, or of all teams, by team and name."""
+        path = "/v1/jobs" if team is None else _jobs(team)
+        found: list[Job] = []
+        after: str | None = None
+        while True:
+            query = _query(after=after, limit=PAGE)
+            page = await self._calls.ask(JobPage, "GET", path, query=query)
+            found += page.jobs
+            after = page.next
+            if after is None:
+                return sorted(found, key=lambda job: (job.team, job.spec.name))
 
-    async def pause(self, team: str, name: str) -> Changed:
-        """Pause a job: nothing of it is claimed until it is resumed."""
-        return await self._call("POST", f"{_job(team, name)}/pause", Changed)
+    async def pause_job(self, team: str, name: str) -> Changed:
+        """Let none of a job's due times be claimed until it is resumed."""
+        return await self._calls.ask(Changed, "POST", _job(team, name) + "/pause")
 
-    async def resume(self, team: str, name: str, missed: Missed = "skip") -> Changed:
-        """Resume a job; what was due meanwhile is skipped, or the last or all of it is run now."""
-        return await self._call("POST", f"{_job(team, name)}/resume", Changed, body=Resume(missed))
+    async def resume_job(self, team: str, name: str, missed: Missed = "skip") -> Changed:
+        """Let a paused job go on: `skip` what it missed, run the `last` of it, or `all`."""
+        return await self._calls.ask(
+            Changed, "POST", _job(team, name) + "/resume", said=Resume(missed)
+        )
 
-    async def delete(self, team: str, name: str) -> Changed:
-        """Delete a job. Its history stays, and its name is free again."""
-        return await self._call("DELETE", _job(team, name), Changed)
+    async def delete_job(self, team: str, name: str) -> Changed:
+        """Delete a job; its runs stay on record, and its name is free again."""
+        return await self._calls.ask(Changed, "DELETE", _job(team, name))
 
-    async def trigger(self, team: str, name: str) -> RunStatus:
-        """Run a job now, a paused one too."""
-        return await self._call("POST", f"{_job(team, name)}/trigger", RunStatus)
-
-    async def runs_of_job(
-        self, team: str, name: str, *, before: UUID | None = None, limit: int = 100
-    ) -> RunPage:
-        """A page of a job's runs, newest due time first."""
-        query = {"before": before, "limit": limit}
-        return await self._call("GET", f"{_job(team, name)}/runs", RunPage, query=query)
+    async def trigger_job(self, team: str, name: str) -> RunStatus:
+        """Run a job now, whatever its schedule says; a paused one too."""
+        return await self._calls.ask(RunStatus, "POST", _job(team, name) + "/trigger")
 
     async def runs(
         self,
@@ -133,28 +130,28 @@ class Matins:
         before: UUID | None = None,
         limit: int = 100,
     ) -> RunPage:
-        """A page of runs of all jobs or of a team's, newest due time first."""
-        query = {"team": team, "state": state, "since": since, "before": before, "limit": limit}
-        return await self._call("GET", "/v1/runs", RunPage, query=query)
+        """A page of runs, newest due time first, of a team's jobs or of all."""
+        query = _query(team=team, state=state, since=since, before=before, limit=limit)
+        return await self._calls.ask(RunPage, "GET", "/v1/runs", query=query)
 
-    async def status(self, run_id: UUID) -> RunStatus:
-        """How a run stands. Cheap: made to be polled."""
-        return await self._call("GET", f"/v1/runs/{run_id}", RunStatus)
+    async def runs_of_job(
+        self, team: str, name: str, *, before: UUID | None = None, limit: int = 100
+    ) -> RunPage:
+        """A page of a job's runs, newest due time first."""
+        query = _query(before=before, limit=limit)
+        return await self._calls.ask(RunPage, "GET", _job(team, name) + "/runs", query=query)
+
+    async def run(self, run_id: UUID) -> RunStatus:
+        """How a run stands. Cheap: poll it as often as you like."""
+        return await self._calls.ask(RunStatus, "GET", f"/v1/runs/{run_id}")
 
     async def attempts(self, run_id: UUID) -> list[AttemptRecord]:
-        """A run's attempts, with what they wrote."""
-        return await self._call("GET", f"/v1/runs/{run_id}/attempts", list[AttemptRecord])
+        """A run's attempts, first to last, with what they wrote."""
+        return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
 
-    async def cancel(self, run_id: UUID) -> RunStatus:
-        """Cancel a run: at once if it waits, within a beat if it is running."""
-        return await self._call("POST", f"/v1/runs/{run_id}/cancel", RunStatus)
-
-    async def preview(
-        self, schedule: Schedule, count: int = 10, after: datetime | None = None
-    ) -> Preview:
-        """When a schedule would be due next."""
-        request = PreviewRequest(schedule, count, after)
-        return await self._call("POST", "/v1/preview", Preview, body=request)
+    async def cancel_run(self, run_id: UUID) -> RunStatus:
+        """End a run: at once while it waits, within a beat of its executor while it runs."""
+        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
 
     async def audit(
         self,
@@ -163,101 +160,49 @@ class Matins:
         job: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> AsyncIterator[JobAudit]:
-        """Audit all jobs of a window, by default the last day: one finding after the other.
+    ) -> AuditPage:
+        """Compare the due times of jobs, computed anew, with the rows: all pages in one."""
+        query = _query(team=team, job=job, since=since, until=until)
+        page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
+        first, found = page, list(page.jobs)
+        while page.next is not None:
+            # The same window for every page, whatever the clock says meanwhile.
+            query |= _query(since=first.since, until=first.until, after=page.next)
+            page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
+            found += page.jobs
+        return msgspec.structs.replace(first, jobs=found, next=None)
 
-        The window is fixed by the first page, so that all jobs are seen in the same one.
-        """
-        query: dict[str, _Word] = {"team": team, "job": job, "since": since, "until": until}
-        while True:
-            page = await self._call("GET", "/v1/audit", AuditPage, query=query)
-            for finding in page.jobs:
-                yield finding
-            if page.next is None:
-                return
-            query |= {"since": page.since, "until": page.until, "after": page.next}
+    async def preview(
+        self, schedule: Schedule, *, count: int = 10, after: datetime | None = None
+    ) -> Preview:
+        """The next due times of a schedule, without making a job."""
+        said = PreviewRequest(schedule, count, after)
+        return await self._calls.ask(Preview, "POST", "/v1/preview", said=said)
 
     async def executors(self) -> list[ExecutorRecord]:
-        """Executors alive, and those that ended within a day."""
-        return await self._call("GET", "/v1/executors", list[ExecutorRecord])
+        """All executors alive, and those that ended within a day."""
+        return await self._calls.ask(list[ExecutorRecord], "GET", "/v1/executors")
 
     async def partitions(self) -> list[PartitionRecord]:
-        """Partitions with their holders and watermarks."""
-        return await self._call("GET", "/v1/partitions", list[PartitionRecord])
-
-    async def find_runs(
-        self, team: str | None, job: str | None, state: RunState | None, limit: int
-    ) -> list[Run]:
-        """The newest runs: of one job if team and job are given, else of a team or of all."""
-        if team is not None and job is not None:
-            page = await self.runs_of_job(team, job, limit=limit)
-            return [run for run in page.runs if state in (None, run.state)]
-        return (await self.runs(team=team, state=state, limit=limit)).runs
-
-    async def _all_jobs(self, path: str) -> list[Job]:
-        jobs: list[Job] = []
-        after: str | None = None
-        while True:
-            page = await self._call("GET", path, JobPage, query={"after": after, "limit": 1000})
-            jobs += page.jobs
-            after = page.next
-            if after is None:
-                return jobs
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        kind: type[T],
-        *,
-        query: Mapping[str, _Word] | None = None,
-        body: msgspec.Struct | None = None,
-    ) -> T:
-        status, told = await self._exchange(method, path, query or {}, body)
-        if status >= 300:
-            raise refusal(status, told, f"{method} {self.url}{path}")
-        try:
-            return msgspec.json.decode(told, type=kind)
-        except msgspec.DecodeError as error:
-            raise UnreachableError(
-                f"{self.url}{path} gave an answer that is not Matins's: {error}"
-            ) from error
-
-    async def _exchange(
-        self, method: str, path: str, query: Mapping[str, _Word], body: msgspec.Struct | None
-    ) -> tuple[int, bytes]:
-        assert self._session, "enter it first: async with Matins(...) as matins"
-        given = {name: _word(value) for name, value in query.items() if value is not None}
-        data = None if body is None else msgspec.json.encode(body)
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        try:
-            async with self._session.request(
-                method,
-                self.url + path,
-                params=given,
-                data=data,
-                headers=headers,
-                allow_redirects=False,
-            ) as response:
-                return response.status, await response.read()
-        except (aiohttp.ClientError, aiohttp.InvalidURL, OSError, TimeoutError) as error:
-            told = str(error) or type(error).__name__
-            raise UnreachableError(f"the API at {self.url} can't be reached: {told}") from error
-
-
-def _job(team: str, name: str) -> str:
-    return f"{_jobs(team)}/{_part('name', name)}"
+        """All partitions with their holders and watermarks."""
+        return await self._calls.ask(list[PartitionRecord], "GET", "/v1/partitions")
 
 
 def _jobs(team: str) -> str:
-    return f"/v1/teams/{_part('team', team)}/jobs"
+    """The path of a team's jobs; a name has no characters that would need encoding."""
+    check_name("team", team)
+    return f"/v1/teams/{team}/jobs"
 
 
-def _part(where: str, name: str) -> str:
-    """A name, safe in an address. Raises InvalidInputError for what can't be one, such as `..`."""
-    check_name(where, name)
-    return name
+def _job(team: str, name: str) -> str:
+    check_name("name", name)
+    return f"{_jobs(team)}/{name}"
 
 
-def _word(value: str | int | UUID | datetime) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:
+    """The parameters that are given, as they are written in a query."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else str(value)
+        for name, value in given.items()
+        if value is not None
+    }
