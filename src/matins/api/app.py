@@ -1,0 +1,160 @@
+"""The owners' side of the API as one ASGI application, with the gateway beside it on its paths.
+
+Order of the doors: what needs no token, the gateway with its own token, then the owners' token,
+the status of a run, and everything else in Litestar.
+"""
+
+from __future__ import annotations
+
+import hmac
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+
+from matins.api import demo, fleet, jobs, runs
+from matins.api.openapi import describe
+from matins.api.problems import BODY_MAX, MEDIA_TYPE, details_of, headers_of, to_response
+from matins.api.status import StatusReader, run_asked_for
+from matins.domain.errors import NotFoundError, UnauthorizedError, UnavailableError
+from matins.domain.ports import Hints, StatusCache
+from matins.kernel.http import App, Receive, Scope, Send, respond
+from matins.kernel.metrics import exposition
+from matins.store.audits import PostgresAudits
+from matins.store.database import Database
+from matins.store.manual import PostgresManual
+from matins.store.owners import PostgresOwners
+from matins.store.reads import PostgresReads
+
+GATEWAY_PREFIX = "/v1/executors/"
+_JSON = b"application/json"
+
+
+def build_api(
+    *,
+    database: Database,
+    hints: Hints,
+    cache: StatusCache,
+    gateway: App,
+    admin_token: str,
+    demo: bool = False,
+) -> App:
+    """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs."""
+    reads = PostgresReads(database)
+    status = StatusReader(reads, cache)
+    parts = {
+        "reads": reads,
+        "owners": PostgresOwners(database, hints),
+        "manual": PostgresManual(database, hints),
+        "audits": PostgresAudits(database),
+        "status": status,
+        "cache": cache,
+    }
+    return _Front(_resources(parts), gateway, reads, status, admin_token, has_demo=demo)
+
+
+def _resources(parts: dict[str, object]) -> Litestar:
+    def give(part: object) -> Provide:
+        return Provide(lambda: part, sync_to_thread=False)
+
+    return Litestar(
+        [Router("/v1", route_handlers=[jobs.ROUTER, runs.ROUTER, fleet.ROUTER])],
+        dependencies={name: give(part) for name, part in parts.items()},
+        exception_handlers={Exception: to_response},
+        request_max_body_size=BODY_MAX,
+        openapi_config=OpenAPIConfig("Matins", version("matins"), path="/openapi"),
+    )
+
+
+class _Front:
+    """Sends each request to whom it is for. Raises nothing: every error is answered."""
+
+    def __init__(
+        self,
+        resources: Litestar,
+        gateway: App,
+        reads: PostgresReads,
+        status: StatusReader,
+        admin_token: str,
+        *,
+        has_demo: bool,
+    ) -> None:
+        assert admin_token, "an empty token would let everybody in"
+        self._resources = resources
+        self._gateway = gateway
+        self._reads = reads
+        self._status = status
+        self._credentials = b"Bearer " + admin_token.encode()
+        self._has_demo = has_demo
+        self._openapi = msgspec.json.encode(describe(resources))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"]
+        if path.startswith(GATEWAY_PREFIX):
+            await self._gateway(scope, receive, send)
+        elif path.startswith("/v1/"):
+            await self._owners(scope, receive, send)
+        elif self._has_demo and path.startswith(demo.PREFIX):
+            await demo.demo(scope, receive, send)
+        else:
+            await self._open(path, send)
+
+    async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._let_in(scope)
+            run_id = run_asked_for(scope["method"], scope["path"])
+            if run_id is None:
+                await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
+            else:
+                await respond(send, 200, await self._status.read(run_id), _JSON)
+        except Exception as error:
+            await _refuse(send, error)
+
+    def _let_in(self, scope: Scope) -> None:
+        if not hmac.compare_digest(_authorization(scope), self._credentials):
+            raise UnauthorizedError("the owners' token is missing or wrong")
+
+    async def _open(self, path: str, send: Send) -> None:
+        """What needs no token."""
+        match path:
+            case "/health":
+                await respond(send, 200, b"ok\n")
+            case "/ready":
+                await self._ready(send)
+            case "/metrics":
+                await respond(send, 200, exposition())
+            case "/openapi.json":
+                await respond(send, 200, self._openapi, _JSON)
+            case _:
+                await _refuse(send, NotFoundError(f"nothing is at {path[:200]}"))
+
+    async def _ready(self, send: Send) -> None:
+        try:
+            await self._reads.check_ready()
+        except UnavailableError as error:
+            await _refuse(send, error)
+        else:
+            await respond(send, 200, b"ready\n")
+
+
+def _authorization(scope: Scope) -> bytes:
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    return next((value for key, value in headers if key == b"authorization"), b"")
+
+
+async def _refuse(send: Send, error: Exception) -> None:
+    problem = details_of(error)
+    headers: list[tuple[bytes, bytes]] = [
+        (name.encode(), value.encode()) for name, value in headers_of(problem).items()
+    ]
+    body = msgspec.json.encode(problem)
+    headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", b"%d" % len(body))]
+    start: dict[str, Any] = {"type": "http.response.start", "status": problem.status}
+    await send({**start, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

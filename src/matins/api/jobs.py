@@ -1,0 +1,127 @@
+"""Jobs: /v1/teams/{team}/jobs and below."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from litestar import Router, delete, get, post, put
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+
+from matins.api.bodies import Strict
+from matins.api.parts import Manual, Owners, Reads
+from matins.domain.answers import Changed, JobPage, Resume, RunPage
+from matins.domain.errors import InvalidInputError
+from matins.domain.handouts import RunStatus
+from matins.domain.jobs import Job, JobSpec
+
+Limit = Annotated[
+    int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
+]
+
+
+@get("/jobs")
+async def list_all_jobs(
+    reads: Reads, after: FromQuery[UUID | None] = None, limit: Limit = 100
+) -> JobPage:
+    """List the jobs of all teams, by id; `after` is the `next` of the page before."""
+    return await reads.all_jobs(after, limit)
+
+
+@get("/teams/{team:str}/jobs")
+async def list_jobs(
+    reads: Reads, team: FromPath[str], after: FromQuery[str] = "", limit: Limit = 100
+) -> JobPage:
+    """List a team's jobs, by name; `after` is the `next` of the page before."""
+    return await reads.jobs(team, after, limit)
+
+
+@post("/teams/{team:str}/jobs", dto=Strict[JobSpec], return_dto=None)
+async def create_job(owners: Owners, team: FromPath[str], data: JSONBody[JobSpec]) -> Changed:
+    """Create a job. 409 when the team has one of that name."""
+    return await owners.create(team, data)
+
+
+@get("/teams/{team:str}/jobs/{name:str}")
+async def show_job(reads: Reads, team: FromPath[str], name: FromPath[str]) -> Job:
+    """Show a job."""
+    return await reads.job(team, name)
+
+
+@put("/teams/{team:str}/jobs/{name:str}", dto=Strict[JobSpec], return_dto=None)
+async def put_job(
+    owners: Owners,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[JobSpec],
+    dry_run: FromQuery[bool] = False,
+) -> Changed:
+    """Create a job or replace it. An equal one is left as it is; a paused one stays paused.
+
+    Nothing runs because of a change: due times of the old schedule that have passed and have no
+    row are put on record as skipped, and counted in the answer.
+    """
+    if data.name != name:
+        raise InvalidInputError.at("name", f"is {data.name!r}, but the address says {name!r}")
+    return await owners.put(team, data, dry_run=dry_run)
+
+
+@delete("/teams/{team:str}/jobs/{name:str}", status_code=200)
+async def delete_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
+    """Delete a job. Its history stays, and its name is free again."""
+    return await owners.delete(team, name)
+
+
+@post("/teams/{team:str}/jobs/{name:str}/pause", status_code=200)
+async def pause_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
+    """Pause a job: nothing of it is claimed until it is resumed."""
+    return await owners.pause(team, name)
+
+
+@post(
+    "/teams/{team:str}/jobs/{name:str}/resume",
+    status_code=200,
+    dto=Strict[Resume],
+    return_dto=None,
+)
+async def resume_job(
+    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Resume | None] = None
+) -> Changed:
+    """Resume a job. What was due meanwhile is skipped, or the last or all of it is run now."""
+    return await owners.resume(team, name, (data or Resume()).missed)
+
+
+@post("/teams/{team:str}/jobs/{name:str}/trigger", status_code=202)
+async def trigger_job(manual: Manual, team: FromPath[str], name: FromPath[str]) -> RunStatus:
+    """Run a job now, a paused one too."""
+    return await manual.trigger(team, name)
+
+
+@get("/teams/{team:str}/jobs/{name:str}/runs")
+async def list_runs_of_job(
+    reads: Reads,
+    team: FromPath[str],
+    name: FromPath[str],
+    before: FromQuery[UUID | None] = None,
+    limit: Limit = 100,
+) -> RunPage:
+    """List a job's runs, newest due time first; `before` is the `next` of the page before."""
+    return await reads.runs_of_job(team, name, before, limit)
+
+
+ROUTER = Router(
+    "/",
+    tags=["jobs"],
+    route_handlers=[
+        list_all_jobs,
+        list_jobs,
+        create_job,
+        show_job,
+        put_job,
+        delete_job,
+        pause_job,
+        resume_job,
+        trigger_job,
+        list_runs_of_job,
+    ],
+)

@@ -1,0 +1,36 @@
+"""The description of the API in OpenAPI 3.1, made from the handlers and their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Litestar
+
+from matins.api.problems import MEDIA_TYPE, ProblemDetails
+
+_METHODS = ("get", "put", "post", "delete", "patch")
+
+
+def describe(app: Litestar) -> dict[str, Any]:
+    """Describe all resources; every operation may answer with a problem, and needs the token."""
+    schema: dict[str, Any] = app.openapi_schema.to_schema()
+    schema["info"]["description"] = "Matins, a distributed job scheduler: the owners' side."
+    schema["info"]["license"] = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+    schema["security"] = [{"token": []}]
+    components = schema["components"]
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    [problem], found = msgspec.json.schema_components(
+        [ProblemDetails], ref_template="#/components/schemas/{name}"
+    )
+    components["schemas"] |= found
+    refusal = {
+        "description": "It was refused (RFC 9457).",
+        "content": {MEDIA_TYPE: {"schema": problem}},
+    }
+    for path in schema["paths"].values():
+        for method in path.keys() & set(_METHODS):
+            responses = path[method]["responses"]
+            responses.pop("400", None)
+            responses["default"] = refusal
+    return schema

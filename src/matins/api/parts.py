@@ -1,0 +1,19 @@
+"""What handlers work with, under the names by which they ask for it."""
+
+from __future__ import annotations
+
+from litestar.di import NamedDependency
+
+from matins.api.status import StatusReader
+from matins.domain.ports import StatusCache
+from matins.store.audits import PostgresAudits
+from matins.store.manual import PostgresManual
+from matins.store.owners import PostgresOwners
+from matins.store.reads import PostgresReads
+
+Reads = NamedDependency[PostgresReads]
+Owners = NamedDependency[PostgresOwners]
+Manual = NamedDependency[PostgresManual]
+Audits = NamedDependency[PostgresAudits]
+Status = NamedDependency[StatusReader]
+Cache = NamedDependency[StatusCache]

@@ -1,0 +1,64 @@
+"""Runs: /v1/runs and below. The status of one is answered in `status`, before it comes here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from litestar import Router, get, post
+from litestar.params import FromPath, FromQuery, QueryParameter
+
+from matins.api.jobs import Limit
+from matins.api.parts import Cache, Manual, Reads, Status
+from matins.domain.answers import AttemptRecord, RunPage
+from matins.domain.handouts import RunStatus
+from matins.domain.runs import FINAL, RunState
+
+
+@get("/runs")
+async def list_runs(
+    reads: Reads,
+    team: FromQuery[str | None] = None,
+    wanted: Annotated[
+        RunState | None, QueryParameter(name="state", description="Only runs in this state.")
+    ] = None,
+    since: FromQuery[datetime | None] = None,
+    before: FromQuery[UUID | None] = None,
+    limit: Limit = 100,
+) -> RunPage:
+    """List runs, newest due time first, of all jobs or of a team's; of the last 7 days, unless
+    `since` says otherwise.
+    """
+    states = list(RunState) if wanted is None else [wanted]
+    return await reads.runs(team, states, since, before, limit)
+
+
+@get("/runs/{run_id:uuid}")
+async def show_status(status: Status, run_id: FromPath[UUID]) -> RunStatus:
+    """Show how a run stands. Cheap: poll it as often as you like."""
+    return msgspec.json.decode(await status.read(run_id), type=RunStatus)
+
+
+@get("/runs/{run_id:uuid}/attempts")
+async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRecord]:
+    """List a run's attempts, with what they wrote. The one that runs now has no outcome yet."""
+    return await reads.attempts(run_id)
+
+
+@post("/runs/{run_id:uuid}/cancel", status_code=202)
+async def cancel_run(manual: Manual, cache: Cache, run_id: FromPath[UUID]) -> RunStatus:
+    """Cancel a run: at once if it waits; its executor stops it within a beat if it is running.
+
+    409 when it has ended.
+    """
+    status = await manual.cancel(run_id)
+    if status.state in FINAL:
+        await cache.put([status])
+    return status
+
+
+ROUTER = Router(
+    "/", tags=["runs"], route_handlers=[list_runs, show_status, list_attempts, cancel_run]
+)

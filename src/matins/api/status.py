@@ -1,0 +1,77 @@
+"""The status of one run: the one hot path of the owners' side, so one raw ASGI handler.
+
+The cache answers first. What it does not have is read from PostgreSQL, all who ask at one moment
+in one query, and written back. Without the cache all of it comes from PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.errors import NotFoundError
+from matins.domain.ports import StatusCache
+from matins.store.reads import PostgresReads, due_at_of
+
+BATCH_MAX = 1000
+
+
+class StatusReader:
+    """Gives statuses as JSON."""
+
+    def __init__(self, reads: PostgresReads, cache: StatusCache) -> None:
+        self._reads = reads
+        self._cache = cache
+        self._asked: dict[UUID, asyncio.Future[bytes | None]] = {}
+        self._reader: asyncio.Task[None] | None = None
+
+    async def read(self, run_id: UUID) -> bytes:
+        """A run's status. Raises NotFoundError, or UnavailableError without the database."""
+        due_at_of(run_id)
+        told = await self._cache.get(run_id) or await self._from_database(run_id)
+        if told is None:
+            raise NotFoundError(f"there is no run {run_id}")
+        return told
+
+    async def _from_database(self, run_id: UUID) -> bytes | None:
+        answer = self._asked.get(run_id)
+        if answer is None:
+            answer = self._asked[run_id] = asyncio.get_running_loop().create_future()
+            if self._reader is None:
+                self._reader = asyncio.create_task(self._read_all())
+        return await asyncio.shield(answer)
+
+    async def _read_all(self) -> None:
+        """Answer all who ask, until nobody does. Never raises: an error goes to those who asked."""
+        while self._asked:
+            batch = dict(list(self._asked.items())[:BATCH_MAX])
+            for run_id in batch:
+                del self._asked[run_id]
+            try:
+                statuses = await self._reads.statuses(batch)
+            except Exception as error:
+                for answer in batch.values():
+                    answer.set_exception(error)
+                    answer.exception()  # all who asked may have gone
+                continue
+            for status in statuses:
+                batch.pop(status.id).set_result(msgspec.json.encode(status))
+            for answer in batch.values():
+                answer.set_result(None)
+            await self._cache.put(statuses)
+        self._reader = None
+
+
+def run_asked_for(method: str, path: str) -> UUID | None:
+    """The run whose status a request asks for; None if it asks for something else."""
+    if method != "GET" or not path.startswith(_PATH) or len(path) != len(_PATH) + 36:
+        return None
+    try:
+        return UUID(path[len(_PATH) :])
+    except ValueError:
+        return None
+
+
+_PATH = "/v1/runs/"

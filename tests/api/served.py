@@ -1,0 +1,112 @@
+"""An API that is served, and someone who calls it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from matins.api.app import build_api
+from matins.cache.status import ValkeyStatusCache
+from matins.kernel.http import HttpServer, Receive, Scope, Send, respond
+from matins.store.database import Database
+from matins.store.hints import PostgresHints
+
+TOKEN = "owners-token"
+JOBS = "/v1/teams/payments/jobs"
+
+SPEC: dict[str, Any] = {
+    "name": "nightly",
+    "schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"},
+    "target": {"http": {"url": "https://settle.example.com/run"}},
+}
+
+
+class Served(msgspec.Struct):
+    """An API under an address."""
+
+    url: str
+    cache: ValkeyStatusCache
+
+
+class Reply(msgspec.Struct):
+    """An answer: `json` is its decoded body, if it is JSON."""
+
+    status: int
+    json: Any
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The errors of a problem: where → message."""
+        return {it["where"]: it["message"] for it in self.json["errors"]}
+
+
+class Owner:
+    """Calls the API."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def get(self, path: str, **query: object) -> Reply:
+        return await self.call("GET", path, params={k: str(v) for k, v in query.items()})
+
+    async def post(self, path: str, body: object = None) -> Reply:
+        return await self.call("POST", path, json=body)
+
+    async def put(self, path: str, body: object) -> Reply:
+        return await self.call("PUT", path, json=body)
+
+    async def delete(self, path: str) -> Reply:
+        return await self.call("DELETE", path)
+
+    async def job(self, **given: object) -> dict[str, Any]:
+        """Make or replace the job `nightly`, with these fields instead of the usual ones."""
+        spec = SPEC | given
+        reply = await self.put(f"{JOBS}/{spec['name']}", spec)
+        assert reply.status == 200, reply.text
+        job: dict[str, Any] = reply.json["job"]
+        return job
+
+    async def call(self, method: str, path: str, **given: Any) -> Reply:
+        if given.get("json") is None:
+            given.pop("json", None)
+        async with self._session.request(method, URL(path, encoded=True), **given) as answer:
+            text = await answer.text()
+            is_json = answer.content_type.endswith("json")
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            return Reply(
+                answer.status, msgspec.json.decode(text) if is_json else None, headers, text
+            )
+
+
+@asynccontextmanager
+async def serve(database: Database, valkey: str) -> AsyncIterator[Served]:
+    """Serve an API on a free port; the gateway's place is taken by one that says its name."""
+    cache = ValkeyStatusCache(valkey)
+    app = build_api(
+        database=database,
+        hints=PostgresHints(database),
+        cache=cache,
+        gateway=_gateway,
+        admin_token=TOKEN,
+        demo=True,
+    )
+    server = HttpServer(app, "127.0.0.1", 0, drain_s=1)
+    running = asyncio.create_task(server.run())
+    try:
+        yield Served(server.url, cache)
+    finally:
+        await server.stop()
+        await running
+        await cache.close()
+
+
+async def _gateway(_scope: Scope, _receive: Receive, send: Send) -> None:
+    await respond(send, 200, b"the gateway\n")
