@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import sample
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -315,6 +316,8 @@ def processes_with(words: Iterable[str]) -> list[int]:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """A port below those that the kernel gives to clients, so that it is still free after a kill."""
+    for port in sample(range(20_000, 30_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, until
 
 JOBS = 40
 SECONDS = 16
 AWAY_S = 6
+ENDED = "SELECT id FROM runs WHERE finished_at IS NOT NULL LIMIT 1"
 
 
 @pytest.fixture
@@ -63,9 +64,10 @@ async def test_postgres_killed_five_times_under_load(cluster: Cluster) -> None:
 async def test_valkey_stopped_emptied_and_started_again(cluster: Cluster) -> None:
     end = await load(cluster)
     await cluster.valkey.stop()
-    run_id = await cluster.value("SELECT id FROM runs WHERE finished_at IS NOT NULL LIMIT 1")
+    await until(lambda: cluster.value(ENDED), 10)
+    run_id = await cluster.value(ENDED)
     async with cluster.http.get(f"{cluster.urls[0]}/v1/runs/{run_id}") as answer:
-        assert (await answer.json())["state"] == "succeeded"
+        assert (await answer.json())["state"] == "succeeded", await answer.text()
     await asyncio.sleep(AWAY_S)
     await cluster.valkey.start()
     await insist(cluster, end)
