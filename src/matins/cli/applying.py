@@ -1,0 +1,95 @@
+"""From a file of jobs to stored jobs: all of it is read and checked before the first is sent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from matins.cli.documents import Document, read_document
+from matins.client.sdk import Matins
+from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.jobs import JobFile, check
+from matins.domain.reading import read_value
+
+FILE_MAX = 1024 * 1024
+"""The longest file of jobs, in bytes."""
+
+STDIN = "-"
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What became of one job of a file; `skipped` due times were put on record as such."""
+
+    team: str
+    job: str
+    change: str
+    skipped: int = 0
+    next_due_at: datetime | None = None
+
+
+async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
+    """Store the jobs of a file. Raises InvalidInputError, and nothing is stored, if one is wrong.
+
+    `name` is what the file is called in messages. Applied again, it changes nothing.
+    """
+    return [applied async for applied in apply_jobs(client, read_jobs(text, name))]
+
+
+async def apply_jobs(
+    client: Matins, file: JobFile, *, dry_run: bool = False
+) -> AsyncIterator[Applied]:
+    """Store jobs one after the other, and tell what became of each. A dry run only tells."""
+    for spec in file.jobs:
+        answer = await client.put_job(file.team, spec, dry_run=dry_run)
+        yield Applied(file.team, spec.name, answer.change, answer.skipped, answer.job.next_due_at)
+
+
+def read_text(source: str) -> tuple[str, str]:
+    """Read a file, or standard input for `-`; gives the name for messages and the text."""
+    name = "standard input" if source == STDIN else source
+    try:
+        if source == STDIN:
+            data = _read(sys.stdin.buffer)
+        else:
+            with Path(source).open("rb") as file:
+                data = _read(file)
+    except OSError as error:
+        raise InvalidInputError.at(name, f"can't be read: {error.strerror}") from error
+    if len(data) > FILE_MAX:
+        raise InvalidInputError.at(name, f"is longer than {FILE_MAX} bytes; split it")
+    try:
+        return name, data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"is not UTF-8: the byte 0x{data[error.start]:02x} can't be read"
+        raise InvalidInputError.at(f"{name}: line {line}", message) from error
+
+
+def read_jobs(text: str, name: str) -> JobFile:
+    """Read and check a file of jobs. Raises InvalidInputError with the file and all places."""
+    document = Document(None)
+    try:
+        document = read_document(text, is_json=name.endswith(".json"))
+        file = read_value(document.value, JobFile)
+        check(file.problems())
+    except InvalidInputError as error:
+        found = [Problem(_place(name, it.where, document), it.message) for it in error.problems]
+        raise InvalidInputError(found) from error
+    if not file.jobs:
+        raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")
+    return file
+
+
+def _read(file: BinaryIO) -> bytes:
+    return file.read(FILE_MAX + 1)
+
+
+def _place(name: str, where: str, document: Document) -> str:
+    line = document.line(where)
+    shown = f"{where} (line {line})" if line else where
+    return f"{name}: {shown}" if where else name
