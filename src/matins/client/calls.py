@@ -8,47 +8,15 @@ from typing import Self, TypeVar
 import aiohttp
 import msgspec
 
-from matins.domain.errors import (
-    ConflictError,
-    InvalidInputError,
-    MatinsError,
-    NotFoundError,
-    Problem,
-    ScheduleError,
-    SettingsError,
-    UnauthorizedError,
-    UnavailableError,
-)
+from matins.client.refusals import UnreachableError, refusal
+from matins.domain.errors import SettingsError, UnavailableError
 
 CALL_S = 60.0
 """The longest that a call may take; the audit of a long window takes some seconds."""
 
 CONNECT_S = 5.0
 
-PROBLEM_TYPE = "urn:matins:problem:"
-
-_REFUSALS: tuple[type[MatinsError], ...] = (
-    ConflictError,
-    NotFoundError,
-    ScheduleError,
-    UnauthorizedError,
-    UnavailableError,
-)
-_TOLD_MAX = 200
-
 T = TypeVar("T")
-
-
-class UnreachableError(UnavailableError):
-    """No connection could be made, so nothing was sent and nothing has changed."""
-
-
-class _Refusal(msgspec.Struct):
-    """What is read of a problem+json answer (RFC 9457)."""
-
-    type: str = ""
-    detail: str = ""
-    errors: list[Problem] = []
 
 
 class ApiCalls:
@@ -94,7 +62,7 @@ class ApiCalls:
         """Make one call and read its answer. Raises the error that the API's refusal stands for."""
         url, status, body = await self.exchange(method, path, said=said, query=query)
         if status not in (200, 201, 202):
-            raise error_of(status, body, url)
+            raise refusal(status, body, f"{method} {url}{path}")
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError as error:
@@ -145,30 +113,6 @@ class ApiCalls:
             timeout=aiohttp.ClientTimeout(total=CALL_S, sock_connect=CONNECT_S),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-
-
-def error_of(status: int, body: bytes, url: str) -> MatinsError:
-    """The error that a refusal stands for; InvalidInputError keeps its problems."""
-    refusal = _read_refusal(body)
-    code = refusal.type.removeprefix(PROBLEM_TYPE)
-    if code == InvalidInputError.code:
-        return InvalidInputError(refusal.errors or [Problem("", refusal.detail)])
-    for kind in _REFUSALS:
-        if code == kind.code:
-            return kind(refusal.detail)
-    told = f"HTTP {status} from {url}: {refusal.detail or 'no reason is given'}"
-    if status in (408, 425, 429) or status > 500:
-        return UnavailableError(told)
-    if not refusal.type:
-        told += "; is it the address of a Matins API?"
-    return InvalidInputError.at("", told) if status in (400, 413, 422) else MatinsError(told)
-
-
-def _read_refusal(body: bytes) -> _Refusal:
-    try:
-        return msgspec.json.decode(body, type=_Refusal)
-    except msgspec.DecodeError:
-        return _Refusal(detail=body[:_TOLD_MAX].decode("utf-8", "replace").strip())
 
 
 def _told(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What the API refuses, as the error of its kind; and having no answer at all."""
+"""What the API refuses, as the error of its kind; and having no API at all."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from matins.domain.errors import (
     MatinsError,
     NotFoundError,
     Problem,
+    ScheduleError,
     UnauthorizedError,
     UnavailableError,
 )
 
 _PREFIX = "urn:matins:problem:"
 _KINDS: dict[str, type[MatinsError]] = {
-    kind.code: kind for kind in (ConflictError, NotFoundError, UnauthorizedError, UnavailableError)
+    kind.code: kind
+    for kind in (
+        ConflictError,
+        NotFoundError,
+        ScheduleError,
+        UnauthorizedError,
+        UnavailableError,
+    )
 }
 _SHOWN_MAX = 200
 
 
 class UnreachableError(UnavailableError):
-    """There was no answer, or none of Matins: nobody knows whether the call was carried out."""
+    """No connection could be made, so nothing was sent and nothing has changed."""
 
     code = "unreachable"
     title = "The API can't be reached"
@@ -45,9 +53,12 @@ def refusal(status: int, body: bytes, call: str) -> MatinsError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         shown = body[:_SHOWN_MAX].decode(errors="replace").strip()
         kind = UnavailableError if status in (502, 503, 504) else MatinsError
-        return kind(f"{call} gave HTTP {status}: {shown}")
+        told_of = f"{call} gave HTTP {status}: {shown}; is it the address of a Matins API?"
+        return kind(told_of)
     code = told.type.removeprefix(_PREFIX)
     if code == InvalidInputError.code:
         return InvalidInputError(told.errors or [Problem("", told.detail)])
     detail = f"{told.detail or told.title} {told.instance}".strip()
+    if not told.type:
+        detail = f"{call} gave HTTP {status}; is it the address of a Matins API?"
     return _KINDS.get(code, MatinsError)(detail or f"{call} gave HTTP {status}")

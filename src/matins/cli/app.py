@@ -1,0 +1,89 @@
+"""The command `matins`.
+
+Exit codes: 0 fine, 1 failed or not accounted for, 2 wrong usage or input, 3 API not reachable.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from matins.cli import audits, executors, files, jobs, previews, runs, serving
+from matins.cli.showing import clean
+from matins.domain.errors import (
+    InvalidInputError,
+    MatinsError,
+    ScheduleError,
+    SettingsError,
+    UnavailableError,
+)
+
+FAILED, WRONG, UNREACHABLE = 1, 2, 3
+
+app = typer.Typer(
+    name="matins",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for part in (serving, files, previews, audits):
+    app.add_typer(part.commands)
+app.add_typer(jobs.commands, name="jobs")
+app.add_typer(runs.commands, name="runs")
+app.add_typer(executors.commands, name="executors")
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, of this process's arguments unless some are given; gives its exit code."""
+    try:
+        app(args=arguments, prog_name="matins")
+    except MatinsError as error:
+        for line in _lines(error):
+            typer.echo(f"matins: {clean(line)}", err=True)
+        return _code(error)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(bool(end.code))
+    return 0
+
+
+def _lines(error: MatinsError) -> list[str]:
+    if isinstance(error, InvalidInputError):
+        return [f"{it.where}: {it.message}".removeprefix(": ") for it in error.problems]
+    return [str(error)]
+
+
+def _code(error: MatinsError) -> int:
+    match error:
+        case InvalidInputError() | ScheduleError() | SettingsError():
+            return WRONG
+        case UnavailableError():
+            return UNREACHABLE
+    return FAILED
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"matins {version('matins')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Start with: matins up")
+def describe(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Cron for a whole company: jobs that run on time, once each, and can be proved to have run.
+
+    Commands find the API by MATINS_URL and MATINS_TOKEN, else by the data folder (MATINS_DATA).
+    """

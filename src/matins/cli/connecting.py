@@ -1,0 +1,65 @@
+"""How a command finds the API, and names of jobs and instants as people type them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from matins.client.refusals import UnreachableError
+from matins.client.sdk import Matins
+from matins.domain.durations import parse_duration
+from matins.domain.errors import InvalidInputError, ScheduleError, SettingsError
+from matins.engines.places import Places
+from matins.kernel.clock import HostClock
+from matins.kernel.settings import read_settings
+
+DEFAULT_TEAM = "default"
+
+T = TypeVar("T")
+
+
+def with_api(work: Callable[[Matins], Awaitable[T]]) -> T:
+    """Do some work with the API that the settings or the data folder name.
+
+    Raises UnreachableError that says where it was looked for and how to start one.
+    """
+    settings = read_settings()
+    places = Places(settings)
+    try:
+        url = places.api_url()
+    except SettingsError as error:
+        raise UnreachableError(str(error)) from error
+    source = "MATINS_URL" if settings.url else f"the data folder {places.data}"
+
+    async def connected() -> T:
+        async with Matins(url, places.admin_token()) as client:
+            try:
+                return await work(client)
+            except UnreachableError as error:
+                told = f"{error} (the address is from {source}); start it with `matins up`"
+                raise UnreachableError(told) from error
+
+    return asyncio.run(connected())
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Team and name of a job that is written as TEAM/NAME, or as NAME alone."""
+    team, slash, name = text.rpartition("/")
+    return (team, name) if slash else (DEFAULT_TEAM, text)
+
+
+def parse_moment(option: str, text: str | None) -> datetime | None:
+    """Read an instant, or how long ago one was; without an offset it is a local time."""
+    if text is None:
+        return None
+    try:
+        return HostClock().now() - timedelta(seconds=parse_duration(text))
+    except ScheduleError:
+        pass
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        message = f"{text[:40]!r} is no instant; write 2026-03-29T02:00:00+01:00, or 6h for 6h ago"
+        raise InvalidInputError.at(option, message) from None

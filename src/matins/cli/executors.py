@@ -1,0 +1,42 @@
+"""`matins executors`."""
+
+from __future__ import annotations
+
+import typer
+
+from matins.cli.connecting import with_api
+from matins.cli.showing import AsJson, console, local, print_json, state, table
+from matins.client.sdk import Matins
+from matins.domain.answers import ExecutorRecord
+
+commands = typer.Typer(no_args_is_help=True, help="The executors, which call the targets.")
+
+
+@commands.callback()
+def _group() -> None:
+    """The executors, which call the targets."""
+
+
+@commands.command("list", epilog="Example: matins executors list --json")
+def list_executors(as_json: AsJson = False) -> None:
+    """List executors alive, and those that ended within a day."""
+
+    async def work(client: Matins) -> list[ExecutorRecord]:
+        return await client.executors()
+
+    found = with_api(work)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            str(it.id),
+            it.name,
+            state(it.state),
+            ",".join(it.pools),
+            f"{it.running}/{it.slots}",
+            local(it.beat_at),
+        )
+        for it in found
+    ]
+    console().print(table(("ID", "NAME", "STATE", "POOLS", "BUSY", "LAST BEAT"), rows))

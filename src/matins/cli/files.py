@@ -1,0 +1,52 @@
+"""`matins apply`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from matins.cli.applying import STDIN, Applied, apply_jobs, read_jobs, read_text
+from matins.cli.connecting import with_api
+from matins.cli.showing import AsJson, local, print_json
+from matins.client.sdk import Matins
+
+commands = typer.Typer()
+
+
+@commands.command(epilog="Example: matins apply -f jobs.yaml --dry-run")
+def apply(
+    file: Annotated[
+        str,
+        typer.Option("--file", "-f", help=f"A file of jobs, YAML or JSON; {STDIN} reads stdin."),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all, tell what would change, store nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make or change the jobs of a file. Applied again, it changes nothing."""
+    name, text = read_text(file)
+    wanted = read_jobs(text, name)
+
+    async def work(client: Matins) -> list[Applied]:
+        done: list[Applied] = []
+        async for applied in apply_jobs(client, wanted, dry_run=dry_run):
+            done.append(applied)
+            if not as_json:
+                typer.echo(_line(applied, dry_run=dry_run))
+        return done
+
+    done = with_api(work)
+    if as_json:
+        print_json(done)
+
+
+def _line(applied: Applied, *, dry_run: bool) -> str:
+    change = f"would be {applied.change}" if dry_run else applied.change
+    line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{applied.job}"
+    if applied.next_due_at and not dry_run:
+        line += f"  next due {local(applied.next_due_at)}"
+    if applied.skipped:
+        line += f"  ({applied.skipped} passed due times are on record as skipped)"
+    return line

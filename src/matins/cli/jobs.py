@@ -1,0 +1,158 @@
+"""`matins jobs`: look at jobs, stop them and let them go on, run them now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import msgspec
+import typer
+import yaml
+from rich.text import Text
+
+from matins.cli.connecting import split_name, with_api
+from matins.cli.showing import AsJson, console, facts, local, print_json, state, table
+from matins.client.sdk import Matins
+from matins.domain.answers import Changed, Missed
+from matins.domain.handouts import RunStatus
+from matins.domain.jobs import Job
+from matins.domain.runs import FINAL, RunState
+from matins.domain.schedules.schedule import Schedule
+
+LOOK_AGAIN_S = 0.3
+"""How often a run is looked at that is waited for."""
+
+TheJob = Annotated[str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")]
+
+commands = typer.Typer(no_args_is_help=True, help="Look at jobs, stop them, run them now.")
+
+
+@commands.command("list", epilog="Example: matins jobs list --team demo")
+def list_jobs(
+    team: Annotated[str | None, typer.Option(help="Only the jobs of this team.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List jobs with what they will do next."""
+
+    async def work(client: Matins) -> list[Job]:
+        return await client.all_jobs(team)
+
+    found = with_api(work)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            f"{job.team}/{job.spec.name}",
+            state(job.state),
+            describe(job.spec.schedule),
+            local(job.next_due_at),
+            local(job.next_fire_at),
+            job.reason,
+        )
+        for job in found
+    ]
+    heads = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
+    console().print(table(heads, rows))
+
+
+@commands.command(epilog="Example: matins jobs show demo/every-minute")
+def show(job: TheJob, as_json: AsJson = False) -> None:
+    """Show a job as its owner wrote it, and where it stands."""
+
+    async def work(client: Matins) -> Job:
+        return await client.job(*split_name(job))
+
+    found = with_api(work)
+    if as_json:
+        print_json(found)
+        return
+    pairs: list[tuple[str, str | Text]] = [
+        ("job", f"{found.team}/{found.spec.name}"),
+        ("state", state(found.state)),
+        ("reason", found.reason),
+        ("next due time", local(found.next_due_at)),
+        ("next fire time", local(found.next_fire_at)),
+        ("revision", f"{found.revision} of {local(found.changed_at)}"),
+        ("made", local(found.created_at)),
+        ("id", str(found.id)),
+    ]
+    console().print(facts((name, value) for name, value in pairs if value))
+    spec = yaml.safe_dump(msgspec.to_builtins(found.spec), sort_keys=False, allow_unicode=True)
+    typer.echo(f"\n{spec}", nl=False)
+
+
+@commands.command(epilog="Example: matins jobs pause demo/every-minute")
+def pause(job: TheJob, as_json: AsJson = False) -> None:
+    """Let nothing of a job run until it is resumed."""
+    _change(lambda client: client.pause_job(*split_name(job)), as_json=as_json)
+
+
+@commands.command(epilog="Example: matins jobs resume demo/every-minute --missed last")
+def resume(
+    job: TheJob,
+    missed: Annotated[
+        Missed, typer.Option(help="What becomes of the due times in the pause.")
+    ] = "skip",
+    as_json: AsJson = False,
+) -> None:
+    """Let a paused job go on. What it missed is skipped, unless you choose otherwise."""
+    _change(lambda client: client.resume_job(*split_name(job), missed), as_json=as_json)
+
+
+@commands.command(epilog="Example: matins jobs delete demo/every-minute")
+def delete(job: TheJob, as_json: AsJson = False) -> None:
+    """Delete a job. Its runs stay on record."""
+    _change(lambda client: client.delete_job(*split_name(job)), as_json=as_json)
+
+
+@commands.command(epilog="Example: matins jobs trigger demo/on-demand --wait")
+def trigger(
+    job: TheJob,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a job now, whatever its schedule says."""
+
+    async def work(client: Matins) -> RunStatus:
+        status = await client.trigger_job(*split_name(job))
+        while wait and status.state not in FINAL:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            status = await client.run(status.id)
+        return status
+
+    status = with_api(work)
+    if as_json:
+        print_json(status)
+    else:
+        reason = f": {status.reason}" if status.reason else ""
+        typer.echo(f"{status.state}  {status.id}  {status.team}/{status.job}{reason}")
+    if wait and status.state is not RunState.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+def describe(schedule: Schedule | None) -> str:
+    """A schedule in a few words."""
+    if schedule is None:
+        return "only triggered"
+    if schedule.every is not None:
+        return f"every {schedule.every}"
+    if schedule.cron is not None:
+        return f"{schedule.cron} in {schedule.timezone}"
+    instants = [schedule.at] if isinstance(schedule.at, str) else schedule.at or []
+    more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
+    return f"at {instants[0]}{more}" if instants else "never"
+
+
+def _change(work: Callable[[Matins], Awaitable[Changed]], *, as_json: bool) -> None:
+    answer = with_api(work)
+    if as_json:
+        print_json(answer)
+        return
+    line = f"{answer.change}  {answer.job.team}/{answer.job.spec.name}"
+    if answer.skipped or answer.queued:
+        line += f"  due times that had passed: {answer.skipped} skipped, {answer.queued} queued"
+    typer.echo(line)

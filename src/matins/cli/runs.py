@@ -1,0 +1,271 @@
+"""`matins runs`: look at runs, watch them, cancel them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from matins.cli.connecting import parse_moment, split_name, with_api
+from matins.cli.showing import (
+    NEVER,
+    AsJson,
+    between,
+    clean,
+    console,
+    facts,
+    local,
+    print_json,
+    print_json_line,
+    state,
+    table,
+)
+from matins.client.sdk import Matins
+from matins.domain.answers import AttemptRecord, Run, RunPage
+from matins.domain.errors import UnavailableError
+from matins.domain.handouts import RunStatus
+from matins.domain.runs import RunState
+from matins.kernel.clock import HostClock
+
+REFRESH_S = 1.0
+"""How often a watched table is refreshed."""
+
+PAGE = 500
+LOOK_PAGES = 20
+"""Of one job's runs, how many are looked through for those in a state."""
+
+commands = typer.Typer(no_args_is_help=True, help="Look at runs, watch them, cancel them.")
+
+OfJob = Annotated[str | None, typer.Argument(metavar="[TEAM/NAME]", help="Only this job's runs.")]
+OfTeam = Annotated[str | None, typer.Option(help="Only runs of this team's jobs.")]
+TheRun = Annotated[UUID, typer.Argument(metavar="RUN", help="The run's id.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
+
+_HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", "TOOK", "REASON")
+
+
+class RunShown(msgspec.Struct, frozen=True):
+    """A run with its attempts, as `runs show --json` prints it."""
+
+    run: RunStatus
+    attempts: list[AttemptRecord]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which runs are asked for."""
+
+    job: str | None = None
+    team: str | None = None
+    state: RunState | None = None
+    since: datetime | None = None
+    limit: int = 20
+
+    async def read(self, client: Matins) -> list[Run]:
+        """The newest of them; of one job's runs in a state those among its last few thousand."""
+        found: list[Run] = []
+        before: UUID | None = None
+        for _ in range(LOOK_PAGES):
+            page = await self._page(client, before)
+            found += [run for run in page.runs if self._takes(run)]
+            before = page.next
+            if before is None or len(found) >= self.limit:
+                break
+        return found[: self.limit]
+
+    async def _page(self, client: Matins, before: UUID | None) -> RunPage:
+        if self.job is not None:
+            team, name = split_name(self.job)
+            limit = PAGE if self.state or self.since else self.limit
+            return await client.runs_of_job(team, name, before=before, limit=limit)
+        return await client.runs(
+            team=self.team, state=self.state, since=self.since, before=before, limit=self.limit
+        )
+
+    def _takes(self, run: Run) -> bool:
+        is_late_enough = self.since is None or run.due_at >= self.since
+        return is_late_enough and self.state in (None, run.state)
+
+
+@commands.command("list", epilog="Example: matins runs list demo/broken --state dead")
+def list_runs(
+    job: OfJob = None,
+    team: OfTeam = None,
+    of_state: Annotated[
+        RunState | None, typer.Option("--state", help="Only runs in this state.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only due times since an instant, or 6h for 6h ago.")
+    ] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List runs, newest due time first; of all jobs, those of the last week."""
+    wanted = Wanted(job, team, of_state, parse_moment("since", since), limit)
+    found = with_api(wanted.read)
+    if as_json:
+        print_json(found)
+    else:
+        console().print(_table(found))
+
+
+@commands.command(epilog="Example: matins runs show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def show(run: TheRun, as_json: AsJson = False) -> None:
+    """Show a run with its attempts and what they wrote."""
+
+    async def work(client: Matins) -> RunShown:
+        return RunShown(await client.run(run), await client.attempts(run))
+
+    shown = with_api(work)
+    if as_json:
+        print_json(shown)
+        return
+    console().print(_facts(shown.run))
+    for attempt in shown.attempts:
+        _show_attempt(attempt)
+
+
+@commands.command(epilog="Example: matins runs watch --team demo")
+def watch(
+    job: OfJob = None,
+    team: OfTeam = None,
+    limit: Limit = 20,
+    once: Annotated[bool, typer.Option("--once", help="Print the table once.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Watch the newest runs live; Ctrl-C ends it. With --json, a line for each change."""
+    wanted = Wanted(job, team, limit=limit)
+
+    async def work(client: Matins) -> None:
+        if once:
+            _print(await wanted.read(client), as_json=as_json)
+        elif as_json:
+            await _watch_changes(client, wanted)
+        else:
+            await _watch_table(client, wanted)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        with_api(work)
+
+
+@commands.command(epilog="Example: matins runs cancel 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def cancel(run: TheRun, as_json: AsJson = False) -> None:
+    """End a run: at once while it waits, within a beat of its executor while it runs."""
+
+    async def work(client: Matins) -> RunStatus:
+        return await client.cancel_run(run)
+
+    status = with_api(work)
+    if as_json:
+        print_json(status)
+    else:
+        still = "" if status.state is RunState.CANCELLED else "; its executor is told to stop it"
+        typer.echo(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
+
+
+def _print(found: list[Run], *, as_json: bool) -> None:
+    if as_json:
+        for run in found:
+            print_json_line(run)
+    else:
+        console().print(_table(found))
+
+
+async def _watch_table(client: Matins, wanted: Wanted) -> None:
+    """Refresh until Ctrl-C. An API that goes away is waited for."""
+    found = await wanted.read(client)
+    with Live(console=console(), auto_refresh=False) as live:
+        fault = ""
+        while True:
+            now = local(HostClock().now())
+            line = Text(fault or f"{now}  every second; Ctrl-C ends it", "red" if fault else "dim")
+            live.update(Group(_table(found), line), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+            try:
+                found, fault = await wanted.read(client), ""
+            except UnavailableError as error:
+                fault = clean(f"{error}; trying again")
+
+
+async def _watch_changes(client: Matins, wanted: Wanted) -> None:
+    seen: dict[UUID, Run] = {}
+    while True:
+        newest = {run.id: run for run in await wanted.read(client)}
+        for run in reversed(newest.values()):
+            if seen.get(run.id) != run:
+                print_json_line(run)
+        seen = newest
+        await asyncio.sleep(REFRESH_S)
+
+
+def _table(found: list[Run]) -> Table:
+    return table(_HEADS, map(_row, found))
+
+
+def _row(run: Run) -> tuple[str | Text, ...]:
+    reason = run.reason
+    if run.due_until is not None:
+        reason += f" ({run.due_count} due times until {local(run.due_until)})"
+    return (
+        str(run.id),
+        f"{run.team}/{run.job}",
+        run.kind,
+        state(run.state),
+        str(run.attempt),
+        local(run.due_at),
+        f"{run.fire_at.astimezone():%H:%M:%S}",
+        between(run.due_at, run.started_at),
+        between(run.started_at, run.finished_at),
+        reason,
+    )
+
+
+def _facts(run: RunStatus) -> Table:
+    pairs: list[tuple[str, str | Text]] = [
+        ("run", str(run.id)),
+        ("job", f"{run.team}/{run.job}"),
+        ("kind", run.kind),
+        ("state", state(run.state)),
+        ("reason", run.reason),
+        ("attempt", str(run.attempt)),
+        ("due time", local(run.due_at)),
+        ("fire time", local(run.fire_at)),
+    ]
+    told = (
+        ("claimed", run.claimed_at),
+        ("started", run.started_at),
+        ("next attempt", run.retry_at),
+        ("finished", run.finished_at),
+    )
+    pairs += [(name, local(instant)) for name, instant in told if instant]
+    return facts((name, value) for name, value in pairs if value)
+
+
+def _show_attempt(attempt: AttemptRecord) -> None:
+    told = [state(attempt.outcome or "running")]
+    if attempt.http_status is not None:
+        told.append(Text(f"HTTP {attempt.http_status}"))
+    if attempt.exit_code is not None:
+        told.append(Text(f"exit code {attempt.exit_code}"))
+    pairs: list[tuple[str, str | Text]] = [
+        ("outcome", Text(", ").join(told)),
+        ("reason", attempt.reason),
+        ("executor", attempt.executor),
+        ("started", local(attempt.started_at)),
+        ("took", between(attempt.started_at, attempt.finished_at)),
+    ]
+    printer = console()
+    printer.print(f"\nattempt {attempt.number}", style="bold")
+    printer.print(facts((name, value) for name, value in pairs if value and value != NEVER))
+    if attempt.output:
+        cut = f", {attempt.output_cut} bytes left out" if attempt.output_cut else ""
+        printer.print(f"output{cut}:", style="bold")
+        typer.echo(clean(attempt.output).rstrip("\n"))

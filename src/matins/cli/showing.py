@@ -1,0 +1,100 @@
+"""How commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from matins.domain.durations import format_duration
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+WIDE = 250
+"""The columns of a table that goes to a file or a pipe."""
+
+NEVER = "-"
+
+_STYLES = {
+    "queued": "cyan",
+    "running": "blue",
+    "retrying": "yellow",
+    "succeeded": "green",
+    "dead": "bold red",
+    "failed": "red",
+    "timed_out": "red",
+    "lost": "magenta",
+    "cancelled": "bright_black",
+    "skipped": "bright_black",
+    "active": "green",
+    "alive": "green",
+    "paused": "yellow",
+    "quarantined": "bold red",
+}
+
+
+def console() -> Console:
+    """Standard output; colours only on a terminal, and no text is taken for markup."""
+    plain = Console(markup=False, highlight=False, emoji=False)
+    if not plain.is_terminal:
+        plain.width = WIDE
+    return plain
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def print_json_line(value: object) -> None:
+    """Print a value as JSON on one line."""
+    typer.echo(msgspec.json.encode(value))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table without lines. The first column is never broken: people copy it."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for index, head in enumerate(heads):
+        made.add_column(head, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*(clean(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Table:
+    """One thing's facts, a line each."""
+    made = Table(box=None, pad_edge=False, show_header=False)
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        made.add_row(name, clean(value) if isinstance(value, str) else value)
+    return made
+
+
+def state(name: str) -> Text:
+    """A state in its colour."""
+    return Text(name, style=_STYLES.get(name, ""))
+
+
+def local(instant: datetime | None) -> str:
+    """An instant on this host's clocks, with the name of their zone."""
+    return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if instant else NEVER
+
+
+def between(begin: datetime | None, end: datetime | None) -> str:
+    """How long it took from one instant to another, to the millisecond."""
+    if begin is None or end is None:
+        return NEVER
+    seconds = (end - begin).total_seconds()
+    return f"-{format_duration(-seconds)}" if seconds < 0 else format_duration(seconds)
+
+
+def clean(text: str) -> str:
+    """A text that can't command a terminal: what a job wrote may hold anything."""
+    return "".join(mark if mark.isprintable() or mark in "\n\t" else "\ufffd" for mark in text)
