@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import pairwise
+from itertools import combinations, pairwise
 from operator import attrgetter
 from uuid import UUID
 
@@ -59,19 +59,21 @@ def one_call_for_each_attempt(index: Index) -> Iterator[str]:
 
 
 def no_overlap_of_calls(index: Index) -> Iterator[str]:
-    """I1: an attempt's call comes after the end of the calls before it.
+    """I1: a call comes after the end of older attempts' calls, and before those of newer ones.
 
-    An HTTP call without an end still goes on; of a command without one nothing is known.
+    An HTTP call without an end still goes on; of a command without one nothing is known. What an
+    executor that was cut off called may come late.
     """
     for run_id, calls in index.calls.items():
         executors = {it.number: it.executor for it in index.attempts[run_id]} if calls[1:] else {}
-        for before, call in pairwise(calls):
-            if before.attempt == call.attempt:
-                continue
-            if executors.get(before.attempt) in index.history.cut_off:
+        for before, call in combinations(calls, 2):
+            older = min(before.attempt, call.attempt)
+            if before.attempt == call.attempt or executors.get(older) in index.history.cut_off:
                 continue
             goes_on = before.ended_ns is None and before.method != "command"
-            if goes_on or (before.ended_ns or 0) > call.arrived_ns:
+            if before.attempt > older:
+                yield f"{name_call(call)} was called after attempt {before.attempt} was"
+            elif goes_on or (before.ended_ns or 0) > call.arrived_ns:
                 yield f"{name_call(call)} was called while attempt {before.attempt} still ran"
 
 
@@ -90,8 +92,12 @@ def one_run_id_for_each_due_time(index: Index) -> Iterator[str]:
     """I1: what a target is told of a run is what the run's row says."""
     for run_id, calls in index.calls.items():
         row = index.rows.get(run_id)
-        for call in calls if row else ():
-            if row and call.due_at and (call.due_at, call.kind) != (row.due_at, row.kind):
+        if row is None:
+            continue
+        for call in calls:
+            job = index.names.get(row.job_id, call.job)
+            told = (call.job, call.due_at, call.kind)
+            if call.due_at and told != (job, row.due_at, row.kind):
                 yield f"{name_call(call)} was called under the run id of {index.name(row)}"
 
 

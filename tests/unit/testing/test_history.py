@@ -144,6 +144,10 @@ BAD: dict[str, tuple[Invariant, Spoil]] = {
         Invariant.ONCE,
         spoil_call(1, ended_ns=None, how=None),
     ),
+    "a late call of an older attempt": (
+        Invariant.ONCE,
+        spoil_call(1, arrived_ns=ns(AT[1] + 5 * SECOND), ended_ns=ns(AT[1] + 6 * SECOND)),
+    ),
     "an attempt before the end of the one before": (
         Invariant.ONCE,
         spoil_attempt(1, finished_at=AT[1] + 5 * SECOND),
@@ -151,6 +155,7 @@ BAD: dict[str, tuple[Invariant, Spoil]] = {
     "an attempt on record twice": (Invariant.ONCE, _repeat_attempt),
     "a call under a run id of its own": (Invariant.ONCE, spoil_call(1, run_id=NOBODY)),
     "a call for another due time": (Invariant.ONCE, spoil_call(1, due_at=AT[0])),
+    "a call for another job": (Invariant.ONCE, spoil_call(1, job="weekly")),
     "a call of another kind": (Invariant.ONCE, spoil_call(1, kind="manual")),
     "a due time without a row": (Invariant.NO_GAP, _forget_row),
     "a range that ends too early": (
@@ -235,6 +240,23 @@ def test_a_frozen_executor_may_overlap_with_the_next_attempt() -> None:
     spoil_call(1, ended_ns=ns(AT[1] + 5 * SECOND))(history)
     history.cut_off = frozenset({history.attempts[0].executor})
     assert check(history) == []
+
+
+def test_a_frozen_executor_may_call_late() -> None:
+    history = small_history()
+    late = AT[1] + 2 * SECOND + SECOND / 20  # while attempt 2 runs
+    spoil_call(1, arrived_ns=ns(late), ended_ns=ns(late + SECOND))(history)
+    spoil_attempt(1, executor=NOBODY)(history)
+    history.cut_off = frozenset({NOBODY})
+    assert check(history) == []
+
+
+def test_an_overlap_is_found_across_an_attempt_in_between() -> None:
+    history = small_history()
+    spoil_call(2, ended_ns=ns(AT[2] + 9 * SECOND))(history)
+    add_call(2, attempt=2)(history)
+    messages = [found.message for found in check(history)]
+    assert any("attempt 3) was called while attempt 1 still ran" in it for it in messages)
 
 
 def test_a_killed_command_without_an_end_is_not_held_against_the_next_attempt() -> None:
