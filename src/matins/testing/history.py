@@ -38,7 +38,7 @@ _SHOWN = 20
 
 
 def check(history: History) -> list[Violation]:
-    """Find every broken promise. Takes time in n log n: about a second for 100,000 rows."""
+    """Find every broken promise. Takes about three seconds for 100,000 rows with their calls."""
     index = Index(history)
     return [Violation(invariant, message) for invariant, rule in RULES for message in rule(index)]
 

@@ -1,0 +1,131 @@
+"""What a proxy does with one message: which are looked for, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from enum import Enum
+
+import msgspec
+
+from matins.testing.messages import Direction
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message on its way; see `Part` for kind and text."""
+
+    direction: Direction
+    kind: str
+    text: str
+    payload: bytes
+    index: int
+    """Its number among all messages of its direction, from 1."""
+    number: int
+    """Its number among all messages of the proxy, from 1."""
+    connection: int
+    """The number of its connection, from 1."""
+
+
+class Verdict(Enum):
+    """What becomes of a message: it goes on, it vanishes, or its connection is reset."""
+
+    PASS = "pass"  # noqa: S105 # no password
+    DROP = "drop"
+    CUT = "cut"
+
+
+Action = Verdict | Callable[[Message], Awaitable[Verdict | None]]
+"""A verdict, or what to do before the message goes on; None lets it pass."""
+
+Predicate = Callable[[Message], bool]
+
+
+class Hold:
+    """An action: keeps messages back, and all that come after them on their way, until released."""
+
+    def __init__(self) -> None:
+        self._released = asyncio.Event()
+
+    async def __call__(self, _message: Message) -> None:
+        """Wait for the release."""
+        await self._released.wait()
+
+    def release(self) -> None:
+        """Let the held message go on, and all later ones."""
+        self._released.set()
+
+
+class Hook:
+    """Acts on the messages that it looks for: on each, or only on the n-th of them."""
+
+    def __init__(self, predicate: Predicate, action: Action, nth: int | None) -> None:
+        self._predicate = predicate
+        self._action = action
+        self._nth = nth
+        self._is_removed = False
+        self._acting: set[asyncio.Future[Verdict]] = set()
+        self.matches = 0
+        """How many messages it was looking for have come."""
+        self.reached = asyncio.Event()
+        """Set when it acts for the first time, before its action is done."""
+        self.errors: list[Exception] = []
+        """What its action raised; the connection is reset then."""
+
+    async def judge(self, message: Message) -> Verdict:
+        """Act on a message if it is one to act on."""
+        if self._is_removed or not self._predicate(message):
+            return Verdict.PASS
+        self.matches += 1
+        if self._nth not in {None, self.matches}:
+            return Verdict.PASS
+        self.reached.set()
+        if isinstance(self._action, Verdict):
+            return self._action
+        acting = asyncio.ensure_future(self._act(self._action, message))
+        self._acting.add(acting)
+        acting.add_done_callback(self._acting.discard)
+        # who kills a process resets its connection, and must not be stopped half-way by that
+        return await asyncio.shield(acting)
+
+    async def _act(
+        self, action: Callable[[Message], Awaitable[Verdict | None]], message: Message
+    ) -> Verdict:
+        try:
+            return await action(message) or Verdict.PASS
+        except Exception as error:  # the proxy raises it at its end
+            self.errors.append(error)
+            return Verdict.CUT
+
+    def remove(self) -> None:
+        """Look no longer; what is being done goes on."""
+        self._is_removed = True
+
+    async def close(self) -> None:
+        """Look no longer, and stop what is being done."""
+        self.remove()
+        acting = list(self._acting)
+        for it in acting:
+            it.cancel()
+        await asyncio.gather(*acting, return_exceptions=True)
+
+
+def executes(fragment: str) -> Predicate:
+    """A client's message that starts a statement whose SQL holds the fragment."""
+    return lambda it: (
+        it.direction is Direction.TO_SERVER and it.kind in {"E", "Q"} and fragment in it.text
+    )
+
+
+def completes(fragment: str) -> Predicate:
+    """The server's word that such a statement is done."""
+    return lambda it: it.direction is Direction.TO_CLIENT and it.kind == "C" and fragment in it.text
+
+
+def requests(route: str) -> Predicate:
+    """A request of this route, as in "POST /v1/jobs"."""
+    return lambda it: it.kind == "request" and it.text == route
+
+
+def answers(route: str) -> Predicate:
+    """The answer to a request of this route."""
+    return lambda it: it.kind == "response" and it.text == route
