@@ -17,6 +17,7 @@ from litestar.openapi import OpenAPIConfig
 
 from matins.api import demo, fleet, jobs, runs
 from matins.api.openapi import describe
+from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, MEDIA_TYPE, details_of, headers_of, to_response
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.errors import NotFoundError, UnauthorizedError, UnavailableError
@@ -51,7 +52,6 @@ def build_api(
         "manual": PostgresManual(database, hints),
         "audits": PostgresAudits(database),
         "status": status,
-        "cache": cache,
     }
     return _Front(_resources(parts), gateway, reads, status, admin_token, has_demo=demo)
 
@@ -64,6 +64,7 @@ def _resources(parts: dict[str, object]) -> Litestar:
         [Router("/v1", route_handlers=[jobs.ROUTER, runs.ROUTER, fleet.ROUTER])],
         dependencies={name: give(part) for name, part in parts.items()},
         exception_handlers={Exception: to_response},
+        before_request=refuse_unknown,
         request_max_body_size=BODY_MAX,
         openapi_config=OpenAPIConfig("Matins", version("matins"), path="/openapi"),
     )

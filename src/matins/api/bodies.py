@@ -1,8 +1,7 @@
-"""Bodies of requests: JSON, read strictly into the domain's Structs, and not too deep."""
+"""Bodies of requests: JSON, read strictly into the domain's Structs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 
@@ -11,23 +10,17 @@ from litestar.dto import AbstractDTO, DTOFieldDefinition
 from litestar.openapi.spec import Reference, Schema
 from litestar.typing import FieldDefinition
 
-from matins.domain.errors import InvalidInputError
 from matins.domain.reading import read_json
-
-DEPTH_MAX = 64
-"""How deep arrays and objects may nest, so that no reader of it runs out of stack."""
 
 T = TypeVar("T")
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-
 
 class Strict(AbstractDTO[T], Generic[T]):
-    """Reads the body of a handler by `read_body`: Litestar's own reading would take "5" for 5."""
+    """Reads the body of a handler by `read_json`: Litestar's own reading would take "5" for 5."""
 
     def decode_bytes(self, value: bytes) -> T:
-        """See `read_body`."""
-        return read_body(value, self.model_type)
+        """See `domain.reading.read_json`."""
+        return read_json(value, self.model_type)
 
     @classmethod
     def generate_field_definitions(
@@ -54,20 +47,3 @@ class Strict(AbstractDTO[T], Generic[T]):
         """The schema of the Struct."""
         del handler_id
         return schema_creator.for_field_definition(field_definition)
-
-
-def read_body(body: bytes, kind: type[T]) -> T:
-    """Read a body. Raises InvalidInputError that says where it is wrong and what would be right."""
-    _check_depth(body)
-    return read_json(body, kind)
-
-
-def _check_depth(body: bytes) -> None:
-    if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
-        return
-    depth = 0
-    for token in _TOKEN.finditer(body):
-        mark = token[0]
-        depth += (mark in b"[{") - (mark in b"]}")
-        if depth > DEPTH_MAX:
-            raise InvalidInputError.at("", f"nests arrays and objects deeper than {DEPTH_MAX}")

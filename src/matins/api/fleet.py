@@ -9,6 +9,7 @@ from litestar import Router, get, post
 from litestar.params import FromQuery, JSONBody
 
 from matins.api.bodies import Strict
+from matins.api.parameters import check_offset
 from matins.api.parts import Audits, Reads
 from matins.domain.answers import (
     AuditPage,
@@ -17,7 +18,6 @@ from matins.domain.answers import (
     Preview,
     PreviewRequest,
 )
-from matins.domain.errors import InvalidInputError
 from matins.domain.preview import preview
 
 
@@ -34,10 +34,8 @@ async def audit_jobs(
 
     Of the last day, unless `since` (inclusive) and `until` (exclusive) say otherwise.
     """
-    window = {"since": since, "until": until}
-    for where, instant in window.items():
-        if instant is not None and instant.tzinfo is None:
-            raise InvalidInputError.at(where, "has no offset; write 2026-12-01T00:00:00Z")
+    check_offset("since", since)
+    check_offset("until", until)
     return await audits.page(team, job, since, until, after)
 
 

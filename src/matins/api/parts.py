@@ -5,7 +5,6 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
-from matins.domain.ports import StatusCache
 from matins.store.audits import PostgresAudits
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
@@ -16,4 +15,3 @@ Owners = NamedDependency[PostgresOwners]
 Manual = NamedDependency[PostgresManual]
 Audits = NamedDependency[PostgresAudits]
 Status = NamedDependency[StatusReader]
-Cache = NamedDependency[StatusCache]

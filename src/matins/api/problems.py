@@ -11,6 +11,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from matins.api.parameters import faults_of
 from matins.domain.errors import (
     InvalidInputError,
     MatinsError,
@@ -48,9 +49,7 @@ def details_of(error: Exception) -> ProblemDetails:
             return _details(error.code, error.title, error.status, str(error))
         case RecursionError():
             return details_of(InvalidInputError.at("", "is nested too deeply"))
-        case ValidationException():
-            return details_of(InvalidInputError(_parameter_problems(error)))
-        case HTTPException():
+        case HTTPException() if error.status_code < 500:
             return _of_http(error)
     instance = f"urn:uuid:{uuid4()}"
     log.error("api.failed", instance=instance, exc_info=error)
@@ -68,8 +67,10 @@ def headers_of(problem: ProblemDetails) -> dict[str, str]:
     return {}
 
 
-def to_response(_request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def to_response(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer an error of a handler."""
+    if isinstance(error, ValidationException):
+        error = InvalidInputError(faults_of(request, error))
     problem = details_of(error)
     return Response(
         msgspec.json.encode(problem),
@@ -85,15 +86,6 @@ def _of_http(error: HTTPException) -> ProblemDetails:
     if status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = f"a body may have at most {BODY_MAX} bytes"
     return _details(status.phrase.lower().replace(" ", "-"), status.phrase, status.value, detail)
-
-
-def _parameter_problems(error: ValidationException) -> list[Problem]:
-    found = []
-    for item in error.extra if isinstance(error.extra, list) else []:
-        where = item.get("key", "")
-        message = "the body is empty; it must be JSON" if where == "data" else item["message"]
-        found.append(Problem("" if where == "data" else where, message[:1].lower() + message[1:]))
-    return found or [Problem("", error.detail)]
 
 
 def _details(

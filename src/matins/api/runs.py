@@ -11,10 +11,11 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
 from matins.api.jobs import Limit
-from matins.api.parts import Cache, Manual, Reads, Status
+from matins.api.parameters import check_offset
+from matins.api.parts import Manual, Reads, Status
 from matins.domain.answers import AttemptRecord, RunPage
 from matins.domain.handouts import RunStatus
-from matins.domain.runs import FINAL, RunState
+from matins.domain.runs import RunState
 
 
 @get("/runs")
@@ -31,6 +32,7 @@ async def list_runs(
     """List runs, newest due time first, of all jobs or of a team's; of the last 7 days, unless
     `since` says otherwise.
     """
+    check_offset("since", since)
     states = list(RunState) if wanted is None else [wanted]
     return await reads.runs(team, states, since, before, limit)
 
@@ -48,15 +50,14 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
 
 
 @post("/runs/{run_id:uuid}/cancel", status_code=202)
-async def cancel_run(manual: Manual, cache: Cache, run_id: FromPath[UUID]) -> RunStatus:
+async def cancel_run(manual: Manual, status: Status, run_id: FromPath[UUID]) -> RunStatus:
     """Cancel a run: at once if it waits; its executor stops it within a beat if it is running.
 
     409 when it has ended.
     """
-    status = await manual.cancel(run_id)
-    if status.state in FINAL:
-        await cache.put([status])
-    return status
+    cancelled = await manual.cancel(run_id)
+    await status.note(cancelled)
+    return cancelled
 
 
 ROUTER = Router(

@@ -12,7 +12,9 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.errors import NotFoundError
+from matins.domain.handouts import RunStatus
 from matins.domain.ports import StatusCache
+from matins.domain.runs import FINAL
 from matins.store.reads import PostgresReads, due_at_of
 
 BATCH_MAX = 1000
@@ -34,6 +36,11 @@ class StatusReader:
         if told is None:
             raise NotFoundError(f"there is no run {run_id}")
         return told
+
+    async def note(self, status: RunStatus) -> None:
+        """Let polls know of the end of a run, made known here."""
+        if status.state in FINAL:
+            await self._cache.put([status])
 
     async def _from_database(self, run_id: UUID) -> bytes | None:
         answer = self._asked.get(run_id)

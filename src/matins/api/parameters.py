@@ -1,0 +1,49 @@
+"""Parameters of queries: unknown ones are refused, and faults are told under the names in use."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from litestar import Request
+from litestar.exceptions import ValidationException
+from litestar.params import ParameterKwarg
+
+from matins.domain.errors import InvalidInputError, Problem
+
+
+def refuse_unknown(request: Request[Any, Any, Any]) -> None:
+    """Refuse a query with a name that the handler doesn't know: it would change nothing."""
+    known = _names(request)
+    unknown = sorted(set(request.query_params) - set(known.values()))
+    rule = f"known are {', '.join(sorted(known.values()))}" if known else "it takes no parameters"
+    if unknown:
+        raise InvalidInputError([Problem(name, f"is not known here; {rule}") for name in unknown])
+
+
+def check_offset(where: str, instant: datetime | None) -> None:
+    """Refuse an instant without an offset from UTC."""
+    if instant is not None and instant.tzinfo is None:
+        raise InvalidInputError.at(where, "has no offset from UTC; write 2026-12-01T00:00:00Z")
+
+
+def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> list[Problem]:
+    """What is wrong with the parameters or the body of a request, by name."""
+    names = _names(request)
+    found = []
+    for item in error.extra if isinstance(error.extra, list) else []:
+        key = item.get("key", "")
+        message = "the body is empty; it must be JSON" if key == "data" else item["message"]
+        where = "" if key == "data" else names.get(key, key)
+        found.append(Problem(where, message[:1].lower() + message[1:]))
+    return found or [Problem("", error.detail)]
+
+
+def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The names of a handler's query parameters, by the names of its arguments."""
+    found = {}
+    for argument, field in request.route_handler.parsed_fn_signature.parameters.items():
+        told = field.kwarg_definition
+        if isinstance(told, ParameterKwarg) and told.param_type == "query":
+            found[argument] = told.name or argument
+    return found
