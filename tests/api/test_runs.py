@@ -1,0 +1,191 @@
+"""Runs as owners see them: triggered, listed, polled, cancelled."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from tests.api.served import JOBS, Owner
+
+from matins.domain.attempts import Result
+from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.runs import Outcome, RunState
+from matins.store.database import Database
+from matins.store.dispatch import PostgresDispatch
+
+JOB = f"{JOBS}/nightly"
+
+
+async def trigger(owner: Owner) -> dict[str, Any]:
+    reply = await owner.post(f"{JOB}/trigger")
+    assert reply.status == 202, reply.text
+    run: dict[str, Any] = reply.json
+    return run
+
+
+class Fleet:
+    """An executor, as far as the rows go."""
+
+    def __init__(self, database: Database) -> None:
+        self.id = uuid4()
+        self._dispatch = PostgresDispatch(database, database, database)
+        self._seq = 0
+
+    async def take(self) -> list[UUID]:
+        self._seq += 1
+        await self._dispatch.beat(Beat(self.id, "worker-7", ["default"], 10, self._seq))
+        poll = Poll(self.id, self._seq, ["default"], 10)
+        return [it.run_id for it in (await self._dispatch.take(poll, "default")).attempts]
+
+    async def end(self, run_id: UUID, outcome: Outcome, state: RunState, number: int = 1) -> None:
+        result = Result(outcome, "exit code 1", output="what it wrote", exit_code=1)
+        retry_in_s = 0.0 if state is RunState.RETRYING else None
+        ending = Ending(End(run_id, number, result), state, "exit code 1", retry_in_s)
+        assert await self._dispatch.record(self.id, [ending])
+
+
+async def test_a_triggered_run_is_queued_now(owner: Owner, database: Database) -> None:
+    await owner.job(priority="high")
+    run = await trigger(owner)
+    assert (run["kind"], run["state"], run["attempt"]) == ("manual", "queued", 0)
+    assert (run["team"], run["job"], run["due_at"]) == ("payments", "nightly", run["fire_at"])
+    async with database.session() as session:
+        [row] = await session.fetch("SELECT pool, priority, run_id FROM dispatch")
+    assert tuple(row) == ("default", 0, UUID(run["id"]))
+
+
+async def test_triggering_twice_makes_two_runs(owner: Owner) -> None:
+    await owner.job()
+    first, second = await trigger(owner), await trigger(owner)
+    assert first["id"] != second["id"]
+
+
+async def test_a_paused_job_can_be_triggered(owner: Owner) -> None:
+    await owner.job()
+    await owner.post(f"{JOB}/pause")
+    assert (await trigger(owner))["state"] == "queued"
+
+
+async def test_a_jobs_runs_are_listed_newest_first_in_pages(owner: Owner) -> None:
+    await owner.job()
+    made = [(await trigger(owner))["id"] for _ in range(3)]
+    first = (await owner.get(f"{JOB}/runs", limit=2)).json
+    rest = (await owner.get(f"{JOB}/runs", limit=2, before=first["next"])).json
+    assert [it["id"] for it in first["runs"] + rest["runs"]] == made[::-1]
+    assert rest["next"] is None
+
+
+async def test_runs_of_all_teams_are_listed_or_those_of_one(owner: Owner) -> None:
+    await owner.job()
+    mine = (await trigger(owner))["id"]
+    other = "/v1/teams/search/jobs"
+    await owner.post(other, {"name": "index", "target": {"command": {"argv": ["true"]}}})
+    theirs = (await owner.post(f"{other}/index/trigger")).json["id"]
+
+    async def listed(**query: object) -> list[str]:
+        return [it["id"] for it in (await owner.get("/v1/runs", **query)).json["runs"]]
+
+    assert await listed() == [theirs, mine]
+    assert await listed(team="payments") == [mine]
+    assert await listed(team="search") == [theirs]
+    first = (await owner.get("/v1/runs", limit=1)).json
+    assert await listed(before=first["next"]) == [mine]
+
+
+async def test_dead_runs_can_be_asked_for(owner: Owner, database: Database) -> None:
+    await owner.job()
+    run, other = await trigger(owner), await trigger(owner)
+    fleet = Fleet(database)
+    await fleet.take()
+    await fleet.end(UUID(run["id"]), Outcome.FAILED, RunState.DEAD)
+    for query in ({}, {"team": "payments"}):
+        dead = (await owner.get("/v1/runs", state="dead", **query)).json["runs"]
+        running = (await owner.get("/v1/runs", state="running", **query)).json["runs"]
+        assert [it["id"] for it in dead] == [run["id"]]
+        assert [it["id"] for it in running] == [other["id"]]
+    assert (dead[0]["reason"], dead[0]["attempt"]) == ("exit code 1", 1)
+
+
+async def test_attempts_tell_how_each_ended_and_which_one_runs(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    path = f"/v1/runs/{run['id']}/attempts"
+    assert (await owner.get(path)).json == []
+    fleet = Fleet(database)
+    await fleet.take()
+    [running] = (await owner.get(path)).json
+    assert (running["number"], running["executor"]) == (1, "worker-7")
+    assert (running["outcome"], running["finished_at"]) == (None, None)
+    await fleet.end(UUID(run["id"]), Outcome.FAILED, RunState.RETRYING)
+    [ended] = (await owner.get(path)).json
+    assert (ended["outcome"], ended["output"], ended["exit_code"]) == ("failed", "what it wrote", 1)
+
+
+async def test_a_queued_run_is_cancelled_at_once(owner: Owner, database: Database) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
+    assert (cancelled.status, cancelled.json["state"]) == (202, "cancelled")
+    assert await Fleet(database).take() == []
+    async with database.session() as session:
+        assert await session.fetchval("SELECT count(*) FROM dispatch") == 0
+
+
+async def test_a_retrying_run_is_cancelled_at_once(owner: Owner, database: Database) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    fleet = Fleet(database)
+    await fleet.take()
+    await fleet.end(UUID(run["id"]), Outcome.FAILED, RunState.RETRYING)
+    cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
+    assert cancelled.json["state"] == "cancelled"
+    async with database.session() as session:
+        assert await session.fetchval("SELECT count(*) FROM retries") == 0
+
+
+async def test_the_executor_of_a_running_run_hears_of_its_cancel(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    fleet = Fleet(database)
+    [taken] = await fleet.take()
+    for _ in range(2):
+        cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
+        assert (cancelled.status, cancelled.json["state"]) == (202, "running")
+    dispatch = PostgresDispatch(database, database, database)
+    beat = Beat(fleet.id, "worker-7", ["default"], 10, 2, open=[1], held=[(taken, 1)])
+    [stop] = (await dispatch.beat(beat)).stop
+    assert (stop.run_id, stop.why) == (taken, "cancelled")
+
+
+async def test_a_run_that_has_ended_cannot_be_cancelled(owner: Owner) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    await owner.post(f"/v1/runs/{run['id']}/cancel")
+    again = await owner.post(f"/v1/runs/{run['id']}/cancel")
+    assert again.status == 409
+    assert "cancelled" in again.json["detail"]
+
+
+async def test_history_stays_when_a_job_is_deleted(owner: Owner) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    await owner.delete(JOB)
+    assert (await owner.get(f"/v1/runs/{run['id']}")).json["job"] == "nightly"
+    assert [it["id"] for it in (await owner.get("/v1/runs")).json["runs"]] == [run["id"]]
+
+
+async def test_the_due_time_of_a_triggered_run_is_the_databases_now(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job()
+    async with database.session() as session:
+        before = await session.fetchval("SELECT clock_timestamp()")
+        run = await trigger(owner)
+        after = await session.fetchval("SELECT clock_timestamp()")
+    due_at = datetime.fromisoformat(run["due_at"])
+    assert before.replace(microsecond=before.microsecond // 1000 * 1000) <= due_at <= after
