@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from matins.cli.connecting import parse_moment, split_name, with_api
-from matins.cli.showing import AsJson, console, local, print_json, table
+from matins.cli.showing import AsJson, Cell, console, local, print_json, table
 from matins.client.sdk import Matins
 from matins.domain.answers import AuditPage, JobAudit
 
@@ -19,6 +19,7 @@ LISTED = 10
 """How many missing or unexpected due times of a job are listed."""
 
 _HEADS = ("JOB", "DUE", "EXECUTED", "SKIPPED", "PENDING", "MISSING", "UNEXPECTED")
+_STACKS = (("JOB", "SKIPPED"), ("DUE", "EXECUTED"), ("PENDING",), ("MISSING", "UNEXPECTED"))
 
 
 @commands.command(epilog="Example: matins audit --team demo --since 6h")
@@ -67,7 +68,8 @@ async def _audit(
 
 def _show(page: AuditPage) -> None:
     if page.jobs:
-        console().print(table(_HEADS, map(_row, page.jobs)))
+        printer = console()
+        printer.print(table(printer, _HEADS, [_row(it) for it in page.jobs], _STACKS))
     for it in page.jobs:
         _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
         _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
@@ -80,7 +82,7 @@ def _show(page: AuditPage) -> None:
     typer.echo(f"{window}: {len(page.jobs)} jobs, {due} due times: {verdict}")
 
 
-def _row(it: JobAudit) -> tuple[str | Text, ...]:
+def _row(it: JobAudit) -> tuple[Cell, ...]:
     skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(it.skipped.items()))
     return (
         f"{it.team}/{it.job}",

@@ -10,7 +10,7 @@ from typing import TypeVar
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.durations import parse_duration
-from matins.domain.errors import InvalidInputError, ScheduleError, SettingsError
+from matins.domain.errors import InvalidInputError, ScheduleError, SettingsError, UnauthorizedError
 from matins.engines.places import Places
 from matins.kernel.clock import HostClock
 from matins.kernel.settings import read_settings
@@ -40,6 +40,9 @@ def with_api(work: Callable[[Matins], Awaitable[T]]) -> T:
             except UnreachableError as error:
                 told = f"{error} (the address is from {source}); start it with `matins up`"
                 raise UnreachableError(told) from error
+            except UnauthorizedError as error:
+                told = f"{error}; set MATINS_TOKEN, or MATINS_DATA to the API's data folder"
+                raise UnauthorizedError(told) from error
 
     return asyncio.run(connected())
 

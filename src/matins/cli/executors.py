@@ -9,7 +9,10 @@ from matins.cli.showing import AsJson, console, local, print_json, state, table
 from matins.client.sdk import Matins
 from matins.domain.answers import ExecutorRecord
 
-commands = typer.Typer(no_args_is_help=True, help="The executors, which call the targets.")
+_HEADS = ("NAME", "ID", "STATE", "POOLS", "BUSY", "LAST BEAT")
+_STACKS = (("NAME", "ID"), ("STATE", "BUSY"), ("LAST BEAT", "POOLS"))
+
+commands = typer.Typer(no_args_is_help=True)
 
 
 @commands.callback()
@@ -30,8 +33,8 @@ def list_executors(as_json: AsJson = False) -> None:
         return
     rows = [
         (
-            str(it.id),
             it.name,
+            str(it.id),
             state(it.state),
             ",".join(it.pools),
             f"{it.running}/{it.slots}",
@@ -39,4 +42,5 @@ def list_executors(as_json: AsJson = False) -> None:
         )
         for it in found
     ]
-    console().print(table(("ID", "NAME", "STATE", "POOLS", "BUSY", "LAST BEAT"), rows))
+    printer = console()
+    printer.print(table(printer, _HEADS, rows, _STACKS))

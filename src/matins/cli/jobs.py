@@ -9,10 +9,9 @@ from typing import Annotated
 import msgspec
 import typer
 import yaml
-from rich.text import Text
 
 from matins.cli.connecting import split_name, with_api
-from matins.cli.showing import AsJson, console, facts, local, print_json, state, table
+from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, state, table
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Missed
 from matins.domain.handouts import RunStatus
@@ -24,6 +23,13 @@ LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
 
 TheJob = Annotated[str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")]
+
+_HEADS = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
+_STACKS = (
+    ("JOB", "SCHEDULE", "REASON"),
+    ("STATE",),
+    ("NEXT DUE TIME", "NEXT FIRE TIME"),
+)
 
 commands = typer.Typer(no_args_is_help=True, help="Look at jobs, stop them, run them now.")
 
@@ -53,8 +59,8 @@ def list_jobs(
         )
         for job in found
     ]
-    heads = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
-    console().print(table(heads, rows))
+    printer = console()
+    printer.print(table(printer, _HEADS, rows, _STACKS))
 
 
 @commands.command(epilog="Example: matins jobs show demo/every-minute")
@@ -68,7 +74,7 @@ def show(job: TheJob, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    pairs: list[tuple[str, str | Text]] = [
+    pairs: list[tuple[str, Cell]] = [
         ("job", f"{found.team}/{found.spec.name}"),
         ("state", state(found.state)),
         ("reason", found.reason),
@@ -78,7 +84,7 @@ def show(job: TheJob, as_json: AsJson = False) -> None:
         ("made", local(found.created_at)),
         ("id", str(found.id)),
     ]
-    console().print(facts((name, value) for name, value in pairs if value))
+    console().print(facts(pairs))
     spec = yaml.safe_dump(msgspec.to_builtins(found.spec), sort_keys=False, allow_unicode=True)
     typer.echo(f"\n{spec}", nl=False)
 

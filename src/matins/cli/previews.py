@@ -53,6 +53,7 @@ def preview(
         for due in shown.due
     ]
     if rows:
-        console().print(table((f"DUE IN {shown.timezone}", "UTC", "FROM NOW"), rows))
+        printer = console()
+        printer.print(table(printer, (f"DUE IN {shown.timezone}", "UTC", "FROM NOW"), rows))
     else:
         typer.echo("never due again")

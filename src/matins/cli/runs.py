@@ -10,15 +10,15 @@ from uuid import UUID
 
 import msgspec
 import typer
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from matins.cli.connecting import parse_moment, split_name, with_api
 from matins.cli.showing import (
-    NEVER,
     AsJson,
+    Cell,
     between,
     clean,
     console,
@@ -50,6 +50,12 @@ OfTeam = Annotated[str | None, typer.Option(help="Only runs of this team's jobs.
 TheRun = Annotated[UUID, typer.Argument(metavar="RUN", help="The run's id.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 
+_STACKS = (
+    ("JOB", "RUN", "REASON"),
+    ("STATE", "KIND"),
+    ("TRY", "LAG"),
+    ("DUE TIME", "FIRE TIME"),
+)
 _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", "TOOK", "REASON")
 
 
@@ -114,7 +120,7 @@ def list_runs(
     if as_json:
         print_json(found)
     else:
-        console().print(_table(found))
+        _print_table(found)
 
 
 @commands.command(epilog="Example: matins runs show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
@@ -176,18 +182,19 @@ def _print(found: list[Run], *, as_json: bool) -> None:
         for run in found:
             print_json_line(run)
     else:
-        console().print(_table(found))
+        _print_table(found)
 
 
 async def _watch_table(client: Matins, wanted: Wanted) -> None:
     """Refresh until Ctrl-C. An API that goes away is waited for."""
     found = await wanted.read(client)
-    with Live(console=console(), auto_refresh=False) as live:
+    printer = console()
+    with Live(console=printer, auto_refresh=False) as live:
         fault = ""
         while True:
             now = local(HostClock().now())
-            line = Text(fault or f"{now}  every second; Ctrl-C ends it", "red" if fault else "dim")
-            live.update(Group(_table(found), line), refresh=True)
+            line = Text(fault or f"{now}  (Ctrl-C ends it)", "red" if fault else "dim")
+            live.update(Group(line, _table(printer, found)), refresh=True)
             await asyncio.sleep(REFRESH_S)
             try:
                 found, fault = await wanted.read(client), ""
@@ -206,11 +213,16 @@ async def _watch_changes(client: Matins, wanted: Wanted) -> None:
         await asyncio.sleep(REFRESH_S)
 
 
-def _table(found: list[Run]) -> Table:
-    return table(_HEADS, map(_row, found))
+def _print_table(found: list[Run]) -> None:
+    printer = console()
+    printer.print(_table(printer, found))
 
 
-def _row(run: Run) -> tuple[str | Text, ...]:
+def _table(printer: Console, found: list[Run]) -> Table:
+    return table(printer, _HEADS, [_row(run) for run in found], _STACKS)
+
+
+def _row(run: Run) -> tuple[Cell, ...]:
     reason = run.reason
     if run.due_until is not None:
         reason += f" ({run.due_count} due times until {local(run.due_until)})"
@@ -229,7 +241,7 @@ def _row(run: Run) -> tuple[str | Text, ...]:
 
 
 def _facts(run: RunStatus) -> Table:
-    pairs: list[tuple[str, str | Text]] = [
+    pairs: list[tuple[str, Cell]] = [
         ("run", str(run.id)),
         ("job", f"{run.team}/{run.job}"),
         ("kind", run.kind),
@@ -246,7 +258,7 @@ def _facts(run: RunStatus) -> Table:
         ("finished", run.finished_at),
     )
     pairs += [(name, local(instant)) for name, instant in told if instant]
-    return facts((name, value) for name, value in pairs if value)
+    return facts(pairs)
 
 
 def _show_attempt(attempt: AttemptRecord) -> None:
@@ -255,7 +267,7 @@ def _show_attempt(attempt: AttemptRecord) -> None:
         told.append(Text(f"HTTP {attempt.http_status}"))
     if attempt.exit_code is not None:
         told.append(Text(f"exit code {attempt.exit_code}"))
-    pairs: list[tuple[str, str | Text]] = [
+    pairs: list[tuple[str, Cell]] = [
         ("outcome", Text(", ").join(told)),
         ("reason", attempt.reason),
         ("executor", attempt.executor),
@@ -264,7 +276,7 @@ def _show_attempt(attempt: AttemptRecord) -> None:
     ]
     printer = console()
     printer.print(f"\nattempt {attempt.number}", style="bold")
-    printer.print(facts((name, value) for name, value in pairs if value and value != NEVER))
+    printer.print(facts(pairs))
     if attempt.output:
         cut = f", {attempt.output_cut} bytes left out" if attempt.output_cut else ""
         printer.print(f"output{cut}:", style="bold")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,10 +16,12 @@ from matins.domain.durations import format_duration
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
-WIDE = 250
-"""The columns of a table that goes to a file or a pipe."""
+WIDE = 10_000
+"""The width of what goes to a file or a pipe: no line is broken there."""
 
 NEVER = "-"
+
+Cell = str | Text
 
 _STYLES = {
     "queued": "cyan",
@@ -57,23 +59,47 @@ def print_json_line(value: object) -> None:
     typer.echo(msgspec.json.encode(value))
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    """A table without lines. The first column is never broken: people copy it."""
+def table(
+    printer: Console,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    stacks: Sequence[Sequence[str]] = (),
+) -> Table:
+    """A table without lines. Where it is too wide, each of `stacks` is shown as one column."""
+    made = _table(heads, rows)
+    unbounded = printer.options.update(max_width=WIDE)
+    if not stacks or printer.measure(made, options=unbounded).maximum <= printer.width:
+        return made
+    place = {head: index for index, head in enumerate(heads)}
+    stacked = [[_stack([row[place[head]] for head in stack]) for stack in stacks] for row in rows]
+    return _table(["\n".join(stack) for stack in stacks], stacked)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold")
-    for index, head in enumerate(heads):
-        made.add_column(head, no_wrap=index == 0, overflow="fold")
+    for head in heads:
+        made.add_column(head, overflow="fold")
     for row in rows:
-        made.add_row(*(clean(cell) if isinstance(cell, str) else cell for cell in row))
+        made.add_row(*map(_text, row))
     return made
 
 
-def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Table:
-    """One thing's facts, a line each."""
+def _stack(cells: Iterable[Cell]) -> Text:
+    return Text("\n").join(_text(cell) for cell in cells if cell)
+
+
+def _text(cell: Cell) -> Text:
+    return Text(clean(cell)) if isinstance(cell, str) else cell
+
+
+def facts(pairs: Iterable[tuple[str, Cell]]) -> Table:
+    """One thing's facts, a line each; empty ones are left out."""
     made = Table(box=None, pad_edge=False, show_header=False)
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in pairs:
-        made.add_row(name, clean(value) if isinstance(value, str) else value)
+        if value:
+            made.add_row(name, _text(value))
     return made
 
 

@@ -26,6 +26,7 @@ _KINDS: dict[str, type[MatinsError]] = {
         UnavailableError,
     )
 }
+_FOREIGN = "is it the address of a Matins API?"
 _SHOWN_MAX = 200
 
 
@@ -53,12 +54,11 @@ def refusal(status: int, body: bytes, call: str) -> MatinsError:
     except (msgspec.DecodeError, UnicodeDecodeError):
         shown = body[:_SHOWN_MAX].decode(errors="replace").strip()
         kind = UnavailableError if status in (502, 503, 504) else MatinsError
-        told_of = f"{call} gave HTTP {status}: {shown}; is it the address of a Matins API?"
-        return kind(told_of)
+        return kind(f"{call} gave HTTP {status}: {shown}; {_FOREIGN}")
     code = told.type.removeprefix(_PREFIX)
     if code == InvalidInputError.code:
         return InvalidInputError(told.errors or [Problem("", told.detail)])
+    if code in _KINDS:
+        return _KINDS[code](told.detail or told.title)
     detail = f"{told.detail or told.title} {told.instance}".strip()
-    if not told.type:
-        detail = f"{call} gave HTTP {status}; is it the address of a Matins API?"
-    return _KINDS.get(code, MatinsError)(detail or f"{call} gave HTTP {status}")
+    return MatinsError(f"{call} gave HTTP {status}: {detail or _FOREIGN}")

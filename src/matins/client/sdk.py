@@ -161,7 +161,10 @@ class Matins:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> AuditPage:
-        """Compare the due times of jobs, computed anew, with the rows: all pages in one."""
+        """Compare the due times of jobs, computed anew, with the rows: all pages in one.
+
+        The jobs come by team and name.
+        """
         query = _query(team=team, job=job, since=since, until=until)
         page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
         first, found = page, list(page.jobs)
@@ -170,6 +173,7 @@ class Matins:
             query |= _query(since=first.since, until=first.until, after=page.next)
             page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
             found += page.jobs
+        found.sort(key=lambda it: (it.team, it.job))
         return msgspec.structs.replace(first, jobs=found, next=None)
 
     async def preview(
