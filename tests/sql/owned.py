@@ -1,0 +1,133 @@
+"""A database under virtual time, its owner, and a scheduler that claims when it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from matins.domain.answers import JobAudit
+from matins.domain.claims import Advance, Claim
+from matins.domain.jobs import JobSpec
+from matins.domain.ledger import Standing, catch_up
+from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.targets import CommandTarget, Target
+from matins.store.agenda import PostgresAgenda
+from matins.store.audits import PostgresAudits
+from matins.store.database import Database
+from matins.store.hints import PostgresHints
+from matins.store.leases import PostgresLeases
+from matins.store.manual import PostgresManual
+from matins.store.owners import PostgresOwners
+from matins.store.reads import PostgresReads
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+"""When each test begins; its daily tables are made at need."""
+
+TEAM = "payments"
+MINUTE = timedelta(minutes=1)
+
+
+def spec(schedule: Schedule | None, *, name: str = "job", program: str = "true") -> JobSpec:
+    """A job with that schedule."""
+    return JobSpec(name=name, target=Target(command=CommandTarget([program])), schedule=schedule)
+
+
+EVERY_MINUTE = spec(Schedule(cron="* * * * *"))
+
+
+class Owned:
+    """A database with a time that the test sets, its owner, a scheduler, and a look inside."""
+
+    def __init__(self, dsn: str) -> None:
+        self.now = NOON
+        self.database = Database(dsn, name="owned", size=3, now=lambda: self.now)
+        hints = PostgresHints(self.database)
+        self.owners = PostgresOwners(self.database, hints)
+        self.manual = PostgresManual(self.database, hints)
+        self.reads = PostgresReads(self.database)
+        self.audits = PostgresAudits(self.database)
+        self._agenda = PostgresAgenda(self.database, self.database)
+        self._leases = PostgresLeases(self.database)
+        self._holder = uuid4()
+        self._epochs: dict[int, int] = {}
+
+    async def claim(self, name: str = "job", *, newest: int = 0, advance: bool = True) -> int:
+        """Claim what a job's stored next due time says is due: all, or the newest few of it."""
+        if not self._epochs:
+            self._epochs = await self._leases.acquire(self._holder, 256, 1e8)
+        job = await self.reads.job(TEAM, name)
+        found = await self._agenda.find([job.id])
+        if not found:
+            return 0
+        [due_job] = found
+        assert due_job.next_due_at
+        timetable = compile_schedule(due_job.schedule, seed=str(due_job.id), anchor=due_job.anchor)
+        due = timetable.due_between(due_job.next_due_at - timedelta(seconds=1), self.now, 10_000)
+        standing = Standing(
+            job.id,
+            due_job.team_id,
+            due_job.partition,
+            job.revision,
+            job.state,
+            job.spec,
+            due_job.anchor,
+            job.changed_at,
+            self.now,
+        )
+        claims: Sequence[Claim] = catch_up(standing, timetable, due[-newest:])
+        made = await self._agenda.claim(self._holder, self._epochs, claims)
+        if advance and due and not newest:
+            coming = timetable.next_after(due[-1])
+            fire = timetable.fire_time(coming) if coming else None
+            await self._agenda.advance([Advance(job.id, job.revision, coming, fire)])
+        return len(made.made)
+
+    async def rows(self, name: str = "job") -> list[tuple[int, str, int]]:
+        """A job's rows: due time in minutes after noon, state or reason, number of due times."""
+        page = await self.reads.runs_of_job(TEAM, name, None, 1000)
+        return [
+            (int((it.due_at - NOON) / MINUTE), it.reason or it.state.value, it.due_count)
+            for it in reversed(page.runs)
+        ]
+
+    async def queued(self) -> int:
+        """How many runs are on the dispatch queue."""
+        async with self.database.session() as session:
+            count: int = await session.fetchval("SELECT count(*) FROM dispatch")
+            return count
+
+    async def audit(self) -> list[JobAudit]:
+        """The audit of all jobs from noon until now inclusive, a second later."""
+        self.now += timedelta(seconds=1)
+        page = await self.audits.page(None, None, NOON - MINUTE, self.now, None)
+        assert page.next is None
+        return page.jobs
+
+
+@asynccontextmanager
+async def owned(dsn: str) -> AsyncIterator[Owned]:
+    """Open it, and close its connections in the end."""
+    opened = Owned(dsn)
+    try:
+        yield opened
+    finally:
+        await opened.database.close()
+
+
+async def insert_by_hand(session: asyncpg.Connection, job_id: UUID, due_at: datetime) -> None:
+    """Insert a scheduled run as a claim would."""
+    await session.execute(
+        """
+        INSERT INTO runs (id, job_id, due_at, fire_at, claimed_at, epoch, team_id, partition,
+                          priority, kind, state, pool)
+        SELECT gen_random_uuid(), id, $2, $2, $2, 1, team_id, partition, priority, 'scheduled',
+               'queued', pool
+        FROM jobs WHERE id = $1
+        """,
+        job_id,
+        due_at,
+    )
