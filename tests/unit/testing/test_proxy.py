@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -139,6 +140,15 @@ async def test_everything_passes_and_is_counted(proxy: Proxy, dial: Dial) -> Non
     ends = await dial(proxy)
     assert await ask(ends, b"hello") == b"hello"
     assert proxy.counts == {Direction.TO_SERVER: 1, Direction.TO_CLIENT: 1}
+
+
+async def test_small_messages_are_not_kept_back_to_be_sent_together(
+    proxy: Proxy, dial: Dial
+) -> None:
+    await ask(await dial(proxy), b"hello")
+    [link] = proxy._links
+    sockets = [writer.get_extra_info("socket") for writer in link._writers]
+    assert all(it.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for it in sockets)
 
 
 async def test_the_end_of_a_client_reaches_the_server(proxy: Proxy, echo: Echo, dial: Dial) -> None:
