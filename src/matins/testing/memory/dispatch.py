@@ -25,6 +25,8 @@ class MemoryDispatch:
         executor = self._world.executors.get(poll.executor)
         if executor is None or executor.ended_at is not None:
             return Handout(unknown=True)
+        if poll.seq < executor.first_seq:
+            return Handout()
         key = (poll.executor, poll.seq)
         if key in self._world.handouts:
             return await self.taken(poll) or Handout()
@@ -61,8 +63,7 @@ class MemoryDispatch:
         if row.ended_at is not None:
             return BeatAnswer(lost=True)
         row.beat_at, row.pools, row.slots = now, beat.pools, beat.slots
-        for seq in beat.closed:
-            self._world.handouts.pop((beat.executor, seq), None)
+        self._close(beat, row)
         self._put_back(beat)
         stops = [stop for run_id, number in beat.held if (stop := self._stop(beat, run_id, number))]
         if beat.stopped:
@@ -84,9 +85,24 @@ class MemoryDispatch:
                 started.append(run)
         return started
 
+    def _close(self, beat: Beat, row: ExecutorRow) -> None:
+        """Forget the hand-outs that are done.
+
+        A take for such a poll may still be on its way, from a gateway that was frozen: it must get
+        nothing. So a closed poll keeps an empty row until no older one is open, and from then on
+        its number is too low.
+        """
+        row.first_seq = min([beat.next_seq, *beat.awaiting, *beat.open])
+        handouts = self._world.handouts
+        for seq in beat.closed:
+            handouts[beat.executor, seq] = []
+        for key in [it for it in handouts if it[0] == beat.executor and it[1] < row.first_seq]:
+            if not handouts[key]:
+                del handouts[key]
+
     def _put_back(self, beat: Beat) -> None:
         """Hand-outs that never arrived go back to the front, with the attempt not used up."""
-        known = {*beat.awaiting, *beat.open}
+        known = {*beat.awaiting, *beat.open, *beat.closed}
         handouts = self._world.handouts
         dropped = [
             key

@@ -95,6 +95,8 @@ class ExecutorRow:
     beat_at: datetime
     ended_at: datetime | None = None
     stopped: bool = False
+    first_seq: int = 0
+    """All polls below this number are done with."""
 
 
 @dataclass
