@@ -30,6 +30,9 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 TEAM = "payments"
 MINUTE = timedelta(minutes=1)
 
+_SECOND = timedelta(seconds=1)
+_LONG_S = 1e8
+
 
 def spec(schedule: Schedule | None, *, name: str = "job", program: str = "true") -> JobSpec:
     """A job with that schedule."""
@@ -57,8 +60,7 @@ class Owned:
 
     async def claim(self, name: str = "job", *, newest: int = 0, advance: bool = True) -> int:
         """Claim what a job's stored next due time says is due: all, or the newest few of it."""
-        if not self._epochs:
-            self._epochs = await self._leases.acquire(self._holder, 256, 1e8)
+        await self._hold_leases()
         job = await self.reads.job(TEAM, name)
         found = await self._agenda.find([job.id])
         if not found:
@@ -101,11 +103,17 @@ class Owned:
             return count
 
     async def audit(self) -> list[JobAudit]:
-        """The audit of all jobs from noon until now inclusive, a second later."""
-        self.now += timedelta(seconds=1)
-        page = await self.audits.page(None, None, NOON - MINUTE, self.now, None)
+        """The audit of all jobs from noon until now inclusive, when no claim will follow."""
+        await self._hold_leases()
+        await self._leases.renew(self._holder, self._epochs, self.now, _LONG_S)
+        self.now += MINUTE
+        page = await self.audits.page(None, None, NOON, self.now - MINUTE + _SECOND, None)
         assert page.next is None
         return page.jobs
+
+    async def _hold_leases(self) -> None:
+        if not self._epochs:
+            self._epochs = await self._leases.acquire(self._holder, 256, _LONG_S)
 
 
 @asynccontextmanager

@@ -223,10 +223,8 @@ async def test_whatever_owners_do_every_due_time_is_accounted_for_once(
     await world.owners.put(TEAM, _any_spec(rng))
     await world.owners.resume(TEAM, "job", "all")
     await world.claim()
-    world.now += timedelta(seconds=61)
-    await world.claim()
     findings = await world.audit()
-    assert [it for it in findings if not it.holds] == []
+    assert [it for it in findings if not it.holds or it.pending] == []
     assert sum(it.due for it in findings) > 0
 
 
