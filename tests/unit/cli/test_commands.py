@@ -1,0 +1,94 @@
+"""What holds for every command: an example, its exit codes, and a quick start."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.commands import all_commands, is_command
+
+from matins.cli.app import run
+
+ROLES = {"up", "api", "scheduler", "executor"}
+
+
+@pytest.mark.parametrize("name", sorted(all_commands()))
+def test_every_command_has_help_with_an_example_that_exists(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*name.split(), "--help"]) == 0
+    assert "Example:" in capsys.readouterr().out
+    words = shlex.split(all_commands()[name].epilog)
+    example = words[words.index("matins") + 1 :]
+    assert example[: len(name.split())] == name.split()
+    assert is_command(example)
+
+
+@pytest.mark.parametrize("name", sorted(all_commands().keys() - ROLES))
+def test_every_command_that_ends_speaks_json(name: str) -> None:
+    assert any("--json" in parameter.opts for parameter in all_commands()[name].params)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["jobs", "lst"], ["jobs", "show"], ["apply"], ["runs", "show", "7"]]
+)
+def test_wrong_usage_is_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert "Usage:" in capsys.readouterr().err
+
+
+def test_a_wrong_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MATINS_PORT", "many")
+    assert run(["jobs", "list"]) == 2
+    assert "MATINS_PORT='many'" in capsys.readouterr().err
+
+
+def test_without_an_api_the_command_says_where_it_looked_and_what_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MATINS_DATA", str(tmp_path))
+    monkeypatch.delenv("MATINS_URL", raising=False)
+    assert run(["jobs", "list", "--json"]) == 3
+    shown = capsys.readouterr()
+    assert str(tmp_path / "api.json") in shown.err
+    assert "`matins up`" in shown.err
+    assert shown.out == ""
+
+
+def test_an_api_that_is_gone_is_exit_code_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], unused_tcp_port: int
+) -> None:
+    monkeypatch.setenv("MATINS_URL", f"http://127.0.0.1:{unused_tcp_port}")
+    monkeypatch.setenv("MATINS_TOKEN", "t")
+    assert run(["runs", "list"]) == 3
+    told = capsys.readouterr().err
+    assert f"http://127.0.0.1:{unused_tcp_port} can't be reached" in told
+    assert "the address is from MATINS_URL" in told
+
+
+def test_tokens_are_never_arguments() -> None:
+    options = {name for it in all_commands().values() for p in it.params for name in p.opts}
+    assert not any("token" in name or "secret" in name for name in options)
+
+
+def test_commands_start_without_the_servers_libraries() -> None:
+    code = (
+        "import sys, matins.cli.app;"
+        "print(sorted({'litestar', 'uvicorn', 'asyncpg', 'uvloop', 'valkey'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout == "[]\n"
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("matins ")

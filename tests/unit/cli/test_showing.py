@@ -1,0 +1,55 @@
+"""Tables: whole in a pipe, stacked where they would not fit, harmless to the terminal."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+
+from rich.console import Console
+
+from matins.cli.showing import between, clean, facts, table
+
+HEADS = ("JOB", "SCHEDULE", "STATE")
+ROWS = [("demo/nightly", "0 2 * * * in Europe/Berlin", "active")]
+STACKS = (("JOB", "SCHEDULE"), ("STATE",))
+START = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+def shown(width: int) -> list[str]:
+    printer = Console(file=io.StringIO(), width=width, markup=False, highlight=False)
+    with printer.capture() as capture:
+        printer.print(table(printer, HEADS, ROWS, STACKS))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_table_that_fits_has_a_line_for_each_row() -> None:
+    assert shown(80) == [
+        "JOB           SCHEDULE                    STATE",
+        "demo/nightly  0 2 * * * in Europe/Berlin  active",
+    ]
+
+
+def test_a_table_that_does_not_fit_is_stacked() -> None:
+    assert shown(40) == [
+        "JOB",
+        "SCHEDULE                    STATE",
+        "demo/nightly                active",
+        "0 2 * * * in Europe/Berlin",
+    ]
+
+
+def test_what_a_job_wrote_can_not_command_the_terminal() -> None:
+    assert clean("a\x1b[2Jb\rc\n\td") == "a\ufffd[2Jb\ufffdc\n\td"
+
+
+def test_brackets_are_no_markup() -> None:
+    printer = Console(file=io.StringIO(), width=40, markup=False)
+    with printer.capture() as capture:
+        printer.print(facts([("reason", "[red]exit code[/red] 1"), ("empty", "")]))
+    assert capture.get().strip() == "reason  [red]exit code[/red] 1"
+
+
+def test_lengths_of_time_are_shown_to_the_millisecond() -> None:
+    assert between(START, START + timedelta(seconds=61.5)) == "1m1s500ms"
+    assert between(START, START - timedelta(seconds=2)) == "-2s"
+    assert between(START, None) == "-"
