@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from tests.api.served import TOKEN, Owner, Served, serve
+from tests.api.served import TOKEN, Hands, Owner, Served, serve
 
 from matins.store.database import Database
 
 
 @pytest.fixture
-async def database(dsn: str) -> AsyncIterator[Database]:
-    database = Database(dsn, name="owners", size=4)
+def hands() -> Hands:
+    """The hands of the database's clock, for tests that set it."""
+    return Hands()
+
+
+@pytest.fixture
+async def database(dsn: str, hands: Hands) -> AsyncIterator[Database]:
+    database = Database(dsn, name="owners", size=4, now=lambda: hands.at)
     yield database
     await database.close()
 
@@ -31,4 +36,3 @@ async def owner(served: Served) -> AsyncIterator[Owner]:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with aiohttp.ClientSession(served.url, headers=headers) as session:
         yield Owner(session)
-    await asyncio.sleep(0)

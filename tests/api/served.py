@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import aiohttp
@@ -25,6 +26,12 @@ SPEC: dict[str, Any] = {
     "schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"},
     "target": {"http": {"url": "https://settle.example.com/run"}},
 }
+
+
+class Hands(msgspec.Struct):
+    """What the database's clock shows; None: the time that it is."""
+
+    at: datetime | None = None
 
 
 class Served(msgspec.Struct):

@@ -21,8 +21,10 @@ from matins.domain.ledger import timetable_of
 from matins.domain.runs import FINAL, RunState
 from matins.domain.schedules.timetable import Timetable
 
-GRACE = timedelta(seconds=60)
-"""A due time whose fire time is no longer ago than this may still be claimed."""
+GRACE = timedelta(seconds=10)
+"""A due time whose fire time is no longer ago than this may still be claimed, also of a job that
+was made after the watermark had passed.
+"""
 
 UNDER_WAY = timedelta(seconds=10)
 """A claim that was under way when a job was changed may follow the old revision for so long."""
@@ -63,11 +65,16 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The job that is looked at."""
+    """The job that is looked at.
+
+    `watermark` is that of its partition: later fire times may still be claimed, by its misfire
+    policy if need be. Without one only `GRACE` decides.
+    """
 
     id: UUID
     team: str
     name: str
+    watermark: datetime | None = None
 
 
 class _Period(msgspec.Struct, frozen=True):
@@ -95,7 +102,8 @@ def audit(
             return _finding(job, {}, {}, [], [], fault=fault)
     on_record = _on_record(rows, due)
     missing = sorted(due.keys() - on_record.keys())
-    pending = {at for at in missing if due[at].fire_time(at) + GRACE > window.now}
+    claimed_until = min(window.now - GRACE, job.watermark or window.now)
+    pending = {at for at in missing if due[at].fire_time(at) > claimed_until}
     strange = [it.due_at for it in rows if _is_strange(it, periods, window)]
     return _finding(job, due, on_record, [it for it in missing if it not in pending], strange)
 

@@ -85,7 +85,7 @@ class PostgresAudits:
             query = _Q["subjects_of_name"]
             given["name"] = job
         rows = await self._database.fetch(query, **given)
-        return [Subject(row["id"], row["team"], row["name"]) for row in rows]
+        return [msgspec.convert(dict(row), Subject) for row in rows]
 
     async def _revisions(self, job_ids: list[UUID]) -> dict[UUID, list[Revision]]:
         found: dict[UUID, list[Revision]] = defaultdict(list)

@@ -1,10 +1,11 @@
 -- What an audit compares: jobs with their revisions, and the rows of the ledger.
 
 -- name: subjects
--- By the primary key.
-SELECT j.id, t.name AS team, j.name
+-- By the primary key. Where no scheduler has ever been, nothing is claimed yet.
+SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
+JOIN partitions p ON p.partition = j.partition
 WHERE j.id > :after::uuid
   AND j.created_at < :until::timestamptz
   AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
@@ -12,9 +13,10 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: subjects_of_team
-SELECT j.id, t.name AS team, j.name
+SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
 FROM teams t
 JOIN jobs j ON j.team_id = t.id
+JOIN partitions p ON p.partition = j.partition
 WHERE t.name = :team
   AND j.id > :after::uuid
   AND j.created_at < :until::timestamptz
@@ -23,9 +25,10 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: subjects_of_name
-SELECT j.id, t.name AS team, j.name
+SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
 FROM teams t
 JOIN jobs j ON j.team_id = t.id
+JOIN partitions p ON p.partition = j.partition
 WHERE t.name = :team
   AND j.name = :name
   AND j.id > :after::uuid
