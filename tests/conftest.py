@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -15,8 +16,8 @@ import pytest
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
-from matins.store.days import ensure_days_ahead
 from matins.store.database import Database
+from matins.store.days import ensure_days_ahead
 from matins.store.migrate import migrate
 
 _names = count()
@@ -54,6 +55,13 @@ def valkey(engine_folder: Path) -> Iterator[str]:
 @pytest.fixture
 async def dsn(postgres: str) -> AsyncIterator[str]:
     """A migrated database of the test's own."""
+    async with fresh_database(postgres) as dsn:
+        yield dsn
+
+
+@asynccontextmanager
+async def fresh_database(postgres: str) -> AsyncIterator[str]:
+    """A migrated database that is dropped at the end; gives its DSN."""
     name = f"test_{next(_names)}_{uuid4().hex[:8]}"
     admin = await asyncpg.connect(postgres)
     try:

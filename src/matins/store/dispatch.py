@@ -103,8 +103,10 @@ class PostgresDispatch:
         Each step commits alone and can be repeated: 1 note the beat, 2 drop the hand-outs that are
         done, 3 put back those that never arrived, 4 find what must end, 5 close a stopped one.
         """
+        first_seq = min([beat.next_seq, *beat.awaiting, *beat.open])
         alive = await self._reads.fetchrow(
             _Q["beat"],
+            first_seq=first_seq,
             executor=beat.executor,
             name=beat.name,
             pools=beat.pools,
@@ -113,13 +115,17 @@ class PostgresDispatch:
         )
         if alive is None:
             return BeatAnswer(lost=True)
-        if beat.closed:
-            await self._reads.fetch(_Q["close_handouts"], executor=beat.executor, seqs=beat.closed)
+        await self._reads.fetch(
+            _Q["close_handouts"],
+            executor=beat.executor,
+            first_seq=first_seq,
+            closed=beat.closed,
+        )
         await self._reads.fetch(
             _Q["put_back"],
             executor=beat.executor,
             next_seq=beat.next_seq,
-            known=[*beat.awaiting, *beat.open],
+            known=[*beat.awaiting, *beat.open, *beat.closed],
         )
         stops = await self._to_stop(beat) if beat.held else []
         if beat.stopped:

@@ -1,17 +1,17 @@
 -- name: take
 -- Handing out means started: one statement takes the rows off the queue, sets `running`, attempt
 -- and executor, and notes what was given for which poll.
--- alive: an executor that was declared lost gets nothing. The lock makes the declaration wait for
---   us, or us for it.
+-- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with.
+--   The lock makes the declaration, or the beat that says so, wait for us, or us for it.
 -- picked: by the primary key; rows that others are taking are passed over.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
 WITH alive AS (
-    SELECT id FROM executors WHERE id = :executor::uuid AND ended_at IS NULL FOR SHARE
+    SELECT first_seq FROM executors WHERE id = :executor::uuid AND ended_at IS NULL FOR SHARE
 ),
 picked AS (
     SELECT pool, priority, rank, run_id
     FROM dispatch
-    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive)
+    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive WHERE first_seq <= :seq::bigint)
     ORDER BY pool, priority, rank, run_id
     LIMIT :free
     FOR UPDATE SKIP LOCKED
@@ -134,18 +134,32 @@ FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
 JOIN attempts a ON a.run_id = w.run_id AND a.due_at = w.due_at AND a.number = w.number
 
 -- name: beat
-INSERT INTO executors (id, name, pools, slots, partition, first_beat_at, beat_at)
+INSERT INTO executors (id, name, pools, slots, partition, first_seq, first_beat_at, beat_at)
 VALUES (
-    :executor::uuid, :name, :pools::text[], :slots, :partition,
+    :executor::uuid, :name, :pools::text[], :slots, :partition, :first_seq,
     coalesce(:now::timestamptz, clock_timestamp()), coalesce(:now, clock_timestamp())
 )
 ON CONFLICT (id) DO UPDATE
-SET beat_at = excluded.beat_at, pools = excluded.pools, slots = excluded.slots
+SET beat_at = excluded.beat_at, pools = excluded.pools, slots = excluded.slots,
+    first_seq = greatest(executors.first_seq, excluded.first_seq)
 WHERE executors.ended_at IS NULL
 RETURNING id
 
 -- name: close_handouts
-DELETE FROM handouts WHERE executor = :executor::uuid AND seq = ANY (:seqs::bigint[])
+-- A take for a closed poll may still be on its way, from a gateway that was frozen: it must get
+-- nothing. So a closed poll keeps an empty row, whose key the take runs into, until no older poll
+-- is open; from then on its number is below the executor's first.
+WITH closed AS (
+    INSERT INTO handouts (executor, seq, handed_at, run_ids)
+    SELECT :executor::uuid, seq, coalesce(:now::timestamptz, clock_timestamp()), '{}'
+    FROM unnest(:closed::bigint[]) AS seq
+    WHERE seq >= :first_seq::bigint
+    ON CONFLICT (executor, seq) DO UPDATE SET run_ids = '{}'
+)
+DELETE FROM handouts
+WHERE executor = :executor
+  AND seq < :first_seq
+  AND (seq = ANY (:closed) OR cardinality(run_ids) = 0)
 
 -- name: to_stop
 -- What is held but no longer to be held, or to be cancelled.

@@ -148,13 +148,15 @@ CREATE TABLE executors (
     partition smallint NOT NULL,
     first_beat_at timestamptz NOT NULL,
     beat_at timestamptz NOT NULL,
+    -- all polls with a lower number are done with: a take for one that comes late gets nothing
+    first_seq bigint NOT NULL,
     -- declared lost, or stopped in good order: it gets nothing more, and what it held is taken back
     ended_at timestamptz,
     stopped boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 
--- One row a poll that got something: it makes a repeated poll give the same answer, and tells what
--- an executor holds, at a price per poll and not per run.
+-- One row a poll that got something, and an empty one for a closed poll while an older one is open: it makes a repeated poll give the same answer, and tells what an executor holds, at a price per
+-- poll and not per run.
 CREATE TABLE handouts (
     executor uuid NOT NULL,
     seq bigint NOT NULL,

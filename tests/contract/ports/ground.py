@@ -1,0 +1,192 @@
+"""The ports on memory and on PostgreSQL, with one virtual clock: one suite that both must pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.claims import Claim
+from matins.domain.ids import partition_of, run_id
+from matins.domain.jobs import PRIORITIES, JobSpec
+from matins.domain.ports import Agenda, Dispatch, Leases, Watch
+from matins.domain.retry import Backoff, RetryPolicy
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import HttpTarget, Target
+from matins.store.agenda import PostgresAgenda
+from matins.store.database import Database
+from matins.store.dispatch import PostgresDispatch, PostgresWatch
+from matins.store.leases import PostgresLeases
+from matins.store.queries import Query
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.world import World
+
+START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+SPEC = JobSpec(
+    name="job",
+    target=Target(http=HttpTarget(url="http://127.0.0.1:9/")),
+    schedule=Schedule(every="1m"),
+    retry=RetryPolicy(attempts=2, backoff=Backoff(initial="10s", jitter="none")),
+)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.instant = START
+
+    def now(self) -> datetime:
+        """The time."""
+        return self.instant
+
+    def move(self, seconds: float) -> None:
+        """Go on by so many seconds."""
+        self.instant += timedelta(seconds=seconds)
+
+
+class Rows(Protocol):
+    """What a test does beside the ports: what owners do."""
+
+    async def add_job(self, job: UUID, spec: JobSpec) -> None:
+        """Save a job whose next due time is now."""
+
+    async def cancel(self, run: UUID) -> None:
+        """Ask for the end of a running run."""
+
+    async def revise(self, job: UUID) -> None:
+        """Count a job's revision up, as a change does."""
+
+
+@dataclass
+class Ground:
+    """One implementation of every port, over the same rows."""
+
+    clock: Clock
+    leases: Leases
+    agenda: Agenda
+    dispatch: Dispatch
+    watch: Watch
+    rows: Rows
+
+    async def all_leases(self, holder: UUID) -> dict[int, int]:
+        """Hold every partition for an hour."""
+        return await self.leases.acquire(holder, 256, 3600)
+
+
+def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Claim:
+    """The claim of one due time of a job made with `SPEC`."""
+    given = Claim(
+        run_id=run_id(job, due, "scheduled"),
+        job_id=job,
+        team_id=1,
+        revision=revision,
+        partition=partition_of(job),
+        pool="default",
+        priority=1,
+        due_at=due,
+        fire_at=due,
+    )
+    return msgspec.structs.replace(given, **fields)
+
+
+class MemoryRows:
+    """Owners' deeds in a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def add_job(self, job: UUID, spec: JobSpec) -> None:
+        """See `Rows`."""
+        row = self._world.add_job(job, spec)
+        row.next_due_at = row.next_fire_at = self._world.now()
+
+    async def cancel(self, run: UUID) -> None:
+        """See `Rows`."""
+        self._world.runs_by_id[run].cancel_at = self._world.now()
+
+    async def revise(self, job: UUID) -> None:
+        """See `Rows`."""
+        self._world.jobs[job].revision += 1
+
+
+class PostgresRows:
+    """Owners' deeds by SQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add_job(self, job: UUID, spec: JobSpec) -> None:
+        """See `Rows`."""
+        now = self._database.now()
+        text = msgspec.json.encode(spec).decode()
+        await self._run(
+            "INSERT INTO teams (name, created_at) VALUES ('default', $1)"
+            " ON CONFLICT DO NOTHING RETURNING id",
+            now,
+        )
+        await self._run(
+            "INSERT INTO jobs (id, team_id, partition, name, revision, state, spec, schedule,"
+            " misfire, pool, priority, anchor, created_at, changed_at, next_due_at, next_fire_at)"
+            " SELECT $1, id, $2, $3, 1, 'active', $4::text::jsonb, ($4::text::jsonb) -> 'schedule',"
+            " $5::text::jsonb, $6, $7, $8, $8, $8, $8, $8 FROM teams",
+            job,
+            partition_of(job),
+            f"{spec.name}-{job}",
+            text,
+            msgspec.json.encode(spec.misfire).decode(),
+            spec.pool,
+            PRIORITIES[spec.priority],
+            now,
+        )
+        await self._run(
+            "INSERT INTO revisions SELECT id, revision, partition, changed_at, state, anchor, spec"
+            " FROM jobs WHERE id = $1",
+            job,
+        )
+
+    async def cancel(self, run: UUID) -> None:
+        """See `Rows`."""
+        await self._run("UPDATE runs SET cancel_at = $2 WHERE id = $1", run, self._database.now())
+
+    async def revise(self, job: UUID) -> None:
+        """See `Rows`."""
+        await self._run("UPDATE jobs SET revision = revision + 1 WHERE id = $1", job)
+
+    async def _run(self, sql: str, *arguments: object) -> None:
+        async with self._database.session() as session:
+            await session.execute(Query("test", sql, ()).sql, *arguments)
+
+
+def on_memory() -> Ground:
+    """All ports over an empty world."""
+    clock = Clock()
+    world = World(clock.now)
+    return Ground(
+        clock,
+        MemoryLeases(world),
+        MemoryAgenda(world),
+        MemoryDispatch(world),
+        MemoryWatch(world),
+        MemoryRows(world),
+    )
+
+
+def on_postgres(dsn: str) -> tuple[Ground, Database]:
+    """All ports over an empty database, with the same settings of the planner as in production."""
+    clock = Clock()
+    database = Database(dsn, name="contract", by_key_only=True, now=clock.now)
+    ground = Ground(
+        clock,
+        PostgresLeases(database),
+        PostgresAgenda(database, database),
+        PostgresDispatch(database, database, database),
+        PostgresWatch(database),
+        PostgresRows(database),
+    )
+    return ground, database

@@ -1,0 +1,161 @@
+"""The agenda: a due time is claimed once, under a lease in force, at the job's own revision."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import msgspec
+import pytest
+from tests.contract.ports.ground import SPEC, START, Ground, claim
+
+from matins.domain.claims import Advance
+from matins.domain.handouts import Beat, Poll
+from matins.domain.ids import partition_of
+from matins.domain.jobs import JobState
+from matins.domain.runs import RunState
+
+A, B, JOB = uuid4(), uuid4(), uuid4()
+MINUTE = timedelta(minutes=1)
+
+
+async def test_a_due_time_is_claimed_once(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    claims = [claim(JOB, START), claim(JOB, START + MINUTE)]
+    first = await ground.agenda.claim(A, epochs, claims)
+    again = await ground.agenda.claim(A, epochs, claims)
+    assert first.made == {it.run_id for it in claims}
+    assert (again.made, again.refused, again.stale) == (set(), set(), set())
+
+
+async def test_a_claim_of_a_day_without_its_table_makes_the_table(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    far = claim(JOB, START - timedelta(days=400))
+    assert (await ground.agenda.claim(A, epochs, [far])).made == {far.run_id}
+
+
+@pytest.mark.parametrize("why", ["older epoch", "other holder", "expired", "no lease"])
+async def test_the_fence_refuses(ground: Ground, why: str) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    holder = A
+    match why:
+        case "older epoch":
+            epochs = {partition: epoch - 1 for partition, epoch in epochs.items()}
+        case "other holder":
+            holder = B
+        case "expired":
+            ground.clock.move(3600)
+        case "no lease":
+            epochs = {}
+    answer = await ground.agenda.claim(holder, epochs, [claim(JOB, START)])
+    assert (answer.made, answer.refused) == (set(), {partition_of(JOB)})
+
+
+async def test_what_the_fence_lets_through_is_claimed_beside_what_it_refuses(
+    ground: Ground,
+) -> None:
+    other = next(it for it in iter(uuid4, None) if partition_of(it) != partition_of(JOB))
+    for job in (JOB, other):
+        await ground.rows.add_job(job, SPEC)
+    epochs = await ground.all_leases(A)
+    epochs[partition_of(JOB)] -= 1
+    answer = await ground.agenda.claim(A, epochs, [claim(JOB, START), claim(other, START)])
+    assert answer.made == {claim(other, START).run_id}
+    assert answer.refused == {partition_of(JOB)}
+
+
+async def test_a_changed_job_is_not_claimed_by_its_old_revision(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.rows.revise(JOB)
+    answer = await ground.agenda.claim(A, epochs, [claim(JOB, START)])
+    assert (answer.made, answer.stale) == (set(), {JOB})
+    fresh = claim(JOB, START, revision=2)
+    assert (await ground.agenda.claim(A, epochs, [fresh])).made == {fresh.run_id}
+
+
+async def test_an_unknown_job_is_stale(ground: Ground) -> None:
+    epochs = await ground.all_leases(A)
+    assert (await ground.agenda.claim(A, epochs, [claim(JOB, START)])).stale == {JOB}
+
+
+async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    skipped = claim(
+        JOB,
+        START,
+        state=RunState.SKIPPED,
+        reason="misfire: last",
+        due_until=START + 9 * MINUTE,
+        due_count=10,
+    )
+    queued = claim(JOB, START + 10 * MINUTE)
+    await ground.agenda.claim(A, epochs, [skipped, queued])
+    executor = uuid4()
+    await ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+    handout = await ground.dispatch.take(Poll(executor, 1, ["default"], 9), "default")
+    assert [attempt.run_id for attempt in handout.attempts] == [queued.run_id]
+
+
+async def test_due_jobs_are_loaded_by_partition_fire_time_and_page(ground: Ground) -> None:
+    jobs = sorted(uuid4() for _ in range(5))
+    for job in jobs:
+        await ground.rows.add_job(job, SPEC)
+    partitions = {partition_of(job) for job in jobs}
+    loaded = await ground.agenda.load(partitions, START, None, 3)
+    rest = await ground.agenda.load(partitions, START, loaded[-1].id, 3)
+    assert [job.id for job in loaded + rest] == jobs
+    assert loaded[0].schedule == SPEC.schedule
+    assert await ground.agenda.load(partitions, START - MINUTE, None, 9) == []
+    assert await ground.agenda.load(set(range(256)) - partitions, START, None, 9) == []
+
+
+async def test_next_due_times_never_go_backwards(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    later, earlier = START + 2 * MINUTE, START + MINUTE
+    await ground.agenda.advance([Advance(JOB, 1, later, later)])
+    await ground.agenda.advance([Advance(JOB, 1, earlier, earlier)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == later
+
+
+async def test_next_due_times_of_another_revision_are_not_written(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    await ground.agenda.advance([Advance(JOB, 2, START + MINUTE, START + MINUTE)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == START
+
+
+async def test_a_schedule_that_came_to_its_end_is_due_no_more(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    await ground.agenda.advance([Advance(JOB, 1, None, None)])
+    assert await ground.agenda.find([JOB]) == []
+
+
+async def test_a_quarantined_job_is_told_as_changed_and_claimed_no_more(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    ground.clock.move(1)
+    since = ground.clock.now()
+    await ground.agenda.quarantine(JOB, 1, "its zone is unknown")
+    [job] = await ground.agenda.changed({partition_of(JOB)}, since)
+    assert (job.id, job.state, job.revision) == (JOB, JobState.QUARANTINED, 2)
+    assert (await ground.agenda.claim(A, epochs, [claim(JOB, START, revision=2)])).stale == {JOB}
+
+
+async def test_quarantine_of_an_older_revision_changes_nothing(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    await ground.rows.revise(JOB)
+    await ground.agenda.quarantine(JOB, 1, "its zone is unknown")
+    [job] = await ground.agenda.find([JOB])
+    assert job.state is JobState.ACTIVE
+
+
+async def test_a_job_without_a_schedule_is_never_loaded(ground: Ground) -> None:
+    spec = msgspec.structs.replace(SPEC, schedule=None)
+    await ground.rows.add_job(JOB, spec)
+    assert await ground.agenda.changed({partition_of(JOB)}, START) == []

@@ -1,0 +1,242 @@
+"""Dispatch: handed out once, recorded once, and what was lost on the way comes back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from tests.contract.ports.ground import SPEC, START, Ground, claim
+
+from matins.domain.attempts import Result
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
+from matins.domain.ids import partition_of
+from matins.domain.runs import Outcome, RunState
+
+HOLDER, EXECUTOR, JOB = uuid4(), uuid4(), uuid4()
+DONE = Result(Outcome.SUCCEEDED, output="fine")
+BAD = Result(Outcome.FAILED, "exit code 1", exit_code=1)
+
+
+async def queue(ground: Ground, count: int) -> list[UUID]:
+    """So many queued runs of one job; gives their ids in the order of their due times."""
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    claims = [claim(JOB, START + timedelta(minutes=n)) for n in range(count)]
+    for it in claims:  # one statement each: within one, the order is nobody's promise
+        await ground.agenda.claim(HOLDER, epochs, [it])
+        ground.clock.move(0.001)
+    return [it.run_id for it in claims]
+
+
+async def register(ground: Ground, executor: UUID = EXECUTOR) -> None:
+    await ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+
+
+async def take(ground: Ground, seq: int, free: int = 9, executor: UUID = EXECUTOR) -> Handout:
+    return await ground.dispatch.take(Poll(executor, seq, ["default"], free), "default")
+
+
+def ids(handout: Handout | None) -> set[UUID]:
+    assert handout is not None
+    return {attempt.run_id for attempt in handout.attempts}
+
+
+async def test_what_was_queued_first_is_handed_out_first(ground: Ground) -> None:
+    runs = await queue(ground, 3)
+    await register(ground)
+    assert ids(await take(ground, 1, 2)) == set(runs[:2])
+    assert ids(await take(ground, 2, 2)) == set(runs[2:])
+    assert ids(await take(ground, 3, 2)) == set()
+
+
+async def test_an_attempt_tells_all_that_its_target_needs(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    [attempt] = (await take(ground, 1)).attempts
+    assert (attempt.run_id, attempt.number, attempt.due_at) == (run, 1, START)
+    assert (attempt.team, attempt.target, attempt.timeout_s) == ("default", SPEC.target, 600)
+
+
+async def test_an_executor_that_never_beat_gets_nothing(ground: Ground) -> None:
+    await queue(ground, 1)
+    assert (await take(ground, 1)).unknown
+
+
+async def test_a_poll_asked_twice_is_answered_the_same(ground: Ground) -> None:
+    await queue(ground, 3)
+    await register(ground)
+    first = await take(ground, 1, 2)
+    assert ids(await take(ground, 1, 2)) == ids(first)
+    assert ids(await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2))) == ids(first)
+
+
+async def test_a_poll_that_got_nothing_left_no_trace(ground: Ground) -> None:
+    await register(ground)
+    await take(ground, 1)
+    assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
+
+
+async def test_success_is_recorded_once(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    ending = Ending(End(run, 1, DONE), RunState.SUCCEEDED)
+    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    assert (status.id, status.state, status.attempt) == (run, RunState.SUCCEEDED, 1)
+    assert status.finished_at == ground.clock.now()
+    assert await ground.dispatch.record(EXECUTOR, [ending]) == []
+    assert await ground.dispatch.recorded([(run, 1), (run, 2)]) == {run}
+
+
+async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    assert (
+        await ground.dispatch.record(EXECUTOR, [Ending(End(run, 2, DONE), RunState.SUCCEEDED)])
+        == []
+    )
+    assert (
+        await ground.dispatch.record(uuid4(), [Ending(End(run, 1, DONE), RunState.SUCCEEDED)]) == []
+    )
+    [still] = await ground.dispatch.running(EXECUTOR, [run])
+    assert still.tried.attempt == 1
+    assert still.policy == SPEC.retry
+
+
+async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
+    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    assert (status.state, status.retry_at) == (
+        RunState.RETRYING,
+        ground.clock.now() + timedelta(seconds=10),
+    )
+    epochs = await ground.leases.acquire(HOLDER, 0, 1) or {partition_of(JOB): 1}
+    mine = {partition_of(JOB)}
+    assert await ground.agenda.load_retries(mine, ground.clock.now(), 9) == []
+    ground.clock.move(10)
+    retries = await ground.agenda.load_retries(mine, ground.clock.now(), 9)
+    assert [retry.run_id for retry in retries] == [run]
+    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
+    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
+    [attempt] = (await take(ground, 2)).attempts
+    assert (attempt.run_id, attempt.number) == (run, 2)
+    assert ids(await take(ground, 3)) == set()
+
+
+async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, BAD), RunState.RETRYING, "", 0.0)])
+    retries = await ground.agenda.load_retries({partition_of(JOB)}, ground.clock.now(), 9)
+    refused = await ground.agenda.promote(uuid4(), {partition_of(JOB): 1}, retries)
+    assert refused == {partition_of(JOB)}
+    assert ids(await take(ground, 2)) == set()
+
+
+async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    await ground.rows.cancel(run)
+    ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
+    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
+    later = ground.clock.now() + timedelta(hours=1)
+    assert await ground.agenda.load_retries({partition_of(JOB)}, later, 9) == []
+
+
+async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(
+    ground: Ground,
+) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, next_seq=2))
+    [attempt] = (await take(ground, 2)).attempts
+    assert (attempt.run_id, attempt.number) == (run, 1)
+
+
+async def test_a_hand_out_that_is_awaited_open_or_newer_than_the_beat_stays(ground: Ground) -> None:
+    await queue(ground, 3)
+    await register(ground)
+    for seq in (1, 2, 3):
+        await take(ground, seq, 1)
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1], open=[2]))
+    assert ids(await take(ground, 4)) == set()
+
+
+async def test_a_closed_hand_out_is_forgotten(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 2, closed=[1]))
+    assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
+
+
+async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> None:
+    cancelled, fine = await queue(ground, 2)
+    await register(ground)
+    await take(ground, 1)
+    await ground.rows.cancel(cancelled)
+    stranger = claim(uuid4(), START).run_id
+    held = [(cancelled, 1), (fine, 1), (fine, 2), (stranger, 1)]
+    answer = await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=held))
+    assert {(stop.run_id, stop.number, stop.why) for stop in answer.stop} == {
+        (cancelled, 1, "cancelled"),
+        (fine, 2, "superseded"),
+        (stranger, 1, "superseded"),
+    }
+
+
+async def test_what_a_lost_executor_held_is_found_until_it_is_recorded(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    [seen] = await ground.watch.executors()
+    assert await ground.watch.abandoned(9) == []
+    assert await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
+    [(executor, [running])] = await ground.watch.abandoned(9)
+    assert (executor, running.run_id, running.tried.attempt) == (EXECUTOR, run, 1)
+    await ground.watch.forget(EXECUTOR)
+    assert len(await ground.watch.abandoned(9)) == 1
+    lost = Result(Outcome.LOST, "silent")
+    ending = Ending(End(run, 1, lost), RunState.RETRYING, "silent", 0.0)
+    assert len(await ground.watch.record(EXECUTOR, [ending])) == 1
+    await ground.watch.forget(EXECUTOR)
+    assert await ground.watch.abandoned(9) == []
+    assert await ground.watch.executors() == []
+
+
+async def test_who_beat_again_is_not_declared_lost(ground: Ground) -> None:
+    await register(ground)
+    [seen] = await ground.watch.executors()
+    ground.clock.move(1)
+    await register(ground)
+    assert not await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
+
+
+async def test_a_lost_executor_hears_so_and_gets_nothing_more(ground: Ground) -> None:
+    await queue(ground, 1)
+    await register(ground)
+    [seen] = await ground.watch.executors()
+    await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
+    assert (await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))).lost
+    assert (await take(ground, 1)).unknown
+
+
+async def test_a_stopped_executor_leaves_nothing_behind(ground: Ground) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await take(ground, 1)
+    await ground.dispatch.beat(
+        Beat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=[(run, 1)], stopped=True)
+    )
+    [(_, [running])] = await ground.watch.abandoned(9)
+    assert running.run_id == run
+    assert (await take(ground, 2)).unknown

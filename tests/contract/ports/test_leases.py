@@ -1,0 +1,79 @@
+"""Leases: one holder at a time, an epoch that rises, a term by the database's clock."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from tests.contract.ports.ground import START, Ground
+
+A, B = uuid4(), uuid4()
+
+
+async def test_a_partition_has_one_holder(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 100, 10)
+    rest = await ground.leases.acquire(B, 256, 10)
+    assert len(held) == 100
+    assert len(rest) == 156
+    assert not held.keys() & rest.keys()
+
+
+async def test_an_expired_lease_is_taken_over_with_a_higher_epoch(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(10)
+    taken = await ground.leases.acquire(B, 256, 10)
+    assert taken == {partition: epoch + 1 for partition, epoch in held.items()}
+
+
+async def test_a_lease_in_force_is_not_taken_over(ground: Ground) -> None:
+    await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(9.999)
+    assert await ground.leases.acquire(B, 256, 10) == {}
+
+
+async def test_renewal_prolongs_what_is_held_and_nothing_else(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 2, 10)
+    [mine, lost] = held
+    ground.clock.move(9)
+    stale = {mine: held[mine], lost: held[lost] - 1}
+    assert await ground.leases.renew(A, stale, START, 10) == {mine}
+    ground.clock.move(9)
+    assert lost in await ground.leases.acquire(B, 256, 10)
+    assert mine not in await ground.leases.acquire(B, 256, 10)
+
+
+async def test_an_expired_lease_is_not_renewed(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 2, 10)
+    ground.clock.move(10)
+    assert await ground.leases.renew(A, held, None, 10) == set()
+
+
+async def test_nobody_renews_for_another(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 2, 10)
+    assert await ground.leases.renew(B, held, None, 10) == set()
+
+
+async def test_released_partitions_are_free_at_once(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.release(A, held)
+    taken = await ground.leases.acquire(B, 256, 10)
+    assert taken.keys() == held.keys()
+    assert all(taken[partition] > epoch for partition, epoch in held.items())
+
+
+async def test_who_renewed_within_the_term_counts_as_alive(ground: Ground) -> None:
+    await ground.leases.renew(A, {}, None, 10)
+    ground.clock.move(6)
+    await ground.leases.renew(B, {}, None, 10)
+    assert await ground.leases.alive(10) == 2
+    ground.clock.move(5)
+    assert await ground.leases.alive(10) == 1
+
+
+async def test_who_gave_up_its_last_partition_no_longer_counts(ground: Ground) -> None:
+    await ground.leases.renew(A, {}, None, 10)
+    held = await ground.leases.acquire(A, 2, 10)
+    [one, other] = held
+    await ground.leases.release(A, {one: held[one]})
+    assert await ground.leases.alive(10) == 1
+    await ground.leases.release(A, {other: held[other]})
+    assert await ground.leases.alive(10) == 0

@@ -1,0 +1,226 @@
+"""Memory and PostgreSQL are played the same random moves, and must give the same answers.
+
+Without this the simulator would prove things about a toy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from tests.conftest import fresh_database
+from tests.contract.ports.ground import SPEC, START, Ground, claim, on_memory, on_postgres
+
+from matins.domain.attempts import Result
+from matins.domain.claims import Advance
+from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.ids import run_id
+from matins.domain.runs import Outcome, RunState
+
+NAMES = UUID(int=2026)
+HOLDERS = [uuid5(NAMES, f"holder {n}") for n in range(2)]
+EXECUTORS = [uuid5(NAMES, f"executor {n}") for n in range(2)]
+JOBS = [uuid5(NAMES, f"job {n}") for n in range(3)]
+DUES = [START + timedelta(minutes=n) for n in range(4)]
+ENDS = {
+    RunState.SUCCEEDED: Outcome.SUCCEEDED,
+    RunState.RETRYING: Outcome.LOST,
+    RunState.DEAD: Outcome.FAILED,
+    RunState.CANCELLED: Outcome.CANCELLED,
+}
+holders, executors = st.sampled_from(HOLDERS), st.sampled_from(EXECUTORS)
+jobs, dues = st.sampled_from(JOBS), st.sampled_from(DUES)
+seqs = st.integers(1, 4)
+seq_lists = st.lists(seqs, max_size=3, unique=True)
+
+
+class BothPorts(RuleBasedStateMachine):
+    """Each rule is one call of a port, on both sides."""
+
+    postgres: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.stack = AsyncExitStack()
+        self.epochs: dict[UUID, dict[int, int]] = {holder: {} for holder in HOLDERS}
+
+    @initialize()
+    def begin(self) -> None:
+        self.runner.run(self._begin())
+
+    async def _begin(self) -> None:
+        dsn = await self.stack.enter_async_context(fresh_database(self.postgres))
+        ground, database = on_postgres(dsn)
+        self.stack.push_async_callback(database.close)
+        self.sides = (on_memory(), ground)
+        for side in self.sides:
+            for job in JOBS:
+                await side.rows.add_job(job, SPEC)
+
+    def teardown(self) -> None:
+        self.runner.run(self.stack.aclose())
+        self.runner.close()
+
+    def both(self, call: Callable[[Ground], Coroutine[Any, Any, Any]]) -> Any:
+        """Make one call on both sides, and insist on the same answer."""
+
+        async def play() -> list[Any]:
+            return [await call(side) for side in self.sides]
+
+        memory, postgres = self.runner.run(play())
+        assert memory == postgres
+        return memory
+
+    @rule(seconds=st.sampled_from([0.5, 3, 20]))
+    def time_passes(self, seconds: float) -> None:
+        for side in self.sides:
+            side.clock.move(seconds)
+
+    @rule(holder=holders, count=st.sampled_from([100, 256]))
+    def acquire(self, holder: UUID, count: int) -> None:
+        self.epochs[holder] |= self.both(lambda it: it.leases.acquire(holder, count, 30))
+
+    @rule(holder=holders)
+    def renew(self, holder: UUID) -> None:
+        epochs = self.epochs[holder]
+        self.both(lambda it: it.leases.renew(holder, epochs, START, 30))
+        self.both(lambda it: it.leases.alive(30))
+
+    @rule(holder=holders)
+    def release(self, holder: UUID) -> None:
+        epochs = self.epochs[holder]
+        self.both(lambda it: it.leases.release(holder, epochs))
+
+    @rule(holder=holders, wanted=st.lists(st.tuples(jobs, dues), min_size=1, max_size=4))
+    def claim(self, holder: UUID, wanted: list[tuple[UUID, Any]]) -> None:
+        epochs = self.epochs[holder]
+        claims = [claim(job, due) for job, due in dict.fromkeys(wanted)]
+        self.both(lambda it: it.agenda.claim(holder, epochs, claims))
+
+    @rule(job=jobs, due=dues)
+    def advance(self, job: UUID, due: Any) -> None:
+        self.both(lambda it: it.agenda.advance([Advance(job, 1, due, due)]))
+        self.both(lambda it: _found(it, job))
+
+    @rule(holder=holders)
+    def promote(self, holder: UUID) -> None:
+        epochs = self.epochs[holder]
+
+        async def call(side: Ground) -> Any:
+            retries = await side.agenda.load_retries(range(256), side.clock.now(), 9)
+            return retries, await side.agenda.promote(holder, epochs, retries)
+
+        self.both(call)
+
+    @rule(executor=executors, seq=seqs, free=st.integers(1, 3))
+    def take(self, executor: UUID, seq: int, free: int) -> None:
+        poll = Poll(executor, seq, ["default"], free)
+
+        async def call(side: Ground) -> Any:
+            handout = await side.dispatch.take(poll, "default")
+            return handout.unknown, {(it.run_id, it.number, it.due_at) for it in handout.attempts}
+
+        self.both(call)
+
+    @rule(
+        executor=executors,
+        job=jobs,
+        due=dues,
+        number=st.integers(1, 2),
+        state=st.sampled_from(list(ENDS)),
+    )
+    def record(self, executor: UUID, job: UUID, due: Any, number: int, state: RunState) -> None:
+        run = run_id(job, due, "scheduled")
+        wait_s = 5.0 if state is RunState.RETRYING else None
+        ending = Ending(End(run, number, Result(ENDS[state], "why")), state, "why", wait_s)
+
+        async def call(side: Ground) -> Any:
+            statuses = await side.dispatch.record(executor, [ending])
+            known = await side.dispatch.recorded([(run, number)])
+            return [(it.id, it.state, it.attempt, it.retry_at) for it in statuses], known
+
+        self.both(call)
+
+    @rule(job=jobs, due=dues)
+    def cancel(self, job: UUID, due: Any) -> None:
+        run = run_id(job, due, "scheduled")
+
+        async def call(side: Ground) -> None:
+            for executor in EXECUTORS:
+                if await side.dispatch.running(executor, [run]):
+                    await side.rows.cancel(run)
+
+        self.both(call)
+
+    @rule(
+        executor=executors,
+        next_seq=st.integers(1, 5),
+        awaiting=seq_lists,
+        open_=seq_lists,
+        closed=seq_lists,
+        stopped=st.sampled_from([False, False, False, True]),
+    )
+    def beat(
+        self,
+        executor: UUID,
+        next_seq: int,
+        awaiting: list[int],
+        open_: list[int],
+        closed: list[int],
+        stopped: bool,
+    ) -> None:
+        held = [(run_id(job, DUES[0], "scheduled"), 1) for job in JOBS]
+        beat = Beat(
+            *(executor, "e", ["default"], 9, next_seq, awaiting, open_, closed, held, stopped)
+        )
+
+        async def call(side: Ground) -> Any:
+            answer = await side.dispatch.beat(beat)
+            return answer.lost, {(it.run_id, it.number, it.why) for it in answer.stop}
+
+        self.both(call)
+
+    @rule()
+    def lose_and_look(self) -> None:
+        async def call(side: Ground) -> Any:
+            found = {
+                (executor, it.run_id, it.tried)
+                for executor, runs in await side.watch.abandoned(99)
+                for it in runs
+            }
+            seen = {(it.id, it.beat_at) for it in await side.watch.executors()}
+            for executor in EXECUTORS:
+                await side.watch.forget(executor)
+            return found, seen
+
+        self.both(call)
+
+
+async def _found(side: Ground, job: UUID) -> Any:
+    return [(it.next_due_at, it.next_fire_at) for it in await side.agenda.find([job])]
+
+
+@pytest.mark.timeout(180)
+def test_memory_and_postgres_give_the_same_answers(postgres: str) -> None:
+    class OnThisServer(BothPorts):
+        pass
+
+    OnThisServer.postgres = postgres
+    run_state_machine_as_test(
+        OnThisServer,
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
