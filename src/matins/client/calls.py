@@ -81,8 +81,10 @@ class ApiCalls:
         for url in self._urls:
             try:
                 status, body = await self._send(method, url + path, said, query)
-            except (aiohttp.InvalidURL, ValueError) as error:
-                raise SettingsError(f"{url!r} is not the URL of an API: {error}") from error
+            except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+                raise SettingsError(
+                    f"{url!r} is no address of an API; write it as http://127.0.0.1:8600"
+                ) from error
             except aiohttp.ClientConnectorError as error:
                 faults.append(f"the API at {url} can't be reached: {_told(error)}")
             except (aiohttp.ClientError, OSError, TimeoutError) as error:

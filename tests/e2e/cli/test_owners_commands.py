@@ -1,0 +1,157 @@
+"""What owners type: jobs, runs, audit, executors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from uuid import UUID, uuid4
+
+import pytest
+from tests.e2e.cli.typed import Typist
+
+from matins.client.sdk import Matins
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import CommandTarget, Target
+from matins.store.database import Database
+
+SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron="0 2 * * *"))
+
+
+async def forget_two_days(database: Database) -> None:
+    """Let all jobs have been there for two days, in which all was claimed and nothing recorded."""
+    async with database.session() as session:
+        await session.execute("UPDATE jobs SET created_at = created_at - interval '2 days'")
+        await session.execute(
+            "UPDATE revisions SET effective_at = effective_at - interval '2 days'"
+        )
+        await session.execute("UPDATE partitions SET watermark = now()")
+
+
+async def first_run(matins: Matins) -> UUID:
+    while True:
+        for run in (await matins.runs()).runs:
+            return run.id
+        await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def job(matins: Matins) -> str:
+    await matins.put_job("payments", SPEC)
+    return "payments/nightly"
+
+
+async def test_jobs_of_all_teams_are_listed(typed: Typist, matins: Matins, job: str) -> None:
+    await matins.put_job("search", SPEC)
+    listed = await typed("jobs", "list")
+    assert [line.split()[0] for line in listed.out.splitlines()] == [
+        "JOB",
+        job,
+        "search/nightly",
+    ]
+    only = await typed("jobs", "list", "--team", "search", "--json")
+    assert [it["team"] for it in only.json] == ["search"]
+
+
+async def test_a_job_is_shown_as_it_was_written(typed: Typist, job: str) -> None:
+    shown = await typed("jobs", "show", job)
+    assert "next due time" in shown.out
+    assert "schedule:\n  cron: 0 2 * * *\n" in shown.out
+    assert (await typed("jobs", "show", job, "--json")).json["spec"]["name"] == "nightly"
+
+
+async def test_a_name_alone_is_in_the_default_team(typed: Typist, matins: Matins) -> None:
+    await matins.put_job("default", SPEC)
+    assert (await typed("jobs", "show", "nightly", "--json")).json["team"] == "default"
+
+
+async def test_a_job_is_paused_and_resumed(typed: Typist, matins: Matins, job: str) -> None:
+    assert (await typed("jobs", "pause", job)).out == f"paused  {job}\n"
+    assert (await matins.job("payments", "nightly")).state is JobState.PAUSED
+    resumed = await typed("jobs", "resume", job, "--missed", "last", "--json")
+    assert (resumed.json["change"], resumed.json["job"]["state"]) == ("resumed", "active")
+    assert (await typed("jobs", "resume", job, "--missed", "some")).code == 2
+
+
+async def test_a_job_is_deleted(typed: Typist, job: str) -> None:
+    assert (await typed("jobs", "delete", job)).out == f"deleted  {job}\n"
+    gone = await typed("jobs", "show", job, "--json")
+    assert (gone.code, gone.out) == (1, "")
+    assert "payments has no job 'nightly'" in gone.err
+
+
+async def test_a_triggered_run_is_listed_shown_and_cancelled(typed: Typist, job: str) -> None:
+    run_id = (await typed("jobs", "trigger", job, "--json")).json["id"]
+    for words in (["list"], ["list", job], ["list", job, "--state", "queued"], ["watch", "--once"]):
+        assert run_id in (await typed("runs", *words)).out
+    assert run_id not in (await typed("runs", "list", job, "--state", "dead")).out
+    shown = await typed("runs", "show", run_id, "--json")
+    assert (shown.json["run"]["state"], shown.json["attempts"]) == ("queued", [])
+    cancelled = await typed("runs", "cancel", run_id)
+    assert cancelled.out.split() == ["cancelled", run_id, job]
+    assert (await typed("runs", "cancel", run_id)).code == 1
+
+
+async def test_waiting_for_a_run_fails_unless_it_succeeds(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    waiting = asyncio.create_task(typed("jobs", "trigger", job, "--wait", "--json"))
+    await matins.cancel_run(await first_run(matins))
+    ended = await waiting
+    assert (ended.code, ended.json["state"]) == (1, "cancelled")
+
+
+async def test_a_run_that_is_not_there_is_exit_code_1(typed: Typist) -> None:
+    missing = await typed("runs", "show", str(uuid4()))
+    assert missing.code == 1
+    assert "there is no run" in missing.err
+
+
+async def test_the_audit_tells_that_all_is_accounted_for(typed: Typist, job: str) -> None:
+    told = await typed("audit", "--job", job, "--since", "6h")
+    assert told.code == 0
+    assert "1 jobs, 0 due times: every due time is accounted for" in told.out
+
+
+async def test_the_audit_fails_when_a_due_time_is_missing(
+    typed: Typist, job: str, database: Database
+) -> None:
+    await forget_two_days(database)
+    told = await typed("audit", "--json")
+    [found] = told.json["jobs"]
+    assert told.code == 1
+    assert found["missing_count"] > 0
+    shown = await typed("audit")
+    assert f"{job} is missing" in shown.out
+    assert "1 jobs do not hold" in shown.out
+
+
+async def test_the_audit_of_a_job_that_nobody_has_is_no_good_news(typed: Typist) -> None:
+    assert (await typed("audit", "--job", "payments/nihgtly")).code == 1
+
+
+async def test_an_audit_of_the_future_is_refused(typed: Typist) -> None:
+    refused = await typed("audit", "--since", "2100-01-01T00:00:00Z")
+    assert refused.code == 2
+    assert refused.err.startswith("matins: since: ")
+
+
+async def test_executors_are_listed(typed: Typist) -> None:
+    assert (await typed("executors", "list", "--json")).json == []
+    assert (await typed("executors", "list")).out.split()[0] == "NAME"
+
+
+async def test_a_wrong_token_is_told_with_what_to_set(
+    typed: Typist, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MATINS_TOKEN", "wrong")
+    refused = await typed("jobs", "list", "--json")
+    assert (refused.code, refused.out) == (1, "")
+    assert "set MATINS_TOKEN" in refused.err
+
+
+async def test_json_is_nothing_but_json(typed: Typist, job: str) -> None:
+    for words in (["jobs", "list"], ["runs", "list"], ["audit"], ["executors", "list"]):
+        ran = await typed(*words, "--json")
+        json.loads(ran.out)
+        assert ran.err == ""
