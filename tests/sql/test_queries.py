@@ -1,4 +1,4 @@
-"""Every named query prepares against the migrated schema, and gives what its type is filled with."""
+"""Every named query prepares against the migrated schema and gives what its type is filled with."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from importlib.resources import files
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import asyncpg
 import msgspec
 import pytest
 
+from matins.domain.answers import AttemptRecord, ExecutorRecord, PartitionRecord, Run
+from matins.domain.audit import LedgerRow, Subject
 from matins.domain.claims import DueJob, RetryDue
 from matins.domain.handouts import RunStatus
 from matins.domain.runs import FINAL, TRANSITIONS, Kind, Outcome, RunState
@@ -29,6 +31,17 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "agenda.sql:load_retries": RetryDue,
     "dispatch.sql:seen": ExecutorSeen,
     "dispatch.sql:record": RunStatus,
+    "manual.sql:cancel": RunStatus,
+    "reads.sql:statuses": RunStatus,
+    "reads.sql:runs_recent": Run,
+    "reads.sql:runs_of_team": Run,
+    "reads.sql:attempts": AttemptRecord,
+    "reads.sql:executors": ExecutorRecord,
+    "reads.sql:partitions": PartitionRecord,
+    "audits.sql:subjects": Subject,
+    "audits.sql:subjects_of_team": Subject,
+    "audits.sql:subjects_of_name": Subject,
+    "audits.sql:rows": LedgerRow,
 }
 """The queries whose columns are, name by name, the fields of a Struct."""
 
@@ -38,7 +51,9 @@ PYTHON = {
     "int2": int,
     "int4": int,
     "int8": int,
+    "float8": float,
     "text": str,
+    "text[]": list,
     "bool": bool,
 }
 
@@ -101,6 +116,8 @@ def _quoted(text: str) -> list[str]:
 def _is_filled_by(hint: Any, python: type | None) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_is_filled_by(arg, python) for arg in get_args(hint))
+    if get_origin(hint) in (list, Literal):
+        return python is (str if get_origin(hint) is Literal else list)
     if isinstance(hint, type) and issubclass(hint, (msgspec.Struct, str)):
         return python is str
     return hint is python
