@@ -78,7 +78,7 @@ class Child:
             async with asyncio.timeout(within_s + KILL_AFTER_S):
                 await process.wait()
         except TimeoutError:
-            log.error("role.killed", child=self.role)
+            log.warning("role.killed", child=self.role)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()

@@ -39,6 +39,8 @@ DEMO_URL = "http://127.0.0.1:8600"
 
 SHOWN_JOBS = 5
 
+Engine = EmbeddedPostgres | EmbeddedValkey
+
 
 def run_up(settings: Settings) -> None:
     """Run until SIGINT or SIGTERM. Raises EngineError when something can't be started."""
@@ -55,11 +57,13 @@ async def _up(settings: Settings, console: Console) -> None:
         places.make_tokens()
         async with AsyncExitStack() as stack:
             console.print(f"Starting Matins in {folder.path}")
-            dsn = await _start_engines(stack, folder)
+            engines = [EmbeddedPostgres(folder.postgres), EmbeddedValkey(folder.valkey)]
+            [dsn, _] = [await _start(engine, stack) for engine in engines]
             await migrate(dsn)
             children = await _start_roles(stack, settings, places)
             watches = [asyncio.create_task(child.watch()) for child in children]
-            ready = asyncio.create_task(_welcome(places, folder, children[0], console))
+            watches += [asyncio.create_task(_watch(engine)) for engine in engines]
+            ready = asyncio.create_task(_welcome(places, folder, console))
             await _until_first(stopping, ready)
             await stopping.wait()
             console.print("Stopping; running attempts get time to end. Ctrl-C again has no effect.")
@@ -78,13 +82,20 @@ async def _until_first(stopping: asyncio.Event, ready: asyncio.Task[None]) -> No
         ready.cancel()
 
 
-async def _start_engines(stack: AsyncExitStack, folder: DataFolder) -> str:
-    postgres, valkey = EmbeddedPostgres(folder.postgres), EmbeddedValkey(folder.valkey)
-    dsn = await postgres.start()
-    stack.push_async_callback(postgres.stop)
-    await valkey.start()
-    stack.push_async_callback(valkey.stop)
-    return dsn
+async def _start(engine: Engine, stack: AsyncExitStack) -> str:
+    """Start an engine and give its address; the stack stops it."""
+    address = await engine.start()
+    stack.push_async_callback(engine.stop)
+    return address
+
+
+async def _watch(engine: Engine) -> None:
+    """Start an engine again whenever it dies; the roles find it where it was."""
+    while True:
+        code = await engine.wait()
+        log.error("engine.died", engine=type(engine).__name__, exit_code=code)
+        await engine.stop()
+        await engine.start()
 
 
 async def _start_roles(stack: AsyncExitStack, settings: Settings, places: Places) -> list[Child]:
@@ -117,7 +128,7 @@ async def _published(places: Places, api: Child) -> None:
         raise EngineError(f"the API did not listen within {READY_S:g} s") from None
 
 
-async def _welcome(places: Places, folder: DataFolder, api: Child, console: Console) -> None:
+async def _welcome(places: Places, folder: DataFolder, console: Console) -> None:
     """Load the demo on the first start, and say where things are and what will run next."""
     url = places.api_url()
     async with Matins(url, places.admin_token()) as client:
@@ -128,8 +139,8 @@ async def _welcome(places: Places, folder: DataFolder, api: Child, console: Cons
             await apply_text(client, text, DEMO_FILE)
             mark.touch()
         jobs = await client.all_jobs()
-    console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)")
-    console.print(f"Admin token  {places.admin_token_file}")
+    console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)", soft_wrap=True)
+    console.print(f"Admin token  {places.admin_token_file}", soft_wrap=True)
     console.print("Next runs")
     for job in _soonest(jobs):
         console.print(f"  {_local(job.next_fire_at)}  {job.team}/{job.spec.name}")
