@@ -57,7 +57,10 @@ async def _up(settings: Settings, console: Console) -> None:
         places.make_tokens()
         async with AsyncExitStack() as stack:
             console.print(f"Starting Matins in {folder.path}")
-            engines = [EmbeddedPostgres(folder.postgres), EmbeddedValkey(folder.valkey)]
+            engines: list[Engine] = [
+                EmbeddedPostgres(folder.postgres),
+                EmbeddedValkey(folder.valkey),
+            ]
             [dsn, _] = [await _start(engine, stack) for engine in engines]
             await migrate(dsn)
             children = await _start_roles(stack, settings, places)

@@ -120,7 +120,7 @@ class EmbeddedPostgres:
         """
         try:
             async with asyncio.timeout(self._start_s):
-                while not await self._launch_once(programs):  # noqa: ASYNC110 # not our memory
+                while not await self._launch_once(programs):  # not our memory
                     await asyncio.sleep(0.2)
         except TimeoutError:
             words = "" if self._server is None else self._server.last_words()

@@ -62,7 +62,7 @@ def spawn(
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until the condition holds; bound it with `asyncio.timeout`."""
-    while not condition():  # noqa: ASYNC110 # it is the state of another process
+    while not condition():  # it is the state of another process
         await asyncio.sleep(POLL_S)
 
 
