@@ -1,0 +1,173 @@
+"""What the documents say of the house is true: links, commands, variables, modules, examples."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+import typer
+import yaml
+from tests.docs.generated import PARTS, ROOT, field_docstrings, span
+
+from matins.cli.app import app
+from matins.domain.attempts import Attempt
+from matins.domain.jobs import JobFile
+from matins.domain.targets import Target
+from matins.executor.targets.facts import facts
+from matins.kernel.settings import Settings, variable
+
+SOURCE = ROOT / "src" / "matins"
+PAGES = {
+    it.relative_to(ROOT).as_posix(): it.read_text("utf-8")
+    for folder, pattern in (
+        (ROOT, "*.md"),
+        (ROOT / "docs", "**/*.md"),
+        (ROOT / "examples", "**/*.md"),
+    )
+    for it in sorted(folder.glob(pattern))
+}
+EACH_PAGE = pytest.mark.parametrize("page", PAGES)
+HOW = PAGES["docs/how-it-works.md"]
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_VARIABLE = re.compile(r"\bMATINS_[A-Z0-9_]+\b")
+
+
+@EACH_PAGE
+def test_links_lead_somewhere(page: str) -> None:
+    broken = []
+    for link in _LINK.findall(_prose(PAGES[page])):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        if not target.exists() or (anchor and anchor not in _anchors(target.read_text("utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+@EACH_PAGE
+def test_make_targets_exist(page: str) -> None:
+    known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {words[1] for words in _commands(PAGES[page], "make") if words[1:]}
+    assert {it for it in named if it.isalpha() and it.islower()} <= known
+
+
+@EACH_PAGE
+def test_matins_commands_exist_with_their_options(page: str) -> None:
+    for words in _commands(PAGES[page], "matins"):
+        command: Any = typer.main.get_command(app)
+        rest = words[1:]
+        while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
+            assert rest[0] in command.commands, " ".join(words)
+            command = command.commands[rest.pop(0)]
+        known = {"-h", "--help"}.union(*(it.opts + it.secondary_opts for it in command.params))
+        assert {it.split("=")[0] for it in rest if it.startswith("-")} <= known, " ".join(words)
+
+
+@EACH_PAGE
+def test_variables_are_settings_or_told_to_targets(page: str) -> None:
+    attempt = Attempt(UUID(int=1), 1, datetime(2026, 1, 1, tzinfo=UTC), "t", "j", Target(), 1.0)
+    told = {f"MATINS_{name.upper().replace('-', '_')}" for name in facts(attempt)}
+    known = {variable(it.name) for it in msgspec.structs.fields(Settings)} | told
+    named = {it for it in _VARIABLE.findall(PAGES[page]) if not it.endswith("_")}
+    assert named <= known
+
+
+@pytest.mark.parametrize(
+    "text", [text for kind, text in _FENCE.findall(PAGES["README.md"]) if kind == "yaml"]
+)
+def test_job_files_in_the_readme_are_valid(text: str) -> None:
+    file = msgspec.convert(yaml.safe_load(text), JobFile)
+    assert file.jobs
+    assert file.problems() == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_generated_parts_are_as_the_code_is(name: str) -> None:
+    page, make = PARTS[name]
+    found = span(name).findall(page.read_text("utf-8"))
+    assert found == [make()], "run: python -m tests.docs.generated"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    named = {it.name for it in msgspec.structs.fields(Settings)}
+    assert field_docstrings(Settings).keys() == named
+
+
+def test_how_it_works_names_every_module_once_in_bold() -> None:
+    modules = {it.relative_to(SOURCE).as_posix() for it in SOURCE.rglob("*.py")}
+    told = re.findall(r"\*\*`([\w/]+\.py)`\*\*", HOW)
+    expected = {it for it in modules if not it.endswith("__init__.py")}
+    assert sorted(expected - set(told)) == []
+    assert sorted(it for it in set(told) if told.count(it) > 1) == []
+
+
+def test_how_it_works_names_no_file_that_is_gone() -> None:
+    named = re.findall(r"`((?:src/matins/)?[\w/]+\.(?:py|sql|yaml))`", HOW)
+    paths = {it.removeprefix("src/matins/") for it in named}
+    assert sorted(it for it in paths if not (SOURCE / it).exists()) == []
+
+
+def test_the_index_names_every_page() -> None:
+    linked = {it.partition("#")[0] for it in _LINK.findall(PAGES["docs/README.md"])}
+    pages = {it.removeprefix("docs/") for it in PAGES if it.startswith("docs/")}
+    assert sorted(pages - linked - {"README.md"}) == []
+
+
+def test_decisions_are_numbered_dated_and_titled() -> None:
+    names = sorted(it for it in PAGES if it.startswith("docs/decisions/"))
+    numbers = [int(Path(it).name[:4]) for it in names]
+    assert numbers == list(range(1, len(names) + 1))
+    for name, number in zip(names, numbers, strict=True):
+        title, date = PAGES[name].split("\n\n")[:2]
+        assert title.startswith(f"# {number}. "), name
+        assert re.match(r"Date: \d{4}-\d\d-\d\d\. State: ", date), name
+
+
+def test_the_changelog_knows_the_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert f"## [{project['version']}]" in PAGES["CHANGELOG.md"]
+
+
+def test_the_decision_on_dependencies_names_each() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    taken = {re.split(r"[<>=~!]", it)[0] for it in project["dependencies"]}
+    page = next(text for name, text in PAGES.items() if name.startswith("docs/decisions/0003"))
+    told = set(re.findall(r"^\| `([\w-]+)`", page, re.MULTILINE))
+    assert told == taken
+
+
+def _prose(text: str) -> str:
+    """The page without its code."""
+    return _CODE.sub("", _FENCE.sub("", text))
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    plain = [re.sub(r"[^\w\- ]", "", it.lower()) for it in _HEADING.findall(_FENCE.sub("", text))]
+    return {it.replace(" ", "-") for it in plain}
+
+
+def _commands(text: str, program: str) -> Iterator[list[str]]:
+    """The words of each call of a program: in code spans, and behind a `$` in code blocks."""
+    lines = [f"$ {it}" for it in _CODE.findall(_FENCE.sub("", text))]
+    for _, block in _FENCE.findall(text):
+        lines += block.splitlines()
+    for line in lines:
+        words = line.split("#")[0].split()
+        if words[:1] != ["$"]:
+            continue
+        words = [it for it in words[1:] if not re.fullmatch(r"[A-Z_]+=\S*", it)]
+        if words[:1] == [program]:
+            yield words

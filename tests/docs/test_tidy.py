@@ -1,0 +1,164 @@
+"""What the house asks of every module, where no linter asks it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "matins"
+MODULES = {it.relative_to(SOURCE).as_posix(): it for it in sorted(SOURCE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+def imports_of(tree: ast.Module) -> dict[str, str]:
+    """What each imported name means, in full."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for it in node.names:
+                top = it.name if it.asname else it.name.split(".")[0]
+                found[it.asname or top] = top
+        elif isinstance(node, ast.ImportFrom):
+            found |= {it.asname or it.name: f"{node.module}.{it.name}" for it in node.names}
+    return found
+
+
+IMPORTS = {name: imports_of(tree) for name, tree in TREES.items()}
+
+FUNCTION_MAX = 50
+MODULE_MAX = 350
+BANNED = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"}
+
+CLOCKS = {
+    *("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter"),
+    *("time.perf_counter_ns", "time.clock_gettime", "time.clock_gettime_ns", "time.localtime"),
+    *("datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today"),
+    *("datetime.date.today", "time.gmtime"),
+}
+MAY_READ_CLOCKS = ("kernel/clock.py", "executor/keeper/clock.py")
+MAY_ASK_THE_LOOP = ("cli/", "testing/virtual.py")
+"""Where `loop.time()` may stand: the CLI knows no clock, the virtual loop is one."""
+
+RANDOMNESS = {"random.SystemRandom", "os.urandom", "uuid.uuid1", "uuid.uuid4"}
+MAY_BE_RANDOM = ("roles.py", "engines/", "store/owners.py", "api/problems.py", "testing/")
+"""The role's generator and name; secrets; a new job's name; an error's name; the test bench."""
+
+
+def test_every_module_begins_with_a_docstring_and_the_future() -> None:
+    offenders = []
+    for name, tree in TREES.items():
+        if name.endswith("__init__.py"):
+            continue
+        code = tree.body[1] if len(tree.body) > 1 else None
+        future = isinstance(code, ast.ImportFrom) and code.module == "__future__"
+        if not (ast.get_docstring(tree) and future):
+            offenders.append(name)
+    assert offenders == []
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    offenders = []
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > FUNCTION_MAX:
+                    offenders.append(f"{name}: {node.name} has {length} lines")
+    assert offenders == []
+
+
+def test_no_module_is_longer_than_one_idea() -> None:
+    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
+    offenders = [f"{name} has {length} lines" for name, length in lengths.items()]
+    assert [
+        it for it, length in zip(offenders, lengths.values(), strict=True) if length > MODULE_MAX
+    ] == []
+
+
+def test_names_of_files_say_what_is_in_them() -> None:
+    names = [it.relative_to(SOURCE) for it in SOURCE.rglob("*") if "__pycache__" not in it.parts]
+    assert [str(it) for it in names if it.stem in BANNED] == []
+
+
+def test_only_the_two_clocks_read_time() -> None:
+    offenders = [
+        f"{name}:{line}: {what}"
+        for name, line, what in _mentions()
+        if what in CLOCKS and not name.startswith(MAY_READ_CLOCKS)
+    ]
+    assert offenders == []
+
+
+def test_only_the_cli_asks_the_loop_for_the_time() -> None:
+    offenders = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "time"
+        and "loop" in ast.unparse(node.func.value)
+        and not name.startswith(MAY_ASK_THE_LOOP)
+    ]
+    assert offenders == []
+
+
+def test_only_the_composition_root_is_random() -> None:
+    offenders = [
+        f"{name}:{line}: {what}"
+        for name, line, what in _mentions()
+        if what in RANDOMNESS or what.startswith("secrets.") or _is_shared_generator(what)
+        if not name.startswith(MAY_BE_RANDOM)
+    ]
+    assert offenders == []
+
+
+def test_generators_are_made_by_the_composition_root_or_from_a_seed() -> None:
+    offenders = [
+        f"{name}:{node.lineno}: {ast.unparse(node)}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and _full_name(node.func, IMPORTS[name]) == "random.Random"
+        and not (name.startswith("testing/") and node.args)
+    ]
+    assert offenders == []
+
+
+@pytest.mark.parametrize(("driver", "folder"), [("asyncpg", "store/"), ("valkey", "cache/")])
+def test_a_driver_is_imported_by_its_own_folder_only(driver: str, folder: str) -> None:
+    offenders = [
+        name
+        for name, imports in IMPORTS.items()
+        if any(it.split(".")[0] == driver for it in imports.values())
+        and not name.startswith(folder)
+    ]
+    assert offenders == []
+
+
+def _mentions() -> Iterator[tuple[str, int, str]]:
+    """Every name that comes from an import: module, line, and what it is in full."""
+    for name, tree in TREES.items():
+        imports = IMPORTS[name]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute | ast.Name):
+                yield name, node.lineno, _full_name(node, imports)
+
+
+def _full_name(node: ast.expr, imports: dict[str, str]) -> str:
+    """`datetime.datetime.now` for `datetime.now` where datetime was imported from its module."""
+    match node:
+        case ast.Name(id=name):
+            return imports.get(name, "")
+        case ast.Attribute(value=value, attr=attr) if inner := _full_name(value, imports):
+            return f"{inner}.{attr}"
+    return ""
+
+
+def _is_shared_generator(what: str) -> bool:
+    """Whether it is a function of the module `random`, which all share: `random.uniform`, …"""
+    module, _, function = what.rpartition(".")
+    return module == "random" and function not in ("Random", "SystemRandom")
