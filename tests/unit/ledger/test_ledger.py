@@ -1,0 +1,110 @@
+"""What a job still owes the ledger, and the rows that it gets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matins.domain.ids import run_id
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.ledger import RANGE_MIN, Standing, catch_up, skip, unaccounted
+from matins.domain.runs import RunState
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.timetable import Timetable
+from matins.domain.targets import CommandTarget, Target
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+JOB = UUID("0c6d14c7-b7f3-4093-a887-c5939e928b5d")
+
+
+def at(*minutes: int) -> list[datetime]:
+    return [NOON + timedelta(minutes=it) for it in minutes]
+
+
+def standing(jitter: str = "0s") -> Standing:
+    schedule = Schedule(cron="* * * * *", jitter=jitter)
+    spec = JobSpec(
+        "job", Target(command=CommandTarget(["true"])), schedule, pool="gpu", priority="high"
+    )
+    return Standing(JOB, 7, 3, 2, JobState.ACTIVE, spec, NOON, NOON, NOON)
+
+
+@pytest.fixture
+def timetable() -> Timetable:
+    found = standing().timetable()
+    assert found is not None
+    return found
+
+
+def test_without_rows_all_is_owed_in_one_stretch() -> None:
+    assert unaccounted(at(1, 2, 3), []) == [at(1, 2, 3)]
+
+
+def test_rows_part_what_is_owed_into_stretches() -> None:
+    rows = [(it, None) for it in at(1, 4, 5)]
+    assert unaccounted(at(1, 2, 3, 4, 5, 6), rows) == [at(2, 3), at(6)]
+
+
+def test_a_range_covers_all_between_its_ends() -> None:
+    [first, last] = at(2, 4)
+    assert unaccounted(at(1, 2, 3, 4, 5), [(first, last)]) == [at(1), at(5)]
+
+
+def test_rows_of_due_times_that_are_not_asked_for_do_no_harm() -> None:
+    rows = [(it, None) for it in at(0, 2, 9)]
+    assert unaccounted(at(1, 3), rows) == [at(1, 3)]
+
+
+@given(
+    st.sets(st.integers(0, 30)),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5))),
+)
+def test_what_is_owed_is_what_no_row_covers(due: set[int], spans: list[tuple[int, int]]) -> None:
+    ranges: list[tuple[int, int]] = []
+    for first, length in sorted(spans):  # rows never overlap
+        if not ranges or first > ranges[-1][1]:
+            ranges.append((first, first + length))
+    rows = [
+        (NOON + timedelta(minutes=a), None if a == b else NOON + timedelta(minutes=b))
+        for a, b in ranges
+    ]
+    owed = unaccounted(at(*sorted(due)), rows)
+    covered = {it for a, b in ranges for it in range(a, b + 1)}
+    assert [it for stretch in owed for it in stretch] == at(*sorted(due - covered))
+    assert all(owed)
+
+
+def test_few_skipped_due_times_get_a_row_each(timetable: Timetable) -> None:
+    stretch = at(*range(RANGE_MIN))
+    claims = skip(standing(), timetable, stretch, "paused")
+    assert [it.due_at for it in claims] == stretch
+    assert {(it.state, it.reason, it.due_count) for it in claims} == {
+        (RunState.SKIPPED, "paused", 1)
+    }
+
+
+def test_more_share_one_row_that_counts_them(timetable: Timetable) -> None:
+    stretch = at(*range(RANGE_MIN + 1))
+    [claim] = skip(standing(), timetable, stretch, "paused")
+    assert (claim.due_at, claim.due_until) == (stretch[0], stretch[-1])
+    assert claim.due_count == RANGE_MIN + 1
+
+
+def test_what_is_caught_up_is_queued_as_a_scheduler_would_claim_it(timetable: Timetable) -> None:
+    [claim] = catch_up(standing(), timetable, at(1))
+    assert claim.run_id == run_id(JOB, at(1)[0], "scheduled")
+    assert (claim.state, claim.pool, claim.priority) == (RunState.QUEUED, "gpu", 0)
+    assert (claim.team_id, claim.partition, claim.revision) == (7, 3, 2)
+
+
+def test_fire_times_keep_their_jitter() -> None:
+    job = standing(jitter="30s")
+    timetable = job.timetable()
+    assert timetable is not None
+    [claim] = catch_up(job, timetable, at(1))
+    assert claim.fire_at == timetable.fire_time(at(1)[0])
+    assert timedelta(0) <= claim.fire_at - claim.due_at <= timedelta(seconds=30)
