@@ -96,12 +96,16 @@ class Role:
 
 
 class Cluster:
-    """Engines, ledger and roles in one temporary folder; everything is killed at its end."""
+    """Engines, ledger and roles in one temporary folder; everything is killed at its end.
 
-    def __init__(self, **settings: str) -> None:
+    `engines` are a migrated database and a Valkey that run already; without, it has its own.
+    """
+
+    def __init__(self, engines: tuple[str, str] | None = None, **settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="matins-e2e-"))
         self.folder.chmod(0o755)
         self.settings = BRISK | settings
+        self._engines = engines
         self.roles: list[Role] = []
         self.postgres = EmbeddedPostgres(self.folder / "postgres")
         self.valkey = EmbeddedValkey(self.folder / "valkey")
@@ -111,12 +115,7 @@ class Cluster:
         self.cut_off: set[UUID] = set()
 
     async def __aenter__(self) -> Self:
-        self.dsn = await self.postgres.start()
-        self.valkey_url = await self.valkey.start()
-        await migrate(self.dsn)
-        database = Database(self.dsn, name="e2e", size=1)
-        await ensure_days_ahead(database)
-        await database.close()
+        self.dsn, self.valkey_url = self._engines or await self._start_engines()
         await self.ledger.__aenter__()
         self.http = aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"})
         return self
@@ -139,6 +138,14 @@ class Cluster:
         else:
             print(f"the logs are in {self.folder}")
 
+    async def _start_engines(self) -> tuple[str, str]:
+        dsn = await self.postgres.start()
+        await migrate(dsn)
+        database = Database(dsn, name="e2e", size=1)
+        await ensure_days_ahead(database)
+        await database.close()
+        return dsn, await self.valkey.start()
+
     async def start(self, role: str, **settings: str) -> Role:
         """Start one more process of a role; an API is waited for until it listens."""
         environment = (
@@ -159,8 +166,8 @@ class Cluster:
             environment["MATINS_PORT"] = settings.get("MATINS_PORT", str(_free_port()))
             self.urls.append(f"http://127.0.0.1:{environment['MATINS_PORT']}")
         started = Role(role, environment, self.folder / f"{role}-{len(self.roles)}.log")
-        await started.start()
         self.roles.append(started)
+        await started.start()
         if role == "api":
             await self.ready(started, self.urls[-1])
         return started
@@ -316,7 +323,7 @@ def processes_with(words: Iterable[str]) -> list[int]:
 
 
 def _free_port() -> int:
-    """A port below those that the kernel gives to clients, so that it is still free after a kill."""
+    """A port below those that the kernel gives to clients, so it is still free after a kill."""
     for port in sample(range(20_000, 30_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

@@ -1,0 +1,145 @@
+"""What the fault tests have in common: proxies in the way, who holds what, and a steady load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from tests.e2e.cluster import Cluster, Role, until
+
+from matins.testing.oracle import due_every
+from matins.testing.proxy import HttpTalk, PostgresTalk, Proxy
+
+CLAIM = "INSERT INTO runs"
+"""A fragment of the statement that claims, and of no other."""
+
+PARTITIONS = 256
+SECOND = timedelta(seconds=1)
+
+
+@asynccontextmanager
+async def postgres_proxy(cluster: Cluster) -> AsyncIterator[tuple[Proxy, str]]:
+    """A proxy in front of PostgreSQL, and the DSN that leads through it."""
+    parts = urlsplit(cluster.dsn)
+    address = parse_qs(parts.query)
+    socket = Path(address["host"][0]) / f".s.PGSQL.{address['port'][0]}"
+    async with Proxy(socket, talk=PostgresTalk) as proxy:
+        login = f"{parts.username}:{parts.password}"
+        yield proxy, f"postgresql://{login}@127.0.0.1:{proxy.port}{parts.path}?sslmode=disable"
+
+
+@asynccontextmanager
+async def api_proxy(cluster: Cluster) -> AsyncIterator[tuple[Proxy, str]]:
+    """A proxy in front of the first API, and the URL that leads through it."""
+    port = urlsplit(cluster.urls[0]).port
+    assert port
+    async with Proxy(("127.0.0.1", port), talk=HttpTalk) as proxy:
+        yield proxy, f"http://127.0.0.1:{proxy.port}"
+
+
+class Holder(NamedTuple):
+    """A scheduler's process, and the id under which it holds leases."""
+
+    role: Role
+    id: UUID
+
+
+async def holdings(cluster: Cluster) -> dict[UUID, set[int]]:
+    """Which partitions each scheduler holds."""
+    rows = await cluster.rows(
+        "SELECT holder, array_agg(partition) AS held FROM partitions"
+        " WHERE holder IS NOT NULL AND expires_at > clock_timestamp() GROUP BY holder"
+    )
+    return {row["holder"]: set(row["held"]) for row in rows}
+
+
+async def start_scheduler(cluster: Cluster, **settings: str) -> Holder:
+    """Start one more scheduler, and wait until all of them hold their fair share."""
+    known = set(await holdings(cluster))
+    role = await cluster.start("scheduler", **settings)
+    found = await shared_by(cluster, len(known) + 1)
+    [newcomer] = found - known
+    return Holder(role, newcomer)
+
+
+async def shared_by(cluster: Cluster, number: int, within_s: float = 20.0) -> set[UUID]:
+    """Wait until so many schedulers hold all partitions in fair shares; gives their ids."""
+    fair = -(-PARTITIONS // number)
+
+    async def shared() -> bool:
+        sizes = [len(held) for held in (await holdings(cluster)).values()]
+        return len(sizes) == number and sum(sizes) == PARTITIONS and max(sizes) <= fair
+
+    await until(shared, within_s, 0.05)
+    return set(await holdings(cluster))
+
+
+async def epochs_of(cluster: Cluster, holder: UUID) -> dict[int, int]:
+    """The partitions of a scheduler, with the epochs under which it holds them."""
+    rows = await cluster.rows("SELECT partition, epoch FROM partitions WHERE holder = $1", holder)
+    return {row["partition"]: row["epoch"] for row in rows}
+
+
+async def taken_over(
+    cluster: Cluster, partitions: Collection[int], by: UUID, within_s: float
+) -> None:
+    """Wait until a scheduler holds all of some partitions."""
+
+    async def taken() -> bool:
+        return (await holdings(cluster)).get(by, set()).issuperset(partitions)
+
+    await until(taken, within_s, 0.05)
+
+
+async def claims_under(cluster: Cluster, epochs: dict[int, int], since: datetime) -> int:
+    """How many claims were made under these epochs, and not newer ones, after an instant."""
+    count: int = await cluster.value(
+        "SELECT count(*) FROM runs r"
+        " JOIN unnest($1::int[], $2::bigint[]) AS old (partition, epoch)"
+        " ON r.partition = old.partition AND r.epoch <= old.epoch"
+        " WHERE r.claimed_at > $3",
+        list(epochs.keys()),
+        list(epochs.values()),
+        since,
+    )
+    return count
+
+
+class Load(NamedTuple):
+    """Jobs that are due each second from an instant on, without an end."""
+
+    jobs: list[UUID]
+    first: datetime
+
+
+async def load(cluster: Cluster, number: int, ahead_s: int = 2) -> Load:
+    """Make jobs that are due each second, and wait for the first of it."""
+    first = await cluster.whole_second(ahead_s)
+    jobs = await cluster.put_every_second(number, first, first)
+    await cluster.pass_by(first)
+    return Load(jobs, first)
+
+
+async def check_load(cluster: Cluster, load: Load) -> dict[str, int]:
+    """Let the load go on for a second more, and judge all that was due until then."""
+    end = await cluster.whole_second(1)
+    for index, job in enumerate(load.jobs):
+        cluster.due += due_every(
+            job, f"job-{index}", 1, anchor=load.first, since=load.first - SECOND, until=end
+        )
+    await cluster.pass_by(end)
+    return await cluster.check(end)
+
+
+async def start_all(cluster: Cluster, **scheduler: str) -> Holder:
+    """Start an API, an executor and a scheduler, of which only that one has these settings."""
+    _, _, holder = await asyncio.gather(
+        cluster.start("api"), cluster.start("executor"), start_scheduler(cluster, **scheduler)
+    )
+    return holder

@@ -1,0 +1,104 @@
+"""A scheduler that stands still loses its partitions, and does no harm when it goes on."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.faults.scenes import (
+    CLAIM,
+    SECOND,
+    check_load,
+    claims_under,
+    epochs_of,
+    load,
+    postgres_proxy,
+    shared_by,
+    start_all,
+    start_scheduler,
+    taken_over,
+)
+
+from matins.testing.evidence import Due
+from matins.testing.proxy import Hold, Message, executes
+
+TERM_S = 1.5
+BRISK = {"MATINS_LEASE_TERM": f"{TERM_S * 1000:g}ms"}
+
+
+async def test_frozen_for_three_lease_terms_it_is_replaced_and_fires_nothing_twice(
+    cluster: Cluster,
+) -> None:
+    """CL-01: the successor takes over in time; after it nothing is claimed under an old epoch."""
+    frozen = await start_all(cluster, **BRISK)
+    successor = await start_scheduler(cluster, **BRISK)
+    steady = await load(cluster, 60)
+
+    epochs = await epochs_of(cluster, frozen.id)
+    frozen.role.signal(signal.SIGSTOP)
+    frozen_at = await cluster.now()
+    await taken_over(cluster, epochs, successor.id, TERM_S + 2)
+    taken_over_at = await cluster.now()
+    await cluster.pass_by(frozen_at + 3 * TERM_S * SECOND)
+    frozen.role.signal(signal.SIGCONT)
+    await shared_by(cluster, 2)
+
+    counts = await check_load(cluster, steady)
+    assert await claims_under(cluster, epochs, taken_over_at) == 0
+    assert counts["take-overs"]
+
+
+class HalfClaim:
+    """Finds the Sync that commits a claim, after the message that has executed it."""
+
+    def __init__(self) -> None:
+        self._connection = 0
+
+    def __call__(self, message: Message) -> bool:
+        """Look at each message in turn."""
+        if executes(CLAIM)(message):
+            self._connection = message.connection
+        return message.kind == "S" and message.connection == self._connection
+
+
+async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_successor(
+    cluster: Cluster,
+) -> None:
+    """CL-02: the claim has executed and holds its locks, but what would commit it never comes."""
+    async with postgres_proxy(cluster) as (proxy, dsn):
+        frozen = await start_all(cluster, **BRISK, MATINS_POSTGRES=dsn)
+        successor = await start_scheduler(cluster, **BRISK)
+        steady = await load(cluster, 60)
+
+        epochs = await epochs_of(cluster, frozen.id)
+        half = Hold()
+        held = proxy.on_message(HalfClaim(), half)
+        await until(held.reached.is_set, 5, 0.01)
+        frozen.role.signal(signal.SIGSTOP)
+        await taken_over(cluster, epochs, successor.id, TERM_S + 2)
+        half.release()
+        frozen.role.signal(signal.SIGCONT)
+        await shared_by(cluster, 2)
+
+        await check_load(cluster, steady)
+
+
+async def test_frozen_around_a_due_time_it_fires_late_and_skips_nothing(cluster: Cluster) -> None:
+    """TM-16: three seconds late is late, even to a job that skips its misfires."""
+    scheduler = await start_all(cluster, MATINS_LEASE_TERM="10s")
+    due = await cluster.whole_second(3)
+    for index in range(10):
+        name = f"once-{index}"
+        spec = {"schedule": {"at": due.isoformat()}, "misfire": {"policy": "skip"}}
+        cluster.due.append(Due(await cluster.put_job(name, **spec), name, due))
+
+    await cluster.pass_by(due - 1.5 * SECOND)
+    scheduler.role.signal(signal.SIGSTOP)
+    await cluster.pass_by(due + 1.5 * SECOND)
+    scheduler.role.signal(signal.SIGCONT)
+
+    counts = await cluster.check(due + SECOND)
+    assert counts["runs succeeded"] == 10
+    lag = await cluster.value("SELECT min(claimed_at - due_at) FROM runs")
+    assert lag >= timedelta(seconds=1.5)
