@@ -200,7 +200,11 @@ note "$arrived" "$call" "$(date +%s%N)" "$MATINS_RUN_ID" "$MATINS_ATTEMPT" "$MAT
     "$MATINS_JOB" "$MATINS_TEAM" "$MATINS_KIND"
 trap 'note "$ended" "$call" "$(date +%s%N)" "$how"' EXIT
 trap 'how=left; exit 143' TERM
+(
 WORK
+) &
+wait $!
+exit $?
 """
 
 

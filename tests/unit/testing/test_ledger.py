@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,7 +28,7 @@ ENVIRONMENT = {
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 # nothing tells of a file's growth
+        while not condition():  # nothing tells of a file's growth
             await asyncio.sleep(0.005)
 
 
@@ -250,12 +251,23 @@ def test_a_command_notes_its_start_and_its_end(file: Path, work: str, code: int)
 
 async def test_a_stopped_command_notes_that_it_left(file: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        "sh", "-c", command_script(file, "sleep 600"), env=ENVIRONMENT, start_new_session=True
+        "sh",
+        "-c",
+        # the pipe is given up: asyncio waits for its end, too, before it tells of the exit
+        command_script(file, "echo working; exec sleep 600 >/dev/null"),
+        env=ENVIRONMENT,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
     )
-    await until(lambda: bool(read_ledger(file)))
-    os.killpg(process.pid, signal.SIGTERM)
-    assert await process.wait() == 143
-    assert (await ended(file)).how == "left"
+    try:
+        assert process.stdout
+        assert await process.stdout.readline() == b"working\n"
+        os.killpg(process.pid, signal.SIGTERM)
+        assert await process.wait() == 143
+        assert (await ended(file)).how == "left"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 async def test_commands_and_a_server_share_a_file(
