@@ -54,6 +54,12 @@ def preview(
     ]
     if rows:
         printer = console()
-        printer.print(table(printer, (f"DUE IN {shown.timezone}", "UTC", "FROM NOW"), rows))
+        printer.print(
+            table(
+                printer,
+                (f"DUE IN {shown.timezone}", "UTC", "FROM THEN" if after else "FROM NOW"),
+                rows,
+            )
+        )
     else:
         typer.echo("never due again")
