@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
 from tests.api.served import TOKEN, Hands, Owner, Served, serve
+from tests.conftest import fresh_database
 
 from matins.store.database import Database
+
+
+@pytest.fixture(scope="session")
+def untouched_dsn(postgres: str) -> Iterator[str]:
+    """One database for all tests that store nothing."""
+    with asyncio.Runner() as runner:
+        database = fresh_database(postgres)
+        yield runner.run(database.__aenter__())
+        runner.run(database.__aexit__(None, None, None))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.api.served import JOBS, SPEC, Owner
 
 JOB = f"{JOBS}/nightly"
@@ -120,3 +121,19 @@ async def test_a_paused_job_stays_paused_when_it_is_replaced(owner: Owner) -> No
     await owner.post(f"{JOB}/pause")
     changed = (await owner.put(JOB, SPEC | {"schedule": {"every": "15m"}})).json
     assert (changed["job"]["state"], changed["job"]["next_due_at"]) == ("paused", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"missed": "some"}, "missed"),
+        ({"misssed": "all"}, "misssed"),
+        ([], ""),
+    ],
+)
+async def test_a_bad_resume_leaves_the_job_paused(owner: Owner, body: object, where: str) -> None:
+    await owner.job()
+    await owner.post(f"{JOBS}/nightly/pause")
+    reply = await owner.post(f"{JOBS}/nightly/resume", body)
+    assert (reply.status, list(reply.places)) == (422, [where])
+    assert (await owner.get(f"{JOBS}/nightly")).json["state"] == "paused"

@@ -6,6 +6,7 @@ the status of a run, and everything else in Litestar.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from importlib.metadata import version
 from typing import Any
@@ -31,6 +32,9 @@ from matins.store.owners import PostgresOwners
 from matins.store.reads import PostgresReads
 
 GATEWAY_PREFIX = "/v1/executors/"
+READY_S = 2.0
+"""How long the database may take to show that it can be written."""
+
 _JSON = b"application/json"
 
 
@@ -96,6 +100,12 @@ class _Front:
         """Answer one request."""
         if scope["type"] != "http":
             return
+        try:
+            await self._route(scope, receive, send)
+        except Exception as error:
+            await _refuse(send, error)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         if path.startswith(GATEWAY_PREFIX):
             await self._gateway(scope, receive, send)
@@ -107,19 +117,13 @@ class _Front:
             await self._open(path, send)
 
     async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            self._let_in(scope)
-            run_id = run_asked_for(scope["method"], scope["path"])
-            if run_id is None:
-                await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
-            else:
-                await respond(send, 200, await self._status.read(run_id), _JSON)
-        except Exception as error:
-            await _refuse(send, error)
-
-    def _let_in(self, scope: Scope) -> None:
         if not hmac.compare_digest(_authorization(scope), self._credentials):
             raise UnauthorizedError("the owners' token is missing or wrong")
+        run_id = run_asked_for(scope["method"], scope["path"])
+        if run_id is None:
+            await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
+        else:
+            await respond(send, 200, await self._status.read(run_id), _JSON)
 
     async def _open(self, path: str, send: Send) -> None:
         """What needs no token."""
@@ -127,21 +131,21 @@ class _Front:
             case "/health":
                 await respond(send, 200, b"ok\n")
             case "/ready":
-                await self._ready(send)
+                await self._check_ready()
+                await respond(send, 200, b"ready\n")
             case "/metrics":
                 await respond(send, 200, exposition())
             case "/openapi.json":
                 await respond(send, 200, self._openapi, _JSON)
             case _:
-                await _refuse(send, NotFoundError(f"nothing is at {path[:200]}"))
+                raise NotFoundError(f"nothing is at {path[:200]}")
 
-    async def _ready(self, send: Send) -> None:
+    async def _check_ready(self) -> None:
         try:
-            await self._reads.check_ready()
-        except UnavailableError as error:
-            await _refuse(send, error)
-        else:
-            await respond(send, 200, b"ready\n")
+            async with asyncio.timeout(READY_S):
+                await self._reads.check_ready()
+        except TimeoutError:
+            raise UnavailableError(f"PostgreSQL did not answer within {READY_S:g} s") from None
 
 
 def _authorization(scope: Scope) -> bytes:

@@ -10,6 +10,11 @@ from litestar import Litestar
 from matins.api.problems import MEDIA_TYPE, ProblemDetails
 
 _METHODS = ("get", "put", "post", "delete", "patch")
+_OPEN = {
+    "/health": "The process turns",
+    "/ready": "The database can be read and written",
+    "/metrics": "Metrics for Prometheus",
+}
 
 
 def describe(app: Litestar) -> dict[str, Any]:
@@ -28,9 +33,16 @@ def describe(app: Litestar) -> dict[str, Any]:
         "description": "It was refused (RFC 9457).",
         "content": {MEDIA_TYPE: {"schema": problem}},
     }
+    schema["paths"] |= {path: {"get": _open(what)} for path, what in _OPEN.items()}
     for path in schema["paths"].values():
         for method in path.keys() & set(_METHODS):
             responses = path[method]["responses"]
             responses.pop("400", None)
             responses["default"] = refusal
     return schema
+
+
+def _open(summary: str) -> dict[str, Any]:
+    """An operation that needs no token and answers with plain text."""
+    answer = {"description": summary, "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {"summary": summary, "tags": ["process"], "security": [], "responses": {"200": answer}}

@@ -28,7 +28,7 @@ BODY_MAX = 1024 * 1024
 """The longest body of a request, in bytes."""
 
 
-class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProblemDetails(msgspec.Struct, frozen=True):
     """The body of every error. `errors` names each place that is wrong, and what is right there."""
 
     type: str
@@ -36,7 +36,7 @@ class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     status: int
     detail: str = ""
     errors: list[Problem] = []
-    instance: str = ""
+    instance: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def details_of(error: Exception) -> ProblemDetails:

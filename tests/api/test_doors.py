@@ -1,0 +1,168 @@
+"""Who may pass where: tokens, open paths, the gateway's, the demo's; and the description."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import aiohttp
+import pytest
+from tests.api.served import JOBS, TOKEN, Owner, Served, serve
+
+from matins.store.database import Database
+
+
+@pytest.fixture
+def dsn(untouched_dsn: str) -> str:
+    return untouched_dsn
+
+
+@pytest.fixture
+async def stranger(served: Served) -> AsyncIterator[Owner]:
+    """Someone without a token."""
+    async with aiohttp.ClientSession(served.url) as session:
+        yield Owner(session)
+
+
+@pytest.mark.parametrize(
+    "credentials", [None, "Bearer wrong", f"Bearer {TOKEN}x", TOKEN, "Bearer", "Bearer \xff"]
+)
+async def test_without_the_token_nothing_is_told(stranger: Owner, credentials: str | None) -> None:
+    headers = {} if credentials is None else {"Authorization": credentials}
+    for path in (JOBS, "/v1/runs", f"/v1/runs/{UUID(int=7)}", "/v1/executors", "/v1/nothing"):
+        reply = await stranger.call("GET", path, headers=headers)
+        assert (reply.status, reply.json["title"]) == (401, "A valid bearer token is needed")
+        assert reply.headers["www-authenticate"] == "Bearer"
+
+
+async def test_health_readiness_metrics_and_description_are_open(stranger: Owner) -> None:
+    assert (await stranger.get("/health")).text == "ok\n"
+    assert (await stranger.get("/ready")).text == "ready\n"
+    assert "matins_recorded" in (await stranger.get("/metrics")).text
+    assert (await stranger.get("/openapi.json")).json["openapi"].startswith("3.1")
+
+
+async def test_the_gateways_paths_are_the_gateways(stranger: Owner) -> None:
+    for name in ("poll", "report", "beat", "nothing"):
+        assert (await stranger.post(f"/v1/executors/{name}")).text == "the gateway\n"
+
+
+async def test_executors_and_partitions_are_listed(owner: Owner) -> None:
+    assert (await owner.get("/v1/executors")).json == []
+    partitions = (await owner.get("/v1/partitions")).json
+    assert [it["partition"] for it in partitions] == list(range(256))
+    assert {it["holder"] for it in partitions} == {None}
+
+
+async def test_the_demos_targets_need_no_token(stranger: Owner) -> None:
+    async def statuses(name: str) -> list[int]:
+        attempts = [{"Matins-Attempt": str(number)} for number in (1, 2, 3)]
+        replies = [await stranger.call("POST", f"/demo/{name}", headers=it) for it in attempts]
+        return [it.status // 100 for it in replies]
+
+    assert await statuses("ok") == [2, 2, 2]
+    assert await statuses("flaky") == [5, 5, 2]
+    assert await statuses("broken") == [5, 5, 5]
+    assert await statuses("nothing") == [4, 4, 4]
+
+
+async def test_a_slow_target_of_the_demo_takes_its_time(stranger: Owner) -> None:
+    begun = time.monotonic()
+    assert (await stranger.post("/demo/slow")).status == 200
+    assert time.monotonic() - begun >= 1.9
+
+
+@pytest.fixture
+async def without_database(valkey: str) -> AsyncIterator[Owner]:
+    database = Database("postgres://nobody@127.0.0.1:1/none", name="away", deadline_s=1)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        serve(database, valkey) as served,
+        aiohttp.ClientSession(served.url, headers=headers) as session,
+    ):
+        yield Owner(session)
+    await database.close()
+
+
+@pytest.mark.parametrize("path", ["/ready", JOBS, "/v1/runs", f"/v1/runs/{UUID(int=7)}"])
+async def test_without_the_database_it_says_try_again(without_database: Owner, path: str) -> None:
+    reply = await without_database.get(path)
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+async def test_health_needs_no_database(without_database: Owner) -> None:
+    assert (await without_database.get("/health")).status == 200
+
+
+async def test_an_unexpected_failure_tells_an_id_and_nothing_else(
+    owner: Owner, database: Database
+) -> None:
+    async with database.session() as session:
+        await session.execute("ALTER TABLE jobs RENAME COLUMN spec TO spec_of_old")
+        reply = await owner.get(JOBS)
+        await session.execute("ALTER TABLE jobs RENAME COLUMN spec_of_old TO spec")
+    assert (reply.status, reply.json["errors"]) == (500, [])
+    assert reply.json["instance"].startswith("urn:uuid:")
+    assert "spec" not in reply.text
+
+
+ROUTES = {
+    "/v1/jobs": {"get"},
+    "/v1/teams/{team}/jobs": {"get", "post"},
+    "/v1/teams/{team}/jobs/{name}": {"get", "put", "delete"},
+    "/v1/teams/{team}/jobs/{name}/pause": {"post"},
+    "/v1/teams/{team}/jobs/{name}/resume": {"post"},
+    "/v1/teams/{team}/jobs/{name}/trigger": {"post"},
+    "/v1/teams/{team}/jobs/{name}/runs": {"get"},
+    "/v1/runs": {"get"},
+    "/v1/runs/{run_id}": {"get"},
+    "/v1/runs/{run_id}/attempts": {"get"},
+    "/v1/runs/{run_id}/cancel": {"post"},
+    "/v1/preview": {"post"},
+    "/v1/audit": {"get"},
+    "/v1/executors": {"get"},
+    "/v1/partitions": {"get"},
+    "/health": {"get"},
+    "/ready": {"get"},
+    "/metrics": {"get"},
+}
+
+
+@pytest.fixture
+async def document(stranger: Owner) -> dict[str, Any]:
+    described: dict[str, Any] = (await stranger.get("/openapi.json")).json
+    return described
+
+
+def test_the_description_names_every_route(document: dict[str, Any]) -> None:
+    assert {path: set(methods) for path, methods in document["paths"].items()} == ROUTES
+
+
+def test_the_description_refers_to_nothing_that_is_not_there(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    named = {it.removeprefix("#/components/schemas/") for it in _references(document)}
+    assert named <= schemas.keys()
+    assert {"Job", "JobSpec", "Schedule", "RunStatus", "ProblemDetails"} <= named
+
+
+def test_the_description_tells_of_bodies_answers_and_problems(document: dict[str, Any]) -> None:
+    put = document["paths"]["/v1/teams/{team}/jobs/{name}"]["put"]
+    assert _references(put["requestBody"]) == ["#/components/schemas/JobSpec"]
+    assert _references(put["responses"]["200"]) == ["#/components/schemas/Changed"]
+    assert _references(put["responses"]["default"]) == ["#/components/schemas/ProblemDetails"]
+    assert document["security"] == [{"token": []}]
+    assert document["paths"]["/health"]["get"]["security"] == []
+
+
+def _references(part: object) -> list[str]:
+    match part:
+        case {"$ref": str(name)}:
+            return [name]
+        case dict():
+            return [it for inner in part.values() for it in _references(inner)]
+        case list():
+            return [it for inner in part for it in _references(inner)]
+    return []
