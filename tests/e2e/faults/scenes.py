@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -14,10 +15,13 @@ from uuid import UUID
 from tests.e2e.cluster import Cluster, Role, until
 
 from matins.testing.oracle import due_every
-from matins.testing.proxy import HttpTalk, PostgresTalk, Proxy
+from matins.testing.proxy import Direction, HttpTalk, Message, PostgresTalk, Proxy, executes
 
 CLAIM = "INSERT INTO runs"
 """A fragment of the statement that claims, and of no other."""
+
+RENEWAL = "watermark = greatest"
+"""A fragment of the statement that renews leases, and of no other."""
 
 PARTITIONS = 256
 SECOND = timedelta(seconds=1)
@@ -41,6 +45,28 @@ async def api_proxy(cluster: Cluster) -> AsyncIterator[tuple[Proxy, str]]:
     assert port
     async with Proxy(("127.0.0.1", port), talk=HttpTalk) as proxy:
         yield proxy, f"http://127.0.0.1:{proxy.port}"
+
+
+class AfterExecute:
+    """Finds messages of a kind on connections whose last statement was one with the fragment."""
+
+    def __init__(self, fragment: str, direction: Direction, kinds: str) -> None:
+        self._executes = executes(fragment)
+        self._direction = direction
+        self._kinds = kinds
+        self._connections: set[int] = set()
+
+    def __call__(self, message: Message) -> bool:
+        """Look at each message in turn."""
+        if message.kind in {"E", "Q"}:
+            self._connections.discard(message.connection)
+            if self._executes(message):
+                self._connections.add(message.connection)
+        return (
+            message.connection in self._connections
+            and message.direction is self._direction
+            and message.kind in self._kinds
+        )
 
 
 class Holder(NamedTuple):
@@ -109,6 +135,15 @@ async def claims_under(cluster: Cluster, epochs: dict[int, int], since: datetime
         since,
     )
     return count
+
+
+async def metric(cluster: Cluster, role: Role, name: str) -> float:
+    """The sum of a metric over its labels; the role must have a health port."""
+    events = [json.loads(line) for line in role.log.read_text().splitlines() if line[:1] == "{"]
+    url = next(event["url"] for event in events if event["event"] == "http.listening")
+    async with cluster.http.get(f"{url}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return sum(float(it.split()[-1]) for it in lines if it.startswith((f"{name} ", f"{name}{{")))
 
 
 class Load(NamedTuple):

@@ -9,6 +9,7 @@ from tests.e2e.cluster import Cluster, until
 from tests.e2e.faults.scenes import (
     CLAIM,
     SECOND,
+    AfterExecute,
     check_load,
     claims_under,
     epochs_of,
@@ -21,7 +22,7 @@ from tests.e2e.faults.scenes import (
 )
 
 from matins.testing.evidence import Due
-from matins.testing.proxy import Hold, Message, executes
+from matins.testing.proxy import Direction, Hold
 
 TERM_S = 1.5
 BRISK = {"MATINS_LEASE_TERM": f"{TERM_S * 1000:g}ms"}
@@ -49,19 +50,6 @@ async def test_frozen_for_three_lease_terms_it_is_replaced_and_fires_nothing_twi
     assert counts["take-overs"]
 
 
-class HalfClaim:
-    """Finds the Sync that commits a claim, after the message that has executed it."""
-
-    def __init__(self) -> None:
-        self._connection = 0
-
-    def __call__(self, message: Message) -> bool:
-        """Look at each message in turn."""
-        if executes(CLAIM)(message):
-            self._connection = message.connection
-        return message.kind == "S" and message.connection == self._connection
-
-
 async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_successor(
     cluster: Cluster,
 ) -> None:
@@ -73,7 +61,7 @@ async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_success
 
         epochs = await epochs_of(cluster, frozen.id)
         half = Hold()
-        held = proxy.on_message(HalfClaim(), half)
+        held = proxy.on_message(AfterExecute(CLAIM, Direction.TO_SERVER, "S"), half)
         await until(held.reached.is_set, 5, 0.01)
         frozen.role.signal(signal.SIGSTOP)
         await taken_over(cluster, epochs, successor.id, TERM_S + 2)
