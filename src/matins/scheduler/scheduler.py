@@ -138,4 +138,8 @@ class Scheduler:
         return self._loader.settled_until(self._claimer.oldest_s())
 
     async def _write_down(self, _partitions: Collection[int]) -> None:
-        await self._flusher.flush()
+        """Write next due times for a successor; without them it claims some due times in vain."""
+        try:
+            await self._flusher.flush()
+        except UnavailableError as error:
+            log.warning("flush.unavailable", error=str(error))

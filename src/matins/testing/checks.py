@@ -91,6 +91,10 @@ class Checker:
     def _check_epoch(self, run: RunRow) -> None:
         if not run.epoch:  # put down by a change of the job, under the lock of its row
             return
+        lease = self._world.partitions[run.partition]
+        in_force = lease.expires_at is not None and lease.expires_at > self._world.now()
+        if lease.epoch != run.epoch or not in_force:
+            self._broken(f"run {run.id} was claimed under a lease that was not in force")
         last = self._epochs.get(run.partition, run.epoch)
         if run.epoch < last:
             self._broken(f"run {run.id} was claimed under epoch {run.epoch}, after one of {last}")

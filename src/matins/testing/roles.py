@@ -46,6 +46,7 @@ class Stage:
     doors: list[Door] = field(default_factory=list)
     agenda: Callable[[World], MemoryAgenda] = MemoryAgenda
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
+    watch: Callable[[World], MemoryWatch] = MemoryWatch
 
 
 Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
@@ -59,7 +60,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
         UUID(int=process.rng.getrandbits(128), version=4),
         leases=faulty(MemoryLeases(world), process),
         agenda=faulty(stage.agenda(world), process),
-        watch=faulty(MemoryWatch(world), process),
+        watch=faulty(stage.watch(world), process),
         hints=faulty(stage.hints, process),
         clock=process.clock,
         rng=process.rng,

@@ -11,6 +11,7 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -49,37 +50,31 @@ MISFIRES = (
     Misfire(policy="skip"),
 )
 
-_HEAL_S = 240.0
+_HEAL_S = 180.0
 _END_MAX_S = 1_800.0
 _LOOK_S = 5.0
 
 
+@dataclass
 class Simulation:
     """One house of schedulers, gateways and executors, played once in a virtual loop.
 
-    `seen` counts how often each rare path was taken. `plant` may replace parts of the stage, to
-    show that a fault planted there is found.
+    `plant` may replace parts of the stage, to show that a fault planted there is found.
     """
 
-    def __init__(
-        self,
-        seed: int,
-        *,
-        hours: float = 1.0,
-        schedulers: int = 3,
-        gateways: int = 2,
-        executors: int = 3,
-        jobs: int = 12,
-        plant: Callable[[Stage], None] = lambda _: None,
-    ) -> None:
-        self.seen: Counter[str] = Counter()
-        self._hours = hours
-        self._seats = [f"scheduler {number}" for number in range(schedulers)]
-        self._seats += [f"gateway {number}" for number in range(gateways)]
-        self._seats += [f"executor {number}" for number in range(executors)]
-        self._jobs = jobs
-        self._plant = plant
-        self._rng = Random(seed)  # noqa: S311 # chance, not secrecy
+    seed: int
+    hours: float = 1.0
+    schedulers: int = 3
+    gateways: int = 2
+    executors: int = 3
+    jobs: int = 12
+    executor_freeze_max_s: float = 15.0
+    plant: Callable[[Stage], None] = lambda _: None
+    seen: Counter[str] = field(default_factory=Counter)
+    """How often each rare path was taken."""
+
+    def __post_init__(self) -> None:
+        self._rng = Random(self.seed)  # noqa: S311 # chance, not secrecy
         self._weather = storm()
         self._living: dict[str, Process] = {}
         self._processes: list[Process] = []
@@ -97,19 +92,26 @@ class Simulation:
         world = World(self._time.now)
         self._checker = Checker(world, self.seen)
         self._stage = Stage(world, Settings(), self._checker)
-        self._plant(self._stage)
-        roles: dict[str, Role] = {
-            "scheduler": run_scheduler,
-            "gateway": run_gateway,
-            "executor": run_executor,
-        }
-        for seat in self._seats:
-            self._start(self._keep_running(seat, roles[seat.split()[0]]))
-        for number in range(self._jobs):
+        self.plant(self._stage)
+        roles: tuple[tuple[str, int, Role], ...] = (
+            ("scheduler", self.schedulers, run_scheduler),
+            ("gateway", self.gateways, run_gateway),
+            ("executor", self.executors, run_executor),
+        )
+        for name, count, role in roles:
+            for number in range(count):
+                self._start(self._keep_running(f"{name} {number}", role))
+        for number in range(self.jobs):
             world.add_job(self._uuid(), self._spec(number))
-        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen)
+        nemesis = Nemesis(
+            rng_of(self._rng),
+            self._weather,
+            self._living,
+            self.seen,
+            executor_freeze_max_s=self.executor_freeze_max_s,
+        )
         trouble = [self._start(nemesis.rage()), self._start(self._own())]
-        await self._pass(self._hours * 3600)
+        await self._pass(self.hours * 3600)
         for task in trouble:
             task.cancel()
         self._weather.clear()

@@ -113,7 +113,10 @@ class Process:
         """Let the trap close on the process, while its call is still on the way."""
         self.trap = ""
         self.seen[f"{name}: caught in it"] += 1
-        self._later(name, method, self.rng.uniform(0, self.weather.late_s))
+        # At once, or when the lease under which it was sent has just run out.
+        late_s = self.weather.late_s
+        bounds = self.rng.choice(((0.0, 1.0), (0.8 * late_s, late_s)))
+        self._later(name, method, self.rng.uniform(*bounds))
         if self.trap_s is None:
             self.crash()
         else:

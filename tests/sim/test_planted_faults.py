@@ -1,0 +1,119 @@
+"""A simulator that finds nothing may be asleep: faults that are planted must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from matins.domain.claims import Claim, Claimed
+from matins.domain.handouts import Handout, Poll, Running
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.roles import Stage
+from matins.testing.simulation import Simulation
+
+SEEDS_MAX = 20
+HOURS = 0.07
+
+
+class Unfenced(MemoryAgenda):
+    """Claims under a lease that has gone to another."""
+
+    def _fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
+        return set(epochs)
+
+
+class Unkeyed(MemoryAgenda):
+    """Claims what has its row already."""
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        for claim in claims:
+            self._world.runs.pop((claim.job_id, claim.due_at, claim.kind), None)
+        return await super().claim(holder, epochs, claims)
+
+
+class Careless(MemoryAgenda):
+    """Says of some claims that they had their row, when they had none."""
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        return await super().claim(holder, epochs, [it for it in claims if it.run_id.int % 100])
+
+
+class ForgetsHandouts(MemoryDispatch):
+    """Hands out anew for a poll that is repeated, and forgets what it handed out before."""
+
+    async def take(self, poll: Poll, pool: str) -> Handout:
+        """See `domain.ports.Dispatch`."""
+        self._world.handouts.pop((poll.executor, poll.seq), None)
+        return await super().take(poll, pool)
+
+    async def taken(self, poll: Poll) -> Handout | None:
+        """See `domain.ports.Dispatch`."""
+        return None
+
+
+class Blind(MemoryWatch):
+    """Finds nothing that lost executors held."""
+
+    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+        """See `domain.ports.Watch`."""
+        return []
+
+
+def unfenced(stage: Stage) -> None:
+    """Plant a claim without its fence."""
+    stage.agenda = Unfenced
+
+
+def unkeyed(stage: Stage) -> None:
+    """Plant a claim without its unique key."""
+    stage.agenda = Unkeyed
+
+
+def careless(stage: Stage) -> None:
+    """Plant lost claims."""
+    stage.agenda = Careless
+
+
+def forgets_handouts(stage: Stage) -> None:
+    """Plant polls without memory."""
+    stage.dispatch = ForgetsHandouts
+
+
+def blind(stage: Stage) -> None:
+    """Plant a watch that takes nothing back."""
+    stage.watch = Blind
+
+
+def hasty(stage: Stage) -> None:
+    """Plant a watch that takes executors for lost before they end their attempts."""
+    stage.settings = msgspec.structs.replace(stage.settings, lost_after_s=6.0)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("plant", "found_by"),
+    [
+        (unfenced, "a lease that was not in force"),
+        (unkeyed, "was claimed twice"),
+        (careless, "due times have no row"),
+        (forgets_handouts, "did not end"),
+        (blind, "did not end"),
+        (hasty, "overlaps with"),
+    ],
+)
+def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:
+    for seed in range(SEEDS_MAX):
+        violations = Simulation(seed, hours=HOURS, plant=plant).run()
+        if any(found_by in violation for violation in violations):
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds did not find it")
