@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
-import aiohttp
 import pytest
-from tests.api.served import TOKEN, Hands, Owner, Served, serve
+from tests.api.served import Hands, Owner, Served, calling, serve
 from tests.conftest import fresh_database
 
 from matins.store.database import Database
@@ -44,6 +43,5 @@ async def served(database: Database, valkey: str) -> AsyncIterator[Served]:
 @pytest.fixture
 async def owner(served: Served) -> AsyncIterator[Owner]:
     """Someone who calls the API with the right token."""
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with aiohttp.ClientSession(served.url, headers=headers) as session:
-        yield Owner(session)
+    async with calling(served.url) as owner:
+        yield owner

@@ -94,6 +94,14 @@ class Owner:
 
 
 @asynccontextmanager
+async def calling(url: str, token: str | None = TOKEN) -> AsyncIterator[Owner]:
+    """Someone who calls the API with that token, or without one."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(url, headers=headers) as session:
+        yield Owner(session)
+
+
+@asynccontextmanager
 async def serve(database: Database, valkey: str) -> AsyncIterator[Served]:
     """Serve an API on a free port; the gateway's place is taken by one that says its name."""
     cache = ValkeyStatusCache(valkey)

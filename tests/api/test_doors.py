@@ -7,23 +7,39 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-import aiohttp
 import pytest
-from tests.api.served import JOBS, TOKEN, Owner, Served, serve
+import pytest_asyncio
+from tests.api.served import JOBS, TOKEN, Owner, Served, calling, serve
 
 from matins.store.database import Database
 
-
-@pytest.fixture
-def dsn(untouched_dsn: str) -> str:
-    return untouched_dsn
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def database(untouched_dsn: str) -> AsyncIterator[Database]:
+    database = Database(untouched_dsn, name="owners", size=4)
+    yield database
+    await database.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(database: Database, valkey: str) -> AsyncIterator[Served]:
+    async with serve(database, valkey) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def owner(served: Served) -> AsyncIterator[Owner]:
+    async with calling(served.url) as owner:
+        yield owner
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def stranger(served: Served) -> AsyncIterator[Owner]:
     """Someone without a token."""
-    async with aiohttp.ClientSession(served.url) as session:
-        yield Owner(session)
+    async with calling(served.url, token=None) as owner:
+        yield owner
 
 
 @pytest.mark.parametrize(
@@ -74,15 +90,11 @@ async def test_a_slow_target_of_the_demo_takes_its_time(stranger: Owner) -> None
     assert time.monotonic() - begun >= 1.9
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def without_database(valkey: str) -> AsyncIterator[Owner]:
     database = Database("postgres://nobody@127.0.0.1:1/none", name="away", deadline_s=1)
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with (
-        serve(database, valkey) as served,
-        aiohttp.ClientSession(served.url, headers=headers) as session,
-    ):
-        yield Owner(session)
+    async with serve(database, valkey) as served, calling(served.url) as owner:
+        yield owner
     await database.close()
 
 
@@ -131,24 +143,28 @@ ROUTES = {
 }
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def document(stranger: Owner) -> dict[str, Any]:
     described: dict[str, Any] = (await stranger.get("/openapi.json")).json
     return described
 
 
-def test_the_description_names_every_route(document: dict[str, Any]) -> None:
+async def test_the_description_names_every_route(document: dict[str, Any]) -> None:
     assert {path: set(methods) for path, methods in document["paths"].items()} == ROUTES
 
 
-def test_the_description_refers_to_nothing_that_is_not_there(document: dict[str, Any]) -> None:
+async def test_the_description_refers_to_nothing_that_is_not_there(
+    document: dict[str, Any],
+) -> None:
     schemas = document["components"]["schemas"]
     named = {it.removeprefix("#/components/schemas/") for it in _references(document)}
     assert named <= schemas.keys()
     assert {"Job", "JobSpec", "Schedule", "RunStatus", "ProblemDetails"} <= named
 
 
-def test_the_description_tells_of_bodies_answers_and_problems(document: dict[str, Any]) -> None:
+async def test_the_description_tells_of_bodies_answers_and_problems(
+    document: dict[str, Any],
+) -> None:
     put = document["paths"]["/v1/teams/{team}/jobs/{name}"]["put"]
     assert _references(put["requestBody"]) == ["#/components/schemas/JobSpec"]
     assert _references(put["responses"]["200"]) == ["#/components/schemas/Changed"]

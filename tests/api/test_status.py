@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Collection
 from typing import Any
 from uuid import UUID, uuid4
 
-import aiohttp
 import msgspec
 import pytest
-from tests.api.served import JOBS, TOKEN, Owner, Served, serve
+from tests.api.served import JOBS, Owner, Served, calling, serve
 
 from matins.api.status import StatusReader
 from matins.cache.status import ValkeyStatusCache
@@ -25,12 +24,8 @@ AWAY = "redis://127.0.0.1:1"
 
 @pytest.fixture
 async def without_valkey(database: Database) -> AsyncIterator[Owner]:
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with (
-        serve(database, AWAY) as served,
-        aiohttp.ClientSession(served.url, headers=headers) as session,
-    ):
-        yield Owner(session)
+    async with serve(database, AWAY) as served, calling(served.url) as owner:
+        yield owner
 
 
 @pytest.fixture
