@@ -3,96 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID, uuid4
+from datetime import timedelta
 
 import pytest
-from tests.api.served import JOBS, SPEC, Hands, Owner
+from tests.api.scene import JOB, MINUTELY, NOON, Scene, minute
+from tests.api.served import SPEC, Hands, Owner
 
-from matins.domain.claims import Claim
-from matins.domain.ids import partition_of, run_id
-from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
-from matins.store.leases import PostgresLeases
-
-JOB = f"{JOBS}/nightly"
-NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
-MINUTELY = {"cron": "* * * * *"}
-
-
-def minute(number: int, second: int = 0) -> datetime:
-    """So many minutes after noon."""
-    return NOON + timedelta(minutes=number, seconds=second)
-
-
-class Scene:
-    """A job that is due every minute, from noon on."""
-
-    def __init__(self, owner: Owner, hands: Hands, database: Database) -> None:
-        self.owner = owner
-        self.hands = hands
-        self._database = database
-        self.job: dict[str, Any] = {}
-
-    async def make(self, **given: object) -> None:
-        self.hands.at = NOON
-        self.job = await self.owner.job(**({"schedule": MINUTELY} | given))
-
-    async def claim(self, *dues: datetime) -> set[UUID]:
-        """Claim as a scheduler does, which writes the next due time later."""
-        holder = uuid4()
-        epochs = await PostgresLeases(self._database).acquire(holder, 256, 600)
-        claims = [self._claim(due) for due in dues]
-        answer = await PostgresAgenda(self._database, self._database).claim(holder, epochs, claims)
-        await PostgresLeases(self._database).release(holder, epochs)
-        return answer.made
-
-    async def rows(self) -> list[tuple[Any, ...]]:
-        """(minute, state, reason, minute up to which, count), by due time."""
-        async with self._database.session() as session:
-            found = await session.fetch(
-                "SELECT due_at, state, reason, due_until, due_count FROM runs ORDER BY due_at"
-            )
-        return [(_minute(a), state, why, _minute(b), n) for a, state, why, b, n in found]
-
-    async def queued(self) -> int:
-        async with self._database.session() as session:
-            count: int = await session.fetchval("SELECT count(*) FROM dispatch")
-            return count
-
-    async def is_accounted_for(self) -> bool:
-        """Whether an audit, some time later, finds every due time so far."""
-        asked = self.hands.at
-        assert asked
-        async with self._database.session() as session:
-            await session.execute("UPDATE partitions SET watermark = $1", asked)
-        self.hands.at = asked + timedelta(hours=1)
-        audit = await self.owner.get(
-            "/v1/audit", since="2026-12-01T00:00:00Z", until=f"{asked:%Y-%m-%dT%H:%M:%SZ}"
-        )
-        self.hands.at = asked
-        return all(
-            not it["missing_count"] and not it["unexpected_count"] for it in audit.json["jobs"]
-        )
-
-    def _claim(self, due: datetime) -> Claim:
-        job = UUID(self.job["id"])
-        return Claim(
-            run_id=run_id(job, due, "scheduled"),
-            job_id=job,
-            team_id=1,
-            revision=self.job["revision"],
-            partition=partition_of(job),
-            pool="default",
-            priority=1,
-            due_at=due,
-            fire_at=due,
-        )
-
-
-def _minute(at: datetime | None) -> float | None:
-    return None if at is None else (at - NOON).total_seconds() / 60
 
 
 @pytest.fixture

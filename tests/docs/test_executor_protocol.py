@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.errors import InvalidInputError, ProblemDetails
 from matins.domain.handouts import (
     POLL_MAX,
     REPORT_MAX,
@@ -28,16 +28,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "executor-protocol.md").read_text("
 EXAMPLES = re.findall(r"```json (\S+)\n(.*?)```", PAGE, re.DOTALL)
 
 
-class ProblemAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """An error as it is answered."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    problems: list[Problem]
-
-
 KINDS: dict[str, type[msgspec.Struct]] = {
     "beat": Beat,
     "beat-answer": BeatAnswer,
@@ -45,7 +35,7 @@ KINDS: dict[str, type[msgspec.Struct]] = {
     "handout": Handout,
     "report": Report,
     "report-answer": ReportAnswer,
-    "problem": ProblemAnswer,
+    "problem": ProblemDetails,
 }
 
 
@@ -73,7 +63,7 @@ def test_an_example_of_a_request_is_accepted(kind: str, text: str) -> None:
 
 def test_the_example_of_an_error_is_what_a_gateway_says() -> None:
     [text] = [text for kind, text in EXAMPLES if kind == "problem"]
-    example = msgspec.json.decode(text, type=ProblemAnswer)
+    example = msgspec.json.decode(text, type=ProblemDetails)
     with pytest.raises(InvalidInputError) as caught:
         check_poll(Poll(UUID(int=1), 1, ["default"], 0))
     error = caught.value
@@ -82,7 +72,7 @@ def test_the_example_of_an_error_is_what_a_gateway_says() -> None:
         error.status,
         str(error),
     )
-    assert example.problems == error.problems
+    assert example.errors == error.problems
 
 
 def test_the_limits_are_those_of_the_code() -> None:

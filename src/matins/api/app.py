@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 from importlib.metadata import version
-from typing import Any
 
 import msgspec
 from litestar import Litestar, Router
@@ -19,11 +18,11 @@ from litestar.openapi import OpenAPIConfig
 from matins.api import demo, fleet, jobs, runs
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
-from matins.api.problems import BODY_MAX, MEDIA_TYPE, details_of, headers_of, to_response
+from matins.api.problems import BODY_MAX, details_of, to_response
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.errors import NotFoundError, UnauthorizedError, UnavailableError
 from matins.domain.ports import Hints, StatusCache
-from matins.kernel.http import App, Receive, Scope, Send, respond
+from matins.kernel.http import App, Receive, Scope, Send, respond, respond_problem
 from matins.kernel.metrics import exposition
 from matins.store.audits import PostgresAudits
 from matins.store.database import Database
@@ -103,7 +102,7 @@ class _Front:
         try:
             await self._route(scope, receive, send)
         except Exception as error:
-            await _refuse(send, error)
+            await respond_problem(send, details_of(error))
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -151,15 +150,3 @@ class _Front:
 def _authorization(scope: Scope) -> bytes:
     headers: list[tuple[bytes, bytes]] = scope["headers"]
     return next((value for key, value in headers if key == b"authorization"), b"")
-
-
-async def _refuse(send: Send, error: Exception) -> None:
-    problem = details_of(error)
-    headers: list[tuple[bytes, bytes]] = [
-        (name.encode(), value.encode()) for name, value in headers_of(problem).items()
-    ]
-    body = msgspec.json.encode(problem)
-    headers += [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", b"%d" % len(body))]
-    start: dict[str, Any] = {"type": "http.response.start", "status": problem.status}
-    await send({**start, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

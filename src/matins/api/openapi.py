@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from litestar import Litestar
 
-from matins.api.problems import MEDIA_TYPE, ProblemDetails
+from matins.domain.errors import ProblemDetails
+from matins.kernel.http import PROBLEM_TYPE
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _OPEN = {
@@ -31,7 +32,7 @@ def describe(app: Litestar) -> dict[str, Any]:
     components["schemas"] |= found
     refusal = {
         "description": "It was refused (RFC 9457).",
-        "content": {MEDIA_TYPE: {"schema": problem}},
+        "content": {PROBLEM_TYPE: {"schema": problem}},
     }
     schema["paths"] |= {path: {"get": _open(what)} for path, what in _OPEN.items()}
     for path in schema["paths"].values():

@@ -15,56 +15,30 @@ from matins.api.parameters import faults_of
 from matins.domain.errors import (
     InvalidInputError,
     MatinsError,
-    Problem,
-    UnauthorizedError,
-    UnavailableError,
+    ProblemDetails,
+    problem_details,
 )
+from matins.kernel.http import PROBLEM_TYPE, problem_headers
 
 log = structlog.get_logger()
 
-MEDIA_TYPE = "application/problem+json"
-RETRY_AFTER_S = 1
 BODY_MAX = 1024 * 1024
 """The longest body of a request, in bytes."""
-
-
-class ProblemDetails(msgspec.Struct, frozen=True):
-    """The body of every error. `errors` names each place that is wrong, and what is right there."""
-
-    type: str
-    title: str
-    status: int
-    detail: str = ""
-    errors: list[Problem] = []
-    instance: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def details_of(error: Exception) -> ProblemDetails:
     """What is told of an error."""
     match error:
-        case InvalidInputError():
-            detail = str(error)
-            return _details(error.code, error.title, error.status, detail, error.problems)
         case MatinsError():
-            return _details(error.code, error.title, error.status, str(error))
+            return problem_details(error)
         case RecursionError():
             return details_of(InvalidInputError.at("", "is nested too deeply"))
         case HTTPException() if error.status_code < 500:
             return _of_http(error)
     instance = f"urn:uuid:{uuid4()}"
     log.error("api.failed", instance=instance, exc_info=error)
-    detail = "the server's log says why, under this instance"
-    problem = _details(MatinsError.code, MatinsError.title, MatinsError.status, detail)
-    return msgspec.structs.replace(problem, instance=instance)
-
-
-def headers_of(problem: ProblemDetails) -> dict[str, str]:
-    """The headers that go with an error, beside the media type."""
-    if problem.status == UnavailableError.status:
-        return {"retry-after": str(RETRY_AFTER_S)}
-    if problem.status == UnauthorizedError.status:
-        return {"www-authenticate": "Bearer"}
-    return {}
+    told = problem_details(MatinsError("the server's log says why, under this instance"))
+    return msgspec.structs.replace(told, instance=instance)
 
 
 def to_response(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -75,8 +49,8 @@ def to_response(request: Request[Any, Any, Any], error: Exception) -> Response[b
     return Response(
         msgspec.json.encode(problem),
         status_code=problem.status,
-        media_type=MEDIA_TYPE,
-        headers=headers_of(problem),
+        media_type=PROBLEM_TYPE,
+        headers=problem_headers(problem),
     )
 
 
@@ -85,10 +59,5 @@ def _of_http(error: HTTPException) -> ProblemDetails:
     detail = error.detail
     if status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = f"a body may have at most {BODY_MAX} bytes"
-    return _details(status.phrase.lower().replace(" ", "-"), status.phrase, status.value, detail)
-
-
-def _details(
-    code: str, title: str, status: int, detail: str, errors: list[Problem] | None = None
-) -> ProblemDetails:
-    return ProblemDetails(f"urn:matins:problem:{code}", title, status, detail, errors or [])
+    kind = f"urn:matins:problem:{status.phrase.lower().replace(' ', '-')}"
+    return ProblemDetails(kind, status.phrase, status.value, detail)

@@ -15,6 +15,7 @@ from matins.domain.errors import (
     InvalidInputError,
     MatinsError,
     Problem,
+    ProblemDetails,
     UnauthorizedError,
     UnavailableError,
 )
@@ -33,13 +34,6 @@ _REFUSED = frozenset({400, 413, 415, 422})
 _LATER = frozenset({408, 421, 425, 429})
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-
-class _Refusal(msgspec.Struct):
-    """What is read of a problem+json answer."""
-
-    detail: str = ""
-    problems: list[Problem] = []
 
 
 class HttpGatewayLink:
@@ -133,19 +127,19 @@ def _read(status: int, body: bytes, kind: type[T], url: str) -> T:
             return msgspec.msgpack.decode(body, type=kind)
         except msgspec.DecodeError as error:
             raise UnavailableError(f"the answer of {url} can't be read: {error}") from error
-    refusal = _read_refusal(body)
+    refusal = _read_refusal(status, body)
     told = f"HTTP {status} from {url}: {refusal.detail}"
     if status in (401, 403):
         raise UnauthorizedError(f"{told}; set MATINS_TOKEN to the executors' token")
     if status in _REFUSED:
-        raise InvalidInputError(refusal.problems or [Problem("", told)])
+        raise InvalidInputError(refusal.errors or [Problem("", told)])
     if status >= 500 or status in _LATER:
         raise UnavailableError(told)
     raise MatinsError(f"{told}; is it the address of a Matins API?")
 
 
-def _read_refusal(body: bytes) -> _Refusal:
+def _read_refusal(status: int, body: bytes) -> ProblemDetails:
     try:
-        return msgspec.json.decode(body, type=_Refusal)
-    except msgspec.DecodeError:
-        return _Refusal(detail=body[:200].decode("utf-8", "replace"))
+        return msgspec.json.decode(body, type=ProblemDetails)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ProblemDetails("", "", status, body[:200].decode("utf-8", "replace"))

@@ -10,6 +10,7 @@ from matins.domain.errors import (
     MatinsError,
     NotFoundError,
     Problem,
+    ProblemDetails,
     ScheduleError,
     UnauthorizedError,
     UnavailableError,
@@ -37,20 +38,10 @@ class UnreachableError(UnavailableError):
     title = "The API can't be reached"
 
 
-class _Told(msgspec.Struct):
-    """What is read of a problem+json answer."""
-
-    type: str = ""
-    title: str = ""
-    detail: str = ""
-    errors: list[Problem] = []
-    instance: str = ""
-
-
 def refusal(status: int, body: bytes, call: str) -> MatinsError:
     """The error that an answer tells of."""
     try:
-        told = msgspec.json.decode(body, type=_Told)
+        told = msgspec.json.decode(body, type=ProblemDetails)
     except (msgspec.DecodeError, UnicodeDecodeError):
         shown = body[:_SHOWN_MAX].decode(errors="replace").strip()
         kind = UnavailableError if status in (502, 503, 504) else MatinsError
@@ -60,5 +51,5 @@ def refusal(status: int, body: bytes, call: str) -> MatinsError:
         return InvalidInputError(told.errors or [Problem("", told.detail)])
     if code in _KINDS:
         return _KINDS[code](told.detail or told.title)
-    detail = f"{told.detail or told.title} {told.instance}".strip()
+    detail = f"{told.detail or told.title} {told.instance or ''}".strip()
     return MatinsError(f"{call} gave HTTP {status}: {detail or _FOREIGN}")

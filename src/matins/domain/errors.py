@@ -94,3 +94,24 @@ class SettingsError(MatinsError):
 
     code = "settings"
     title = "A setting is not valid"
+
+
+class ProblemDetails(msgspec.Struct, frozen=True):
+    """An error on the wire (RFC 9457). `errors` names each place that is wrong, and what is right.
+
+    `instance` names an unexpected failure, whose reason stands in the server's log under this name.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    errors: list[Problem] = []
+    instance: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def problem_details(error: MatinsError) -> ProblemDetails:
+    """What is told of an error that was raised on purpose."""
+    errors = error.problems if isinstance(error, InvalidInputError) else []
+    kind = f"urn:matins:problem:{error.code}"
+    return ProblemDetails(kind, error.title, error.status, str(error), errors)

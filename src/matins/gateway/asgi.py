@@ -10,7 +10,7 @@ from random import Random
 import msgspec
 import structlog
 
-from matins.domain.errors import MatinsError, NotFoundError, UnauthorizedError
+from matins.domain.errors import MatinsError, NotFoundError, UnauthorizedError, problem_details
 from matins.domain.handouts import Beat, Handout, Poll, Report
 from matins.domain.ports import Clock, Dispatch, Hints, StatusCache
 from matins.gateway.beat import Hearing
@@ -20,16 +20,13 @@ from matins.gateway.report import Recorder
 from matins.gateway.wire import (
     DisconnectedError,
     MethodError,
-    Receive,
-    Scope,
-    Send,
     answer,
     decode,
     header,
     media_type,
     read_body,
-    refuse,
 )
+from matins.kernel.http import Receive, Scope, Send, respond_problem
 from matins.kernel.service import Service
 from matins.kernel.settings import Settings
 
@@ -75,10 +72,11 @@ class Gateway:
         except DisconnectedError:
             log.debug("executor.disconnected", path=scope["path"])
         except MatinsError as error:
-            await refuse(send, error)
+            await respond_problem(send, problem_details(error))
         except Exception:
             log.exception("gateway.failed", path=scope["path"])
-            await refuse(send, MatinsError("the gateway failed; its log says why"))
+            failure = MatinsError("the gateway failed; its log says why")
+            await respond_problem(send, problem_details(failure))
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         handler = self._handlers.get(scope["path"].removeprefix(PREFIX))

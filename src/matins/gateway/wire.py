@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from matins.domain.errors import InvalidInputError, MatinsError, UnavailableError
+from matins.domain.errors import InvalidInputError, MatinsError
+from matins.kernel.http import Receive, Scope, Send, respond
 
 BODY_MAX = 8 * 1024 * 1024
 """The longest body of a request, in bytes."""
 
-RETRY_AFTER_S = 1
-
 JSON = "application/json"
 MSGPACK = "application/msgpack"
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -104,39 +97,4 @@ def decode(kind: type[T], body: bytes, media: str) -> T:
 async def answer(send: Send, value: msgspec.Struct, media: str) -> None:
     """Send a value of the protocol."""
     encoder = _WRITE_MSGPACK if media == MSGPACK else _WRITE_JSON
-    await _respond(send, 200, media, encoder.encode(value))
-
-
-async def refuse(send: Send, error: MatinsError) -> None:
-    """Send an error as RFC 9457 says, whatever the media type of the request."""
-    problem: dict[str, object] = {
-        "type": f"urn:matins:problem:{error.code}",
-        "title": error.title,
-        "status": error.status,
-        "detail": str(error),
-    }
-    if isinstance(error, InvalidInputError):
-        problem["problems"] = error.problems
-    headers = []
-    if isinstance(error, UnavailableError):
-        headers = [(b"retry-after", b"%d" % RETRY_AFTER_S)]
-    if error.status == 401:
-        headers = [(b"www-authenticate", b"Bearer")]
-    body = _WRITE_JSON.encode(problem)
-    await _respond(send, error.status, "application/problem+json", body, headers)
-
-
-async def _respond(
-    send: Send,
-    status: int,
-    media: str,
-    body: bytes,
-    headers: list[tuple[bytes, bytes]] | None = None,
-) -> None:
-    told = [
-        (b"content-type", media.encode()),
-        (b"content-length", b"%d" % len(body)),
-        *(headers or []),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": body})
+    await respond(send, 200, encoder.encode(value), media.encode())

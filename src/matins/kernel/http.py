@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import structlog
 import uvicorn
 
+from matins.domain.errors import ProblemDetails, UnauthorizedError, UnavailableError
 from matins.kernel.metrics import exposition
 
 log = structlog.get_logger()
+
+PROBLEM_TYPE = "application/problem+json"
+RETRY_AFTER_S = 1
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -78,9 +83,29 @@ def health_app(ready: Callable[[], bool]) -> App:
 
 
 async def respond(
-    send: Send, status: int, body: bytes, content_type: bytes = b"text/plain; charset=utf-8"
+    send: Send,
+    status: int,
+    body: bytes,
+    content_type: bytes = b"text/plain; charset=utf-8",
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     """Send a whole answer."""
-    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    told = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    told += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})
+
+
+async def respond_problem(send: Send, problem: ProblemDetails) -> None:
+    """Send an error as RFC 9457 says."""
+    body = msgspec.json.encode(problem)
+    await respond(send, problem.status, body, PROBLEM_TYPE.encode(), problem_headers(problem))
+
+
+def problem_headers(problem: ProblemDetails) -> dict[str, str]:
+    """The headers that go with an error, beside the media type."""
+    if problem.status == UnavailableError.status:
+        return {"retry-after": str(RETRY_AFTER_S)}
+    if problem.status == UnauthorizedError.status:
+        return {"www-authenticate": "Bearer"}
+    return {}

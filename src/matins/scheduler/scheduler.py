@@ -62,24 +62,9 @@ class Scheduler:
         self._loader = Loader(
             roster, self._leases, agenda, hints, clock, horizon_s=settings.horizon_s, poll_s=poll_s
         )
-        self._claimer = Claimer(
-            roster,
-            self._leases,
-            agenda,
-            self._dispatch_hints,
-            clock,
-            rng=rng,
-            batch_max=settings.claim_batch,
-        )
-        self._promoter = Promoter(
-            roster,
-            self._leases,
-            agenda,
-            self._dispatch_hints,
-            clock,
-            fired=self._claimer.fired,
-            pause_s=poll_s,
-        )
+        common = (roster, self._leases, agenda, self._dispatch_hints, clock)
+        self._claimer = Claimer(*common, rng=rng, batch_max=settings.claim_batch)
+        self._promoter = Promoter(*common, fired=self._claimer.fired, pause_s=poll_s)
         self._watcher = Watcher(
             self._leases,
             watch,

@@ -21,7 +21,10 @@ USUAL = timedelta(days=1)
 """How far an audit looks back, unless it is told."""
 
 PAGE = 50
-"""How many jobs are looked at for one page."""
+"""The most jobs that are looked at for one page."""
+
+PAGE_DUE = 200_000
+"""A page ends after the job with which it has come to so many due times."""
 
 _Q = load_queries("audits.sql")
 _FIRST_ID = UUID(int=0)
@@ -44,8 +47,8 @@ class PostgresAudits:
     ) -> AuditPage:
         """Audit the next jobs by id; without a window, their last day."""
         now = await self._reads.now()
-        until = min(until or now, now)
-        since = since or until - USUAL
+        until = min(until or now, now).replace(microsecond=0)
+        since = (since or until - USUAL).replace(microsecond=0)
         if since >= until:
             raise InvalidInputError.at("since", "must lie before `until` and before now")
         subjects = await self._subjects(team, job, since, until, after)
@@ -54,10 +57,14 @@ class PostgresAudits:
         found: list[JobAudit] = []
         for subject in subjects:
             rows = await self._rows(subject.id, window)
-            found.append(audit(subject, revisions[subject.id], rows, window))
-            await asyncio.sleep(0)  # other requests come first
-        last = subjects[-1].id if len(subjects) == PAGE else None
-        return AuditPage(since, until, found, last)
+            # in a thread, since other requests are not to wait for it
+            found.append(
+                await asyncio.to_thread(audit, subject, revisions[subject.id], rows, window)
+            )
+            if sum(it.due for it in found) >= PAGE_DUE:
+                break
+        is_last = len(found) == len(subjects) < PAGE
+        return AuditPage(since, until, found, None if is_last else found[-1].id)
 
     async def _subjects(
         self,
