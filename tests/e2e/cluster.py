@@ -287,11 +287,16 @@ class Cluster:
 
     async def check(self, end: datetime) -> dict[str, int]:
         """Wait for the end of everything due before `end`; insist that every promise was kept."""
-        await self.all_ended(end)
+        late = None
+        try:
+            await self.all_ended(end)
+        except AssertionError as error:  # the checker tells what did not end
+            late = error
         history = await self.history(end)
         counts = count(history)
         violations = check(history)
         assert not violations, report(violations, counts)
+        assert late is None, (late, counts)
         return counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -161,15 +161,25 @@ async def load(cluster: Cluster, number: int, ahead_s: int = 2) -> Load:
     return Load(jobs, first)
 
 
-async def check_load(cluster: Cluster, load: Load) -> dict[str, int]:
-    """Let the load go on for a second more, and judge all that was due until then."""
+async def check_load(cluster: Cluster, load: Load, broken: Collection[UUID] = ()) -> dict[str, int]:
+    """Let the load go on for a second more, and judge all that was due until then.
+
+    Jobs that are broken are due no more.
+    """
     end = await cluster.whole_second(1)
     for index, job in enumerate(load.jobs):
-        cluster.due += due_every(
-            job, f"job-{index}", 1, anchor=load.first, since=load.first - SECOND, until=end
-        )
+        if job not in broken:
+            since = load.first - SECOND
+            cluster.due += due_every(
+                job, f"job-{index}", 1, anchor=load.first, since=since, until=end
+            )
     await cluster.pass_by(end)
     return await cluster.check(end)
+
+
+def are_alive(roles: Iterable[Role]) -> bool:
+    """Whether none of these processes has ended."""
+    return all(role.process.returncode is None for role in roles)
 
 
 async def start_all(cluster: Cluster, **scheduler: str) -> Holder:
