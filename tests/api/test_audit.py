@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.api.scene import JOB, MINUTELY, NOON, Scene, minute
+from tests.api.scene import JOB, MINUTELY, Scene, minute
 from tests.api.served import SPEC, Hands, Owner
 
 from matins.store import audits
@@ -153,14 +152,17 @@ async def test_a_page_ends_when_it_has_looked_at_many_due_times(
 ) -> None:
     monkeypatch.setattr(audits, "PAGE_DUE", 3)
     await scene.make()
-    await scene.owner.job(name="other")
+    await scene.owner.job(name="other", schedule=MINUTELY)
     scene.hands.at = minute(5)
     first = (await scene.owner.get("/v1/audit", since="2026-12-01T12:00:00Z")).json
     assert (len(first["jobs"]), first["next"]) == (1, first["jobs"][0]["id"])
 
 
-async def test_a_window_with_too_many_due_times_is_a_fault_of_the_window(scene: Scene) -> None:
-    await scene.make(schedule={"every": "1s"})
-    scene.hands.at = NOON + timedelta(days=20)
+async def test_a_window_with_too_many_due_times_is_a_fault_of_the_window(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matins.domain.audit.DUE_MAX", 100)
+    await scene.make()
+    scene.hands.at = minute(150)
     [job] = (await scene.owner.get("/v1/audit", since="2026-12-01T12:00:00Z")).json["jobs"]
     assert "take a shorter one" in job["fault"]

@@ -263,7 +263,7 @@ def _any_spec(rng: Random) -> JobSpec:
 
 async def _waits_for_a_lock(session: asyncpg.Connection) -> None:
     async with asyncio.timeout(10):
-        while not await session.fetchval(  # noqa: ASYNC110 # another session's state has no event
+        while not await session.fetchval(  # another session's state has no event
             "SELECT count(*) FROM pg_stat_activity"
             " WHERE wait_event_type = 'Lock' AND datname = current_database()"
         ):

@@ -88,7 +88,7 @@ class World:
     async def until_states(self, **states: int) -> None:
         """Wait until the runs are in these states."""
         async with asyncio.timeout(30):
-            while await self.states() != states:  # noqa: ASYNC110 # the database sets no event
+            while await self.states() != states:  # the database sets no event
                 await asyncio.sleep(0.01)
 
     async def beat(self, executor: UUID, **fields: object) -> BeatAnswer:

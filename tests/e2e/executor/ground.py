@@ -64,7 +64,7 @@ def keeper_pid(executor: int | None = None) -> int:
 async def until(condition: Callable[[], T | None], bound_s: float = 10.0) -> T:
     """Wait until a condition holds, and give what it gave."""
     async with asyncio.timeout(bound_s):
-        while not (found := condition()):  # noqa: ASYNC110 # nothing tells of other processes
+        while not (found := condition()):  # nothing tells of other processes
             await asyncio.sleep(0.01)
         return found
 

@@ -137,7 +137,7 @@ class Bench:
         """Let time pass until a condition holds; gives the seconds that it took."""
         began = self.clock.elapsed_s()
         async with asyncio.timeout(within_s):
-            while not claim():  # noqa: ASYNC110 # virtual time costs nothing
+            while not claim():  # virtual time costs nothing
                 await asyncio.sleep(0.01)
         return self.clock.elapsed_s() - began
 

@@ -213,5 +213,5 @@ class Statuses:
 async def until(claim: Callable[[], bool], *, within_s: float = 10.0) -> None:
     """Wait until a condition, given as a function, holds."""
     async with asyncio.timeout(within_s):
-        while not claim():  # noqa: ASYNC110 # the condition belongs to others, who set no event
+        while not claim():  # the condition belongs to others, who set no event
             await asyncio.sleep(0.002)
