@@ -1,0 +1,69 @@
+"""How silence is judged, and how partitions are shared."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from matins.domain.ids import PARTITIONS
+from matins.domain.placement import fair_share, to_acquire, to_shed
+from matins.domain.watching import ExecutorSeen, Silence, listen, lost
+
+AT = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+def seen(number: int, beat_at: datetime = AT) -> ExecutorSeen:
+    return ExecutorSeen(UUID(int=number), f"e{number}", beat_at)
+
+
+def test_silence_adds_up_while_the_beat_stays_the_same() -> None:
+    heard: dict[UUID, Silence] = {}
+    for _ in range(4):
+        heard = listen(heard, [seen(1)], 2.0)
+    assert heard[UUID(int=1)].silent_s == 6.0
+
+
+def test_a_new_beat_ends_the_silence() -> None:
+    heard = listen(listen({}, [seen(1)], 2.0), [seen(1)], 2.0)
+    heard = listen(heard, [seen(1, AT + timedelta(seconds=1))], 2.0)
+    assert heard[UUID(int=1)].silent_s == 0
+
+
+def test_who_is_no_longer_seen_is_forgotten() -> None:
+    assert listen(listen({}, [seen(1)], 2.0), [], 2.0) == {}
+
+
+def test_a_watcher_that_slept_has_heard_no_silence() -> None:
+    heard = listen({}, [seen(1)], 0.0)
+    assert lost(listen(heard, [seen(1)], 0.0), 5.0) == ([], False)
+
+
+def test_who_was_silent_for_the_bound_is_lost() -> None:
+    heard = {UUID(int=1): Silence(AT, 5.0), UUID(int=2): Silence(AT, 4.9)}
+    assert lost(heard, 5.0) == ([UUID(int=1)], False)
+
+
+def test_when_most_of_many_are_silent_the_bound_counts_double() -> None:
+    heard = {UUID(int=n): Silence(AT, 6.0) for n in range(3)} | {UUID(int=9): Silence(AT)}
+    assert lost(heard, 5.0) == ([], True)
+    later = {name: Silence(AT, silence.silent_s + 4) for name, silence in heard.items()}
+    assert lost(later, 5.0) == ([UUID(int=n) for n in range(3)], True)
+
+
+def test_one_executor_alone_has_no_brake() -> None:
+    assert lost({UUID(int=1): Silence(AT, 5.0)}, 5.0) == ([UUID(int=1)], False)
+
+
+@pytest.mark.parametrize("alive", range(1, 300))
+def test_shares_are_fair_and_cover_all(alive: int) -> None:
+    assert alive * fair_share(alive) >= PARTITIONS
+    assert (alive - 1) * fair_share(alive) < PARTITIONS + alive
+
+
+def test_an_extra_is_shed_and_a_gap_is_filled() -> None:
+    assert to_shed(list(range(200)), 2) == list(range(128, 200))
+    assert to_acquire(100, 2) == 28
+    assert to_acquire(200, 2) == 0
+    assert to_shed(list(range(100)), 2) == []

@@ -1,0 +1,138 @@
+"""The clock, the settings and the skeleton of services."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from matins.domain.errors import SettingsError, UnavailableError
+from matins.kernel.clock import DatabaseClock, HostClock, elapsed_s
+from matins.kernel.service import pause, repeat, run_services
+from matins.kernel.settings import Settings, read_settings
+
+YEAR_2000 = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Database:
+    """A database's clock that can be stepped."""
+
+    def __init__(self) -> None:
+        self.offset = YEAR_2000 - timedelta(seconds=elapsed_s())
+        self.delay_s = 0.0
+
+    async def read(self) -> datetime:
+        told = self.offset + timedelta(seconds=elapsed_s())
+        await asyncio.sleep(self.delay_s)
+        return told
+
+
+async def test_the_databases_clock_counts_and_the_hosts_does_not() -> None:
+    database = Database()
+    clock = DatabaseClock(database.read)
+    await clock.measure()
+    assert timedelta(0) <= clock.now() - YEAR_2000 < timedelta(seconds=5)
+
+
+async def test_it_is_never_ahead_of_the_database_however_slow_the_answer() -> None:
+    database = Database()
+    clock = DatabaseClock(database.read)
+    for database.delay_s in (0.05, 0.0, 0.02):
+        await clock.measure()
+        assert clock.now() <= database.offset + timedelta(seconds=elapsed_s())
+
+
+async def test_a_jump_is_told_once_and_then_followed() -> None:
+    database = Database()
+    clock = DatabaseClock(database.read)
+    assert await clock.measure()
+    database.offset -= timedelta(minutes=10)
+    assert not await clock.measure()
+    assert await clock.measure()
+    assert clock.jumps == 1
+    assert clock.now() < YEAR_2000
+
+
+async def test_before_the_first_measure_nobody_knows_the_time() -> None:
+    with pytest.raises(UnavailableError):
+        DatabaseClock(Database().read).now()
+
+
+def test_settings_are_read_from_the_environment() -> None:
+    settings = read_settings(
+        {"MATINS_LEASE_TERM": "2s", "MATINS_SLOTS": "7", "MATINS_DATA": "/x", "OTHER": "1"}
+    )
+    assert (settings.lease_term_s, settings.slots, str(settings.data)) == (2.0, 7, "/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MATINS_LEASE_TERM", "soon"),
+        ("MATINS_SLOTS", "many"),
+        ("MATINS_LOST_AFTER", "30s"),
+        ("MATINS_CUT_OFF", "5s"),
+        ("MATINS_POLL", "0s"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        read_settings({name: value})
+
+
+def test_the_defaults_fit_together() -> None:
+    assert read_settings({}) == Settings()
+
+
+class Worker:
+    """A service that ends when asked, or by itself."""
+
+    def __init__(self, log: list[str], name: str, fate: str = "") -> None:
+        self._log, self._name, self._fate = log, name, fate
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        if self._fate == "raises":
+            raise ValueError(self._name)
+        if self._fate != "ends":
+            await self._stopping.wait()
+        self._log.append(self._name)
+
+    async def stop(self) -> None:
+        self._stopping.set()
+
+
+async def test_services_are_stopped_last_first() -> None:
+    log: list[str] = []
+    stopping = asyncio.Event()
+    stopping.set()
+    await run_services([Worker(log, "first"), Worker(log, "last")], stopping)
+    assert log == ["last", "first"]
+
+
+@pytest.mark.parametrize("fate", ["raises", "ends"])
+async def test_a_service_that_dies_takes_the_others_down(fate: str) -> None:
+    services = [Worker([], "steady"), Worker([], "mortal", fate)]
+    with pytest.raises(ExceptionGroup):
+        await run_services(services, asyncio.Event())
+
+
+async def test_work_that_is_unavailable_is_tried_again_and_other_errors_are_raised() -> None:
+    tries: list[int] = []
+
+    async def work() -> None:
+        tries.append(1)
+        raise UnavailableError("away") if len(tries) < 3 else ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await repeat(work, 0.001, HostClock(), asyncio.Event(), name="work")
+    assert len(tries) == 3
+
+
+async def test_a_pause_ends_at_the_first_event() -> None:
+    event = asyncio.Event()
+    waiting = asyncio.ensure_future(pause(3600, HostClock(), asyncio.Event(), event))
+    await asyncio.sleep(0)
+    event.set()
+    await asyncio.wait_for(waiting, 5)
