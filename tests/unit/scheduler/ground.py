@@ -40,6 +40,7 @@ class Ground:
         self.rng = Random(1)
         self.settings = Settings()
         self.watch = MemoryWatch(self.world)
+        self.leases = MemoryLeases(self.world)
 
     def job(
         self, *, misfire: Misfire = MISFIRE, pool: str = "default", **schedule: object
@@ -68,7 +69,7 @@ class Ground:
         """A scheduler that does not run yet."""
         return Scheduler(
             self.uuid(),
-            leases=MemoryLeases(self.world),
+            leases=self.leases,
             agenda=agenda or MemoryAgenda(self.world),
             watch=self.watch,
             hints=self.hints,

@@ -40,6 +40,20 @@ class Deaf(MemoryLeases):
         return kept
 
 
+class Away(MemoryAgenda):
+    """An agenda whose claims can't be reached while `away`."""
+
+    away = False
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        if self.away:
+            raise UnavailableError("the database is away")
+        return await super().claim(holder, epochs, claims)
+
+
 class FrozenInClaim(MemoryAgenda):
     """An agenda whose claims arrive `late_s` seconds after they were sent."""
 
@@ -174,3 +188,21 @@ async def test_a_scheduler_that_stops_leaves_no_gap() -> None:
         await asyncio.sleep(10)
     assert all((run.claimed_at - run.due_at).total_seconds() < 3 for run in ground.runs(job))
     assert len(ground.runs(job)) >= 39
+
+
+@in_virtual_time
+async def test_claims_given_up_with_a_lease_are_made_when_the_same_lease_is_confirmed_again() -> (
+    None
+):
+    ground = Ground()
+    leases, agenda = Deaf(ground.world), Away(ground.world)
+    ground.leases = leases
+    job = ground.job()
+    async with ground.running(agenda=agenda) as scheduler:
+        await asyncio.sleep(55)
+        leases.deaf = agenda.away = True
+        await asyncio.sleep(20)
+        assert scheduler.epochs() == {}
+        leases.deaf = agenda.away = False
+        await asyncio.sleep(5)
+        assert [(run.due_at, run.epoch) for run in ground.runs(job)] == [(after(60), 1)]
