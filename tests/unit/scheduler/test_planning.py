@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matins.domain.claims import Claim, DueJob
@@ -163,6 +163,7 @@ def test_a_due_time_that_is_no_whole_second_raises() -> None:
         Entry(job)
 
 
+@settings(deadline=None)
 @given(
     policy=st.sampled_from(["all", "last", "skip"]),
     max_count=st.integers(1, 1000),
