@@ -29,6 +29,7 @@ from matins.gateway.asgi import Gateway
 from matins.kernel.clock import DatabaseClock, HostClock
 from matins.kernel.http import HttpServer, health_app
 from matins.kernel.logs import set_up_logs
+from matins.kernel.metrics import SCHEDULE_LAG
 from matins.kernel.service import Service, run_services, stop_on_signals
 from matins.kernel.settings import Settings
 from matins.scheduler.scheduler import Scheduler
@@ -121,7 +122,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         claims = await stack.enter_async_context(
             _database(dsn, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
         )
-        reads = await stack.enter_async_context(_database(dsn, "agenda", 4))
+        reads = await stack.enter_async_context(_database(dsn, "agenda", 4, by_key_only=True))
         agenda = PostgresAgenda(claims, reads)
         clock = DatabaseClock(agenda.database_time)
         scheduler = Scheduler(
@@ -134,6 +135,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             rng=SystemRandom(),
             settings=settings,
         )
+        SCHEDULE_LAG.set_function(scheduler.lag_s)
         days = DayKeeper(reads, clock)
         services: list[Service] = [days, scheduler]
         services += _health(settings, scheduler.is_ready)

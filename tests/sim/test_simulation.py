@@ -47,12 +47,3 @@ def test_the_same_seed_is_the_same_history() -> None:
     first, second = Simulation(77, hours=0.02), Simulation(77, hours=0.02)
     assert first.run() == second.run()
     assert first.seen == second.seen
-
-
-@pytest.mark.xfail(
-    strict=True, reason="an executor frozen past T1 starts what arrived meanwhile; then it is lost"
-)
-@pytest.mark.timeout(600)
-def test_an_executor_frozen_past_its_bound_starts_nothing() -> None:
-    for seed in range(8):
-        assert Simulation(seed, hours=HOURS, executor_freeze_max_s=60).run() == []

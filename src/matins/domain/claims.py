@@ -32,6 +32,8 @@ class DueJob(msgspec.Struct, frozen=True):
     priority: int
     next_due_at: datetime | None
     next_fire_at: datetime | None
+    fault: str = ""
+    """Why its stored schedule or misfire policy can't be read; both are empty then."""
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from matins.domain.attempts import Attempt
 from matins.domain.errors import MatinsError, UnavailableError
 from matins.domain.handouts import BeatAnswer, End, Stop
 from matins.executor.attempt import LiveAttempt
+from matins.executor.contact import Contact
 from matins.executor.holdings import AttemptName, Holdings
 from matins.executor.means import Means
 from matins.executor.outbox import Outbox
@@ -47,11 +48,13 @@ class Incarnation:
         self._holdings = Holdings()
         self._live: dict[AttemptName, LiveAttempt] = {}
         self._outbox = Outbox(means, name, self._confirmed)
+        self._contact = Contact(means.clock, means.settings.cut_off_s)
         self._polls = Polls(
-            means, name, self._holdings, busy=self._busy, start=self._start, lose=self._lose
+            *(means, name, self._holdings, self._contact),
+            busy=self._busy,
+            start=self._start,
+            lose=self._lose,
         )
-        self._heard_at = -1.0
-        self._in_touch = self._polls.allowed
         self._idle = asyncio.Event()
         self._idle.set()
         self._lost = asyncio.Event()
@@ -60,7 +63,7 @@ class Incarnation:
     @property
     def is_in_touch(self) -> bool:
         """A beat was answered within T1."""
-        return self._in_touch.is_set()
+        return self._contact.left_s() > 0
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Live until lost, or until `stopping` is set: then drain, report and say good-bye.
@@ -140,7 +143,7 @@ class Incarnation:
         try:
             answer = await self._means.link.beat(beat)
         except MatinsError as error:
-            if self._heard_at < 0 and not isinstance(error, UnavailableError):
+            if not self._contact.was_made and not isinstance(error, UnavailableError):
                 raise
             GATEWAY_ERRORS.inc()
             log.warning("beat.failed", executor=str(self.id), error=str(error))
@@ -153,9 +156,8 @@ class Incarnation:
         if answer.lost:
             self._lose()
             return
-        self._heard_at = asked_at
+        self._contact.hear(asked_at)
         self._means.on_contact(asked_at)
-        self._in_touch.set()
         for stop in answer.stop:
             self._stop(stop)
 
@@ -171,12 +173,9 @@ class Incarnation:
 
     async def _watch_contact(self) -> None:
         while True:
-            await self._in_touch.wait()
-            left_s = self._heard_at + self._settings.cut_off_s - self._clock.elapsed_s()
-            if left_s > 0:
+            await self._contact.established()
+            while (left_s := self._contact.left_s()) > 0:
                 await self._clock.sleep(left_s)
-                continue
-            self._in_touch.clear()
             log.error("executor.cut_off", executor=str(self.id), running=len(self._live))
             reason = f"executor could not reach the gateway for {self._settings.cut_off_s:g} s"
             await self._end(list(self._live.values()), reason)

@@ -12,6 +12,7 @@ import structlog
 from matins.domain.attempts import Attempt
 from matins.domain.errors import MatinsError
 from matins.domain.handouts import Handout, Poll
+from matins.executor.contact import Contact
 from matins.executor.holdings import Holdings
 from matins.executor.means import Means
 from matins.kernel.metrics import GATEWAY_ERRORS
@@ -43,6 +44,7 @@ class Polls:
         means: Means,
         executor: UUID,
         holdings: Holdings,
+        contact: Contact,
         *,
         busy: Callable[[], int],
         start: Callable[[list[Attempt]], None],
@@ -51,6 +53,7 @@ class Polls:
         self._means = means
         self._executor = executor
         self._holdings = holdings
+        self._contact = contact
         self._busy = busy
         self._start = start
         self._lose = lose
@@ -59,8 +62,6 @@ class Polls:
         self._in_flight = 0
         self._reserved = 0
         self._changed = asyncio.Event()
-        self.allowed = asyncio.Event()
-        """While it is not set nothing new is asked for, and what arrives is not started."""
 
     def wake(self) -> None:
         """Say that a slot may have become free."""
@@ -70,7 +71,7 @@ class Polls:
         """Poll, until cancelled; polls in flight are then given up."""
         async with asyncio.TaskGroup() as group:
             while True:
-                await self.allowed.wait()
+                await self._contact.established()
                 if 0 < self._wanted() < self._share:
                     await self._means.clock.sleep(GATHER_S)
                 if free := self._wanted():
@@ -100,7 +101,7 @@ class Polls:
                 self._lose()
                 return
             # Cut off, an attempt must not start: others may soon be told that it is lost.
-            await self.allowed.wait()
+            await self._contact.established()
             self._start(self._holdings.arrive(seq, handout.attempts))
         finally:
             self._holdings.give_up(seq)

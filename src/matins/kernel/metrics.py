@@ -12,6 +12,7 @@ CLAIM_REPEATED = Counter("matins_claim_repeated", "Claims of due times that had 
 CLAIM_LAG = Histogram(
     "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS
 )
+SCHEDULE_LAG = Gauge("matins_schedule_lag_seconds", "Age of the oldest due and unclaimed fire time")
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")

@@ -63,6 +63,8 @@ class Entry:
 
     def __init__(self, job: DueJob) -> None:
         """Compile the schedule of a job that has a next due time. Raises ScheduleError."""
+        if job.fault:
+            raise ScheduleError(job.fault)
         assert job.next_due_at is not None
         assert job.next_fire_at is not None
         self.job = job

@@ -144,30 +144,31 @@ class PostgresAgenda:
         return set(wanted).difference(row["fenced"])
 
     def _due_job(self, row: asyncpg.Record) -> DueJob:
+        """What can't be read is told as the job's fault: it must not stop the others."""
+        schedule, misfire, fault = Schedule(), Misfire(), ""
+        try:
+            schedule, misfire = self._schedule(row["schedule"]), self._misfire(row["misfire"])
+        except Exception as error:  # whatever somebody has put there
+            fault = f"the stored job can't be read: {error}"
         return DueJob(
             id=row["id"],
             team_id=row["team_id"],
             partition=row["partition"],
             revision=row["revision"],
             state=JobState(row["state"]),
-            schedule=self._schedule(row["schedule"]),
+            schedule=schedule,
             anchor=row["anchor"],
-            misfire=self._misfire(row["misfire"]),
+            misfire=misfire,
             pool=row["pool"],
             priority=row["priority"],
             next_due_at=row["next_due_at"],
             next_fire_at=row["next_fire_at"],
+            fault=fault,
         )
 
 
 def _schedule(text: str) -> Schedule:
-    """Read a schedule. One that can't be read becomes one that can't be compiled, with the reason
-    in it: the scheduler that compiles it quarantines this one job and goes on.
-    """
-    try:
-        return msgspec.json.decode(text, type=Schedule)
-    except msgspec.DecodeError as error:
-        return Schedule(cron=f"(the stored schedule can't be read: {error})")
+    return msgspec.json.decode(text, type=Schedule)
 
 
 def _misfire(text: str) -> Misfire:

@@ -2,13 +2,19 @@
 SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
 
 -- name: load
--- By jobs_due. The page goes by id, since many jobs share one fire time.
+-- By jobs_due. The page goes by id, since many jobs share one fire time; materialized, or the
+-- planner would walk the primary key for the order's sake and look at every job there is.
+WITH due AS MATERIALIZED (
+    SELECT id, team_id, partition, revision, state, schedule, anchor, misfire, pool, priority,
+           next_due_at, next_fire_at
+    FROM jobs
+    WHERE partition = ANY (:partitions::smallint[])
+      AND next_fire_at <= :until::timestamptz
+      AND id > :after::uuid
+)
 SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
        misfire::text AS misfire, pool, priority, next_due_at, next_fire_at
-FROM jobs
-WHERE partition = ANY (:partitions::smallint[])
-  AND next_fire_at <= :until::timestamptz
-  AND id > :after::uuid
+FROM due
 ORDER BY id
 LIMIT :limit
 

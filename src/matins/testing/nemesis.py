@@ -27,15 +27,12 @@ class Nemesis:
         weather: Weather,
         living: Mapping[str, Process],
         seen: Counter[str],
-        *,
-        executor_freeze_max_s: float,
     ) -> None:
         """`living` holds the processes that run now, by role and number."""
         self._rng = rng
         self._weather = weather
         self._living = living
         self._seen = seen
-        self._executor_freeze_max_s = executor_freeze_max_s
 
     async def rage(self) -> None:
         """Strike until cancelled."""
@@ -51,17 +48,13 @@ class Nemesis:
                 process.crash()
             case "freeze":
                 self._seen[f"{role} frozen"] += 1
-                process.clock.freeze(self._freeze_s(role))
+                process.clock.freeze(self._rng.choice(_FREEZES_S))
             case "trap":
                 crashes = self._rng.random() < 0.4
-                process.trap_s = None if crashes else self._freeze_s(role)
+                process.trap_s = None if crashes else self._rng.choice(_FREEZES_S)
                 process.trap = self._rng.choice(_TRAPS[role])
             case "away":
                 self._seen["database away"] += 1
                 self._weather.away = True
                 await asyncio.sleep(self._rng.choice(_AWAY_S))
                 self._weather.away = False
-
-    def _freeze_s(self, role: str) -> float:
-        seconds = self._rng.choice(_FREEZES_S)
-        return min(seconds, self._executor_freeze_max_s) if role == "executor" else seconds

@@ -68,7 +68,6 @@ class Simulation:
     gateways: int = 2
     executors: int = 3
     jobs: int = 12
-    executor_freeze_max_s: float = 15.0
     plant: Callable[[Stage], None] = lambda _: None
     seen: Counter[str] = field(default_factory=Counter)
     """How often each rare path was taken."""
@@ -103,13 +102,7 @@ class Simulation:
                 self._start(self._keep_running(f"{name} {number}", role))
         for number in range(self.jobs):
             world.add_job(self._uuid(), self._spec(number))
-        nemesis = Nemesis(
-            rng_of(self._rng),
-            self._weather,
-            self._living,
-            self.seen,
-            executor_freeze_max_s=self.executor_freeze_max_s,
-        )
+        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen)
         trouble = [self._start(nemesis.rage()), self._start(self._own())]
         await self._pass(self.hours * 3600)
         for task in trouble:

@@ -1,0 +1,67 @@
+"""The hot statements keep their indexes, whatever the statistics say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from matins.store.database import session_settings
+from matins.store.queries import Query, load_queries
+
+HOT = [
+    *("agenda.sql:load", "agenda.sql:claim", "agenda.sql:advance", "agenda.sql:load_retries"),
+    *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
+    *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
+    *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
+]
+LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}
+"""Tables that grow; the others hold some hundred rows at most."""
+
+BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")
+
+QUERIES = {
+    query.name: query
+    for file in ("agenda", "dispatch", "leases")
+    for query in load_queries(f"{file}.sql").values()
+}
+
+
+@pytest.fixture
+async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    """A session with the planner's settings of production, on tables that were never analyzed."""
+    settings = session_settings("plans", by_key_only=True, deadline_s=10)
+    session = await asyncpg.connect(dsn, server_settings=settings)
+    yield session
+    await session.close()
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_no_large_table_is_read_whole(session: asyncpg.Connection, name: str) -> None:
+    plan = await plan_of(session, QUERIES[name])
+    for node in nodes(plan):
+        table = re.sub(r"_\d{8}$", "", node.get("Relation Name", ""))
+        if table in LARGE and node["Node Type"] != "ModifyTable":
+            assert node["Node Type"] in BY_INDEX, node
+            assert {"Index Cond", "Recheck Cond"} & node.keys(), node
+        assert node["Node Type"] not in ("Hash Join", "Merge Join", "Materialize"), node
+
+
+async def plan_of(session: asyncpg.Connection, query: Query) -> dict[str, Any]:
+    """The generic plan of a query: the one that production's sessions are bound to use."""
+    await session.execute(f"PREPARE hot AS {query.sql}")
+    nulls = ", ".join(["NULL"] * len(query.parameters))
+    text = await session.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE hot({nulls})")
+    plan: dict[str, Any] = json.loads(text)[0]["Plan"]
+    return plan
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A plan's nodes."""
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from nodes(inner)
