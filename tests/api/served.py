@@ -21,6 +21,11 @@ from matins.store.hints import PostgresHints
 TOKEN = "owners-token"
 JOBS = "/v1/teams/payments/jobs"
 
+TABLES = (
+    *("runs", "attempts", "dispatch", "retries", "dead_letters", "executors", "handouts"),
+    *("revisions", "jobs", "teams"),
+)
+
 SPEC: dict[str, Any] = {
     "name": "nightly",
     "schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"},
@@ -91,6 +96,14 @@ class Owner:
             return Reply(
                 answer.status, msgspec.json.decode(text) if is_json else None, headers, text
             )
+
+
+async def clear(database: Database) -> None:
+    """Forget all that was stored."""
+    async with database.session() as session:
+        for table in TABLES:
+            await session.execute(f"DELETE FROM {table}")
+        await session.execute("UPDATE partitions SET epoch = 0, holder = NULL, watermark = NULL")
 
 
 @asynccontextmanager

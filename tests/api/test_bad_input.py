@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from io import BytesIO
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
-import pytest_asyncio
-from tests.api.served import JOBS, SPEC, Owner, calling, serve
+from tests.api.served import JOBS, SPEC, Owner
 
 from matins.store.database import Database
 
@@ -18,19 +16,6 @@ TARGET = SPEC["target"]
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def database(untouched_dsn: str) -> AsyncIterator[Database]:
-    database = Database(untouched_dsn, name="owners", size=4)
-    yield database
-    await database.close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def owner(database: Database, valkey: str) -> AsyncIterator[Owner]:
-    async with serve(database, valkey) as served, calling(served.url) as owner:
-        yield owner
 
 
 def with_schedule(**given: object) -> dict[str, Any]:

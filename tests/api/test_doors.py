@@ -16,25 +16,6 @@ from matins.store.database import Database
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def database(untouched_dsn: str) -> AsyncIterator[Database]:
-    database = Database(untouched_dsn, name="owners", size=4)
-    yield database
-    await database.close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served(database: Database, valkey: str) -> AsyncIterator[Served]:
-    async with serve(database, valkey) as served:
-        yield served
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def owner(served: Served) -> AsyncIterator[Owner]:
-    async with calling(served.url) as owner:
-        yield owner
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def stranger(served: Served) -> AsyncIterator[Owner]:
     """Someone without a token."""

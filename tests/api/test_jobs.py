@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.api.served import JOBS, SPEC, Owner
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 JOB = f"{JOBS}/nightly"
 
 

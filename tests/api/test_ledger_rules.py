@@ -11,6 +11,8 @@ from tests.api.served import SPEC, Hands, Owner
 
 from matins.store.database import Database
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 @pytest.fixture
 def scene(owner: Owner, hands: Hands, database: Database) -> Scene:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from tests.api.served import JOBS, Owner
 
 from matins.domain.attempts import Result
@@ -13,6 +14,8 @@ from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.runs import Outcome, RunState
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 JOB = f"{JOBS}/nightly"
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 import pytest
+import pytest_asyncio
 from tests.api.served import JOBS, Owner, Served, calling, serve
 
 from matins.api.status import StatusReader
@@ -18,17 +19,19 @@ from matins.domain.handouts import RunStatus
 from matins.store.database import Database
 from matins.store.reads import PostgresReads
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 AWAY = "redis://127.0.0.1:1"
 """Nothing listens there."""
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def without_valkey(database: Database) -> AsyncIterator[Owner]:
     async with serve(database, AWAY) as served, calling(served.url) as owner:
         yield owner
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def nothing_cached() -> AsyncIterator[ValkeyStatusCache]:
     cache = ValkeyStatusCache(AWAY)
     yield cache
