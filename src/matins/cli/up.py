@@ -24,6 +24,7 @@ from matins.engines.folders import DataFolder
 from matins.engines.places import Places
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
+from matins.kernel.clock import wall_ns
 from matins.kernel.logs import set_up_logs
 from matins.kernel.service import stop_on_signals
 from matins.kernel.settings import Settings
@@ -146,7 +147,7 @@ async def _welcome(places: Places, folder: DataFolder, console: Console) -> None
     console.print(f"Admin token  {places.admin_token_file}", soft_wrap=True)
     console.print("Next runs")
     for job in _soonest(jobs):
-        console.print(f"  {_local(job.next_fire_at)}  {job.team}/{job.spec.name}")
+        console.print(f"  {_when(job.next_fire_at)}  {job.team}/{job.spec.name}")
     console.print("Watch them with `matins runs watch`; Ctrl-C stops everything.")
 
 
@@ -164,5 +165,9 @@ def _soonest(jobs: list[Job]) -> list[Job]:
     return sorted(due, key=lambda job: str(job.next_fire_at))[:SHOWN_JOBS]
 
 
-def _local(instant: datetime | None) -> str:
-    return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if instant else "never"
+def _when(instant: datetime | None) -> str:
+    """In the terminal's zone; what fell due while nothing ran is caught up now."""
+    assert instant is not None
+    if instant.timestamp() * 1e9 < wall_ns():
+        return "now".ljust(len("2026-01-01 00:00:00 UTC"))
+    return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
