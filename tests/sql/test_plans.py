@@ -17,6 +17,7 @@ HOT = [
     *("agenda.sql:load", "agenda.sql:claim", "agenda.sql:advance", "agenda.sql:load_retries"),
     *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
+    *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
 LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}

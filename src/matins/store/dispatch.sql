@@ -57,6 +57,7 @@ JOIN LATERAL (
       AND due_at = run_due_at(given.run_id)
       AND state = 'running'
       AND executor = h.executor
+    LIMIT 1
 ) r ON true
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = j.team_id
@@ -219,18 +220,25 @@ WHERE id = :executor::uuid AND ended_at IS NULL AND beat_at = :beat_at::timestam
 RETURNING id
 
 -- name: abandoned
+-- From the executors that ended, of which few still have hand-outs; materialized, so that the runs
+-- of all that live are not looked up first.
+WITH given AS MATERIALIZED (
+    SELECT h.executor, unnest(h.run_ids) AS run_id
+    FROM executors e
+    JOIN handouts h ON h.executor = e.id
+    WHERE e.ended_at IS NOT NULL
+)
 SELECT r.executor, r.id, r.attempt, r.lost_count, r.cancel_at IS NOT NULL AS cancel_requested,
        coalesce(j.spec ->> 'retry', '{}') AS policy
-FROM handouts h
-JOIN executors e ON e.id = h.executor AND e.ended_at IS NOT NULL
-CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+FROM given g
 JOIN LATERAL (
     SELECT id, job_id, executor, attempt, lost_count, cancel_at
     FROM runs
-    WHERE id = given.run_id
-      AND due_at = run_due_at(given.run_id)
+    WHERE id = g.run_id
+      AND due_at = run_due_at(g.run_id)
       AND state = 'running'
-      AND executor = h.executor
+      AND executor = g.executor
+    LIMIT 1  -- an id has one run; said so that the planner looks each up by its index
 ) r ON true
 JOIN jobs j ON j.id = r.job_id
 LIMIT :limit
