@@ -9,18 +9,15 @@ import asyncio
 import sys
 from random import SystemRandom
 
-import uvloop
-
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.attempts import Attempt, Result
 from matins.domain.runs import Outcome
 from matins.engines.places import Places
 from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock
-from matins.kernel.logs import set_up_logs
-from matins.kernel.service import run_services, stop_on_signals
+from matins.kernel.service import run_services
 from matins.kernel.settings import Settings, read_settings
-from matins.roles import run_api, run_scheduler
+from matins.roles import run_api, run_role, run_scheduler
 
 _DONE = Result(Outcome.SUCCEEDED)
 
@@ -37,10 +34,8 @@ class NoTarget:
         """Nothing is held."""
 
 
-async def run_executor(settings: Settings) -> None:
+async def run_executor(settings: Settings, stopping: asyncio.Event) -> None:
     """Run an executor whose HTTP targets are never called."""
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
     places = Places(settings)
     link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
     clock, rng = HostClock(), SystemRandom()
@@ -58,5 +53,4 @@ if __name__ == "__main__":
         case "scheduler":
             run_scheduler(given)
         case "executor":
-            set_up_logs("executor", level=given.log_level)
-            uvloop.run(run_executor(given))
+            run_role("executor", given, lambda stopping: run_executor(given, stopping))

@@ -6,6 +6,7 @@ Each role is a process that runs until SIGTERM or SIGINT, any number of times si
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import platform
 import sys
@@ -46,17 +47,17 @@ log = structlog.get_logger()
 
 def run_api(settings: Settings, *, demo: bool = False) -> None:
     """Run the API: owners' side, gateway and status. `demo` serves the demo's targets as well."""
-    _run("api", settings, lambda stopping: _api(settings, stopping, demo=demo))
+    run_role("api", settings, lambda stopping: _api(settings, stopping, demo=demo))
 
 
 def run_scheduler(settings: Settings) -> None:
     """Run a scheduler."""
-    _run("scheduler", settings, lambda stopping: _scheduler(settings, stopping))
+    run_role("scheduler", settings, lambda stopping: _scheduler(settings, stopping))
 
 
 def run_executor(settings: Settings) -> None:
     """Run an executor."""
-    _run("executor", settings, lambda stopping: _executor(settings, stopping))
+    run_role("executor", settings, lambda stopping: _executor(settings, stopping))
 
 
 def run_migrate(settings: Settings) -> list[str]:
@@ -65,8 +66,16 @@ def run_migrate(settings: Settings) -> list[str]:
     return asyncio.run(migrate(Places(settings).postgres()))
 
 
-def _run(role: str, settings: Settings, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+def run_role(
+    role: str, settings: Settings, main: Callable[[asyncio.Event], Awaitable[None]]
+) -> None:
+    """Run a role's `main` until it ends; the event is set when it should."""
+
     async def work() -> None:
+        # Thousands of small values live for milliseconds. Looking for rings among them at every 700
+        # allocations, as is usual, finds none and took a sixth of the API's CPU under load.
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 100)
         stopping = asyncio.Event()
         stop_on_signals(stopping)
         if settings.stop_with_stdin:
