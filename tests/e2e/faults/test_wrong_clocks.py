@@ -56,7 +56,7 @@ async def test_wrong_clocks_of_hosts_move_no_due_time_and_no_lease(cluster: Clus
     await cluster.pass_by(steady.first + timedelta(seconds=5))
     counts = await check_load(cluster, steady)
     assert await shared_by(cluster, 2, 1) == {behind.id, ahead.id}
-    assert counts["runs succeeded"] == counts["rows"]
+    assert counts["runs succeeded"] >= counts["due"]
     assert counts["take-overs"] == 0
     for role, _ in roles:
         assert not role.said("leases.lost")
