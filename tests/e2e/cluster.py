@@ -213,6 +213,7 @@ class Cluster:
                 return await self.put_job(f"job-{index}", schedule=schedule, **spec)
 
         ids = await asyncio.gather(*(put(index) for index in range(number)))
+        assert await self.now() < first, "the jobs came too late for what is due"
         for index, job in enumerate(ids):
             since = first - timedelta(seconds=1)
             self.due += due_every(job, f"job-{index}", 1, anchor=first, since=since, until=until_)

@@ -153,9 +153,12 @@ class Load(NamedTuple):
     first: datetime
 
 
-async def load(cluster: Cluster, number: int, ahead_s: int = 2) -> Load:
-    """Make jobs that are due each second, and wait for the first of it."""
-    first = await cluster.whole_second(ahead_s)
+async def load(cluster: Cluster, number: int) -> Load:
+    """Make jobs that are due each second, and wait for the first of it.
+
+    It lies far enough ahead for all of them to be there by then, also on a busy machine.
+    """
+    first = await cluster.whole_second(4 + number // 20)
     jobs = await cluster.put_every_second(number, first, first)
     await cluster.pass_by(first)
     return Load(jobs, first)

@@ -24,7 +24,7 @@ async def test_a_black_hole_before_postgres_is_over_soon_after_it_has_healed(
     async with postgres_proxy(cluster) as (proxy, dsn):
         cluster.settings["MATINS_POSTGRES"] = dsn
         await start_all(cluster)
-        steady = await load(cluster, 40, ahead_s=1)
+        steady = await load(cluster, 40)
 
         proxy.hole()
         await asyncio.sleep(HOLE_S)

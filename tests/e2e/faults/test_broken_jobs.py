@@ -24,7 +24,7 @@ async def test_a_job_that_cannot_be_read_is_stopped_with_its_reason_and_no_other
     """
     await cluster.start("api")
     await cluster.start("executor")
-    steady = await load(cluster, 50, ahead_s=1)
+    steady = await load(cluster, 50)
     nowhere, rubbish, nothing, no_policy, no_target, *sound = steady.jobs
     statements = (NOWHERE, RUBBISH, NOTHING, NO_POLICY, NO_TARGET)
     for sql, job in zip(statements, steady.jobs, strict=False):

@@ -63,7 +63,7 @@ async def test_killed_after_any_message_of_a_firing_it_loses_and_doubles_nothing
     settings = {"MATINS_LEASE_TERM": "1s"}
     async with postgres_proxy(cluster) as one, postgres_proxy(cluster) as other:
         await asyncio.gather(cluster.start("api"), cluster.start("executor"))
-        steady = await load(cluster, 12, ahead_s=1)
+        steady = await load(cluster, 12)
         killers = [
             Killer(proxy, await cluster.start("scheduler", MATINS_POSTGRES=dsn, **settings))
             for proxy, dsn in (one, other)
