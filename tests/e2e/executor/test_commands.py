@@ -166,7 +166,9 @@ async def test_a_command_inherits_no_descriptor_and_reads_nothing(commands: Comm
 
 async def test_a_command_has_the_default_reaction_to_signals(commands: Commands) -> None:
     result = await commands.run(command("grep", "SigIgn", "/proc/self/status"))
-    assert result.output.split() == ["SigIgn:", "0" * 16]
+    ignored = int(result.output.split()[1], 16)
+    # Signals 32 and 33 are the C library's own: no program can set them, so they stay as inherited.
+    assert ignored & ~(0b11 << 31) == 0
 
 
 async def test_a_command_runs_in_its_working_directory(commands: Commands, tmp_path: Path) -> None:
