@@ -47,11 +47,13 @@ class PostgresAudits:
     ) -> AuditPage:
         """Audit the next jobs by id; without a window, their last day."""
         now = await self._reads.now()
-        until = min(until or now, now).replace(microsecond=0)
+        latest = min(until or now, now)
+        until = latest.replace(microsecond=0)
         since = (since or until - USUAL).replace(microsecond=0)
         if since >= until:
             raise InvalidInputError.at("since", "must lie before `until` and before now")
-        subjects = await self._subjects(team, job, since, until, after)
+        # due times are whole seconds, but a job made in this very second is to be seen as well
+        subjects = await self._subjects(team, job, since, latest, after)
         revisions = await self._revisions([subject.id for subject in subjects])
         window = Window(since, until, now)
         found: list[JobAudit] = []
