@@ -16,8 +16,9 @@ from matins.domain.schedules.zones import Zone
 
 # No pattern pauses for more than 40 years, so that an answer found from before this instant lies
 # within the zone's listed transitions; after it, calendar and zone rules repeat every 400 years.
-_FIRST_WALL_S: Final = FIRST_S + DAY_S
-_LISTED_S: Final = month_start(LAST_RULE_YEAR - 60, 0) * DAY_S
+LISTED_S: Final = month_start(LAST_RULE_YEAR - 60, 0) * DAY_S
+FIRST_WALL_S: Final = FIRST_S + DAY_S
+"""No wall time before this one is due."""
 
 
 class Rule(Protocol):
@@ -43,8 +44,8 @@ class FixedRule:
 
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
-        if instant >= _LISTED_S:
-            return _far_next(self, self._pattern, instant)
+        if instant >= LISTED_S:
+            return far_next(self, self._pattern, instant)
         zone = self._zone
         index = bisect_right(zone.starts, instant) - 1
         # Conditions, for max() would cost a tenth of the whole call.
@@ -59,10 +60,10 @@ class FixedRule:
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
-        if instant >= _LISTED_S:
-            return _far_previous(self, self._pattern, instant)
+        if instant >= LISTED_S:
+            return far_previous(self, self._pattern, instant)
         wall = self._pattern.last_until(self._zone.latest_wall(instant - 1))
-        return None if wall is None or wall < _FIRST_WALL_S else self._zone.first_reached(wall)
+        return None if wall is None or wall < FIRST_WALL_S else self._zone.first_reached(wall)
 
 
 class WildcardRule:
@@ -76,52 +77,48 @@ class WildcardRule:
 
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
-        if instant >= _LISTED_S:
-            return _far_next(self, self._pattern, instant)
+        if instant >= LISTED_S:
+            return far_next(self, self._pattern, instant)
         starts, offsets = self._zone.starts, self._zone.offsets
         index = bisect_right(starts, instant) - 1
         searched = instant + 1 + offsets[index]
         wall = self._pattern.next_from(searched)
-        while wall is not None:
-            due = wall - offsets[index]
-            index += 1
-            if index == len(starts) or due < starts[index]:
-                return due
+        last = len(starts) - 1
+        while index < last and (wall is None or wall - offsets[index] >= starts[index + 1]):
             # The clock jumps before the wall time comes: back over what was searched, past it,
             # or to somewhere between, where the search need not be repeated.
+            index += 1
             shown = starts[index] + offsets[index]
-            if not searched <= shown <= wall:
+            if shown < searched or (wall is not None and wall < shown):
                 searched = shown
                 wall = self._pattern.next_from(shown)
-        return None
+        return None if wall is None else wall - offsets[index]
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
-        if instant >= _LISTED_S:
-            return _far_previous(self, self._pattern, instant)
+        if instant >= LISTED_S:
+            return far_previous(self, self._pattern, instant)
         starts, offsets = self._zone.starts, self._zone.offsets
         index = bisect_right(starts, instant - 1) - 1
         searched = instant - 1 + offsets[index]
         wall = self._pattern.last_until(searched)
-        while wall is not None and wall >= _FIRST_WALL_S:
-            due = wall - offsets[index]
-            if index == 0 or due >= starts[index]:
-                return due
+        while index and (wall is None or wall - offsets[index] < starts[index]):
             index -= 1
             shown = starts[index + 1] - 1 + offsets[index]
-            if not wall <= shown <= searched:
+            if shown > searched or (wall is not None and wall > shown):
                 searched = shown
                 wall = self._pattern.last_until(shown)
-        return None
+        return None if wall is None or wall < FIRST_WALL_S else wall - offsets[index]
 
 
 def _listed(instant: int) -> tuple[int, int]:
     """Give the same point of the 400 years that the zone lists, and how far it was moved."""
-    moved = ((instant - _LISTED_S) // ERA_S + 1) * ERA_S
+    moved = ((instant - LISTED_S) // ERA_S + 1) * ERA_S
     return instant - moved, moved
 
 
-def _far_next(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+def far_next(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+    """Give a rule's `next_after` for an instant from LISTED_S on."""
     if pattern.days.years is not None:
         return None
     instant, moved = _listed(instant)
@@ -129,9 +126,10 @@ def _far_next(rule: Rule, pattern: Pattern, instant: int) -> int | None:
     return None if due is None or due + moved > LAST_S else due + moved
 
 
-def _far_previous(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+def far_previous(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+    """Give a rule's `previous_before` for an instant from LISTED_S on."""
     if pattern.days.years is not None:
-        return rule.previous_before(_LISTED_S - 1)
+        return rule.previous_before(LISTED_S - 1)
     instant, moved = _listed(instant)
     due = rule.previous_before(instant)
     return None if due is None else due + moved
