@@ -16,8 +16,9 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from matins.domain.errors import ScheduleError
-from matins.domain.schedules import schedule as compiler
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules import compiling as compiler
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 
 START = datetime(2024, 1, 1, 0, 0, 30, tzinfo=UTC)
 TYPICAL = ("* * * * *", "*/15 * * * *", "30 2 * * *", "0 9-17 * * 1-5", "0 0 1 * *")

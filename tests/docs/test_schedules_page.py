@@ -9,7 +9,9 @@ import msgspec
 import pytest
 import yaml
 
-from matins.domain.schedules.schedule import Schedule, compile_schedule, problems
+from matins.domain.schedules.checking import problems
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 
 PAGE = Path(__file__).parents[2] / "docs" / "schedules.md"
 ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,7 +13,8 @@ from matins.domain.answers import JobAudit
 from matins.domain.claims import Advance, Claim
 from matins.domain.jobs import JobSpec
 from matins.domain.ledger import Standing, catch_up
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.targets import CommandTarget, Target
 from matins.store.agenda import PostgresAgenda
 from matins.store.audits import PostgresAudits

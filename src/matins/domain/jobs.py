@@ -14,8 +14,8 @@ from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.misfire import Misfire
 from matins.domain.retry import RetryPolicy
+from matins.domain.schedules.checking import job_problems
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.schedule import problems as schedule_problems
 from matins.domain.targets import Target
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
@@ -59,7 +59,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
         if self.schedule is not None:
-            parts.append(("schedule", schedule_problems(self.schedule)))
+            parts.append(("schedule", job_problems(self.schedule)))
         for part, inner in parts:
             found += [Problem(f"{part}.{p.where}".rstrip("."), p.message) for p in inner]
         found += _timeout_problems(self.timeout)

@@ -12,7 +12,7 @@ from matins.domain.claims import Claim
 from matins.domain.ids import run_id
 from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.runs import Kind, RunState
-from matins.domain.schedules.schedule import compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.timetable import Timetable
 
 RANGE_MIN = 10

@@ -6,8 +6,10 @@ from datetime import datetime, timedelta, timezone
 
 from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.schedules.checking import problems
+from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.schedule import Schedule, compile_schedule, problems
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.zones import find_zone
 
 COUNT_MAX = 1000

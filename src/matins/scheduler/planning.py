@@ -12,7 +12,7 @@ from matins.domain.errors import ScheduleError
 from matins.domain.ids import run_id
 from matins.domain.misfire import COUNT_MAX, ON_TIME, account
 from matins.domain.runs import Kind, RunState
-from matins.domain.schedules.schedule import compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
 
 PIECE_MAX = 100
 """The most rows of one job in one piece, so that a job that catches up holds up no other."""

@@ -16,7 +16,8 @@ from matins.domain.ids import run_id
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
 from matins.domain.runs import RunState
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 from matins.scheduler.planning import (
     LOOK_MAX,
     PIECE_MAX,

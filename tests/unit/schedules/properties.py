@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 
 _SEEDS = 25

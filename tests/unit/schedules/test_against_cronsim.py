@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.unit.schedules.expressions import Expression, Made, expressions
 
 from matins.domain.errors import ScheduleError
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 NO_VALUES = frozenset[int]()

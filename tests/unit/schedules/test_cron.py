@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from matins.domain.errors import ScheduleError
+from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.cron import Dialect, parse_cron
-from matins.domain.schedules.schedule import Schedule, compile_schedule
+from matins.domain.schedules.schedule import Schedule
 
 START = datetime(2026, 11, 29, tzinfo=UTC)
 

@@ -9,8 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from matins.domain.errors import ScheduleError
+from matins.domain.schedules.checking import problems
+from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.cron import Dialect
-from matins.domain.schedules.schedule import Schedule, compile_schedule, problems
+from matins.domain.schedules.schedule import Schedule
 
 ANCHOR = datetime(2026, 11, 29, tzinfo=UTC)
 DIALECTS: list[Dialect] = ["unix", "quartz", "jenkins"]

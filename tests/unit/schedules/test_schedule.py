@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matins.domain.errors import Problem, ScheduleError
-from matins.domain.schedules.schedule import Schedule, compile_schedule, problems
+from matins.domain.schedules.checking import problems
+from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 
 ANCHOR = datetime(2026, 11, 29, 12, 0, 7, 500_000, tzinfo=UTC)
@@ -44,7 +46,7 @@ def test_all_problems_are_told_at_once_and_by_field() -> None:
         (Schedule(cron="* * * * *", every="5m"), "cron"),
         (Schedule(cron="* * * * *", anchor="2026-01-01T00:00:00"), "cron"),
         (Schedule(every="0s"), "every"),
-        (Schedule(every="500ms"), "every"),
+        (Schedule(every="500ms", jitter="5s"), "every"),
         (Schedule(every="-5m"), "every"),
         (Schedule(every="5m", anchor="today"), "anchor"),
         (Schedule(at=[]), "at"),

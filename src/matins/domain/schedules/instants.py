@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from matins.domain.errors import ScheduleError
@@ -23,6 +23,11 @@ def epoch_s(instant: datetime) -> int:
     """Give an aware instant in whole seconds from 1970 UTC, rounded down."""
     since = instant - _EPOCH
     return since.days * 86_400 + since.seconds
+
+
+def instant_of(second: int) -> datetime:
+    """Give the aware UTC instant of whole seconds from 1970."""
+    return _EPOCH + timedelta(0, second)
 
 
 def parse_instant(text: str, zone: Zone) -> int:

@@ -1,4 +1,4 @@
-"""`every`: due again and again after a length of time, counted from an anchor.
+"""`every`: due again and again after a length of time, from an anchor or from each run's end.
 
 Hours, minutes and seconds are real time. Days and weeks are calendar days at the anchor's wall
 time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
@@ -7,6 +7,7 @@ time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -29,10 +30,10 @@ class Interval(msgspec.Struct, frozen=True):
 def parse_interval(text: str) -> Interval:
     """Read an interval of whole seconds, at least one; raises ScheduleError."""
     length = parse_duration(text)
+    if length == 0:
+        raise ScheduleError(f"{text[:40]!r} is no time at all; write 1s or more")
     if length != int(length):
         raise ScheduleError(f"{text[:40]!r} has a fraction of a second; write whole seconds")
-    if length < 1:
-        raise ScheduleError(f"{text[:40]!r} is no time at all; write 1s or more")
     match = _DAYS.fullmatch(text)
     weeks, days = match.groups(default="0") if match else ("0", "0")
     calendar_days = int(weeks) * 7 + int(days)
@@ -84,3 +85,53 @@ class IntervalRule:
             return self._anchor + number * self._step_s
         wall = self._wall + number * self._interval.days * DAY_S
         return self._zone.first_reached(wall) + number * self._interval.seconds
+
+
+def is_fine(text: str) -> bool:
+    """Tell whether an interval is in fractions of a second; raises ScheduleError."""
+    length = parse_duration(text)
+    return length != int(length)
+
+
+class FineIntervals:
+    """Due at the anchor and after each length from it on, to the microsecond."""
+
+    __slots__ = ("_anchor", "_step")
+
+    def __init__(self, text: str, anchor: datetime) -> None:
+        self._step = timedelta(seconds=parse_duration(text))
+        self._anchor = anchor
+        if self._step < timedelta(milliseconds=1):
+            raise ScheduleError(f"{text[:40]!r} is less than a millisecond; write 1ms or more")
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """Give the first due time strictly after an instant; None at the end of time."""
+        if instant < self._anchor:
+            return self._anchor
+        try:
+            return self._anchor + ((instant - self._anchor) // self._step + 1) * self._step
+        except OverflowError:
+            return None
+
+    def previous_before(self, instant: datetime) -> datetime | None:
+        """Give the last due time strictly before an instant; None before the anchor."""
+        if instant <= self._anchor:
+            return None
+        return self._anchor - ((self._anchor - instant) // self._step + 1) * self._step
+
+
+class Following:
+    """Due a length of time after the end of the last run, from `first` to `last`."""
+
+    __slots__ = ("_first", "_interval", "_last", "_zone")
+
+    def __init__(self, interval: Interval, zone: Zone, first: int, last: int) -> None:
+        self._interval = interval
+        self._zone = zone
+        self._first = first
+        self._last = last
+
+    def next_after_end(self, ended: int) -> int | None:
+        """Give the due time that follows an end, in whole seconds from 1970 UTC, if any does."""
+        due = IntervalRule(self._interval, ended, self._zone).next_after(ended)
+        return None if due is None or due > self._last else max(due, self._first)

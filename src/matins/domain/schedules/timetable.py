@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.intervals import FineIntervals, Following
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.spread import stable_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Jitter(msgspec.Struct, frozen=True):
+    """How far fire times lie behind due times: up to `longest_s`, never later than `last`."""
+
+    longest_s: int = 0
+    by_job: bool = False
+    last: int | None = None
+
+
+NO_JITTER: Final = Jitter()
+
+
 class Timetable:
     """The due times of one job: aware UTC instants, or whole seconds from 1970 UTC with `_s`.
 
     A rule is shared by all jobs with the same schedule; the seed and the jitter are the job's own.
+    `following` gives the due times that depend on ends of runs, `reason` those that do not run.
     """
 
-    __slots__ = ("_jitter_s", "_rule", "_seed")
+    __slots__ = ("_jitter", "_reason", "_rule", "_seed", "following")
 
-    def __init__(self, rule: Rule, seed: str, jitter_s: int) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        seed: str,
+        jitter: Jitter = NO_JITTER,
+        *,
+        reason: Callable[[int], str] | None = None,
+        following: Following | None = None,
+    ) -> None:
         self._rule = rule
         self._seed = seed
-        self._jitter_s = jitter_s
+        self._jitter = jitter
+        self._reason = reason
+        self.following = following
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Give the first due time strictly after an instant; None if there is none."""
@@ -45,16 +71,25 @@ class Timetable:
         """Give the last due time strictly before an instant; None if there is none."""
         return self._rule.previous_before(instant)
 
+    def skip_reason(self, due: int) -> str:
+        """Say why a due time does not run; empty when it does."""
+        return "" if self._reason is None else self._reason(due)
+
     def fire_time(self, due: datetime) -> datetime:
         """Give the instant at which a due time is claimed: due plus jitter, before the next due."""
         return _EPOCH + timedelta(seconds=self.fire_time_s(epoch_s(due)))
 
     def fire_time_s(self, due: int) -> int:
         """Give the fire time of a due time, by a stable hash of the seed and the due time."""
-        if self._jitter_s == 0:
+        jitter = self._jitter
+        if jitter.longest_s == 0 or self.skip_reason(due):
             return due
         coming = self.next_after_s(due)
-        latest = self._jitter_s if coming is None else min(self._jitter_s, coming - due - 1)
+        latest = jitter.longest_s if coming is None else min(jitter.longest_s, coming - due - 1)
+        if jitter.last is not None:
+            latest = max(0, min(latest, jitter.last - due))
+        if jitter.by_job:
+            return due + min(latest, stable_number(jitter.longest_s + 1, self._seed))
         return due + stable_number(latest + 1, self._seed, str(due))
 
     def due_between(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
@@ -65,3 +100,21 @@ class Timetable:
             found.append(_EPOCH + timedelta(seconds=due))
             due = self.next_after_s(due)
         return found
+
+
+class FineTimetable(Timetable):
+    """Due more often than once a second: to be looked at, for no job can be due so often."""
+
+    __slots__ = ("_fine",)
+
+    def __init__(self, fine: FineIntervals, rule: Rule, seed: str) -> None:
+        super().__init__(rule, seed)
+        self._fine = fine
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """Give the first due time strictly after an instant."""
+        return self._fine.next_after(instant)
+
+    def previous_before(self, instant: datetime) -> datetime | None:
+        """Give the last due time strictly before an instant."""
+        return self._fine.previous_before(instant)

@@ -1,0 +1,173 @@
+"""Compiles a schedule to the timetable of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.errors import Problem, ScheduleError
+from matins.domain.schedules.checking import (
+    check_count,
+    check_fine,
+    check_kind,
+    problems,
+    whole_seconds,
+)
+from matins.domain.schedules.civil import FIRST_S, LAST_S
+from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
+from matins.domain.schedules.cron import Dialect, is_hashed, parse_cron
+from matins.domain.schedules.exemptions import ExemptRule
+from matins.domain.schedules.instants import InstantsRule, epoch_s, instant_of, parse_instant
+from matins.domain.schedules.intervals import (
+    FineIntervals,
+    Following,
+    IntervalRule,
+    is_fine,
+    parse_interval,
+)
+from matins.domain.schedules.limits import LimitedRule, NoRule, UnionRule, nth_after
+from matins.domain.schedules.rules import Rule
+from matins.domain.schedules.schedule import Exemption, Schedule, Times
+from matins.domain.schedules.timetable import NO_JITTER, FineTimetable, Jitter, Timetable
+from matins.domain.schedules.zones import find_zone
+
+_SHARED_MAX: Final = 16_384
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """What decides about a job's due times besides its schedule.
+
+    `anchor` is the job's creation, `since` when its schedule was set.
+    """
+
+    anchor: datetime
+    since: datetime
+    exemptions: tuple[Exemption, ...] = ()
+
+    def compile(self, schedule: Schedule, job_id: UUID) -> Timetable:
+        """Compile a job's schedule. Raises ScheduleError."""
+        return compile_schedule(
+            schedule,
+            seed=str(job_id),
+            anchor=self.anchor,
+            since=self.since,
+            exemptions=self.exemptions,
+        )
+
+
+def compile_schedule(
+    schedule: Schedule,
+    *,
+    seed: str,
+    anchor: datetime,
+    since: datetime | None = None,
+    exemptions: Sequence[Exemption] = (),
+) -> Timetable:
+    """Compile a schedule for the job whose id is `seed`.
+
+    `anchor` (the job's creation) counts for `every` when the schedule has none of its own,
+    `max_runs` counts from `since` (by default the anchor). Raises ScheduleError with all that
+    `problems` finds.
+    """
+    try:
+        if schedule.every is not None and is_fine(schedule.every):
+            return _fine(schedule, schedule.every, seed, anchor)
+        return _timetable(schedule, seed, epoch_s(anchor), epoch_s(since or anchor), exemptions)
+    except ScheduleError as error:
+        # Nothing is found when it is only this seed whose `H` chose a date that never comes.
+        found = problems(schedule) or [Problem("cron", str(error))]
+        raise ScheduleError("; ".join(f"{p.where}: {p.message}" for p in found)) from error
+
+
+def _timetable(
+    schedule: Schedule, seed: str, anchor: int, since: int, exemptions: Sequence[Exemption]
+) -> Timetable:
+    rule, last, following = _bounded(schedule, seed, anchor, since)
+    reason: Callable[[int], str] | None = None
+    if exemptions:
+        exempt = ExemptRule(rule, reason, exemptions)
+        rule, reason = exempt, exempt.skip_reason
+    jitter = NO_JITTER
+    if schedule.jitter != "0s":
+        end = last if schedule.ends_at is not None else None
+        jitter = Jitter(_read_jitter(schedule.jitter), schedule.spread == "job", end)
+    return Timetable(rule, seed, jitter, reason=reason, following=following)
+
+
+def _bounded(
+    schedule: Schedule, seed: str, anchor: int, since: int
+) -> tuple[Rule, int, Following | None]:
+    """Give the rule within its limits, its end, and what follows ends of runs."""
+    zone = find_zone(schedule.timezone)
+    starts, ends = schedule.starts_at, schedule.ends_at
+    first = FIRST_S if starts is None else parse_instant(starts, zone)
+    last = LAST_S if ends is None else parse_instant(ends, zone)
+    if schedule.follows_end and schedule.every is not None:
+        return NoRule(), last, Following(parse_interval(schedule.every), zone, first, last)
+    rule = _rule(schedule, seed, anchor if starts is None else first)
+    if schedule.max_runs is not None:
+        first = max(first, since + 1)
+        last = nth_after(LimitedRule(rule, first, last), since, schedule.max_runs) or FIRST_S
+    if (first, last) == (FIRST_S, LAST_S):
+        return rule, last, None
+    return LimitedRule(rule, first, last), last, None
+
+
+def _rule(schedule: Schedule, seed: str, anchor: int) -> Rule:
+    check_kind(schedule)
+    if schedule.any_of is None:
+        return _times_rule(schedule, schedule.timezone, seed, anchor)
+    members = schedule.any_of
+    return UnionRule(
+        [_times_rule(it, it.timezone or schedule.timezone, seed, anchor) for it in members]
+    )
+
+
+def _times_rule(times: Times, timezone: str, seed: str, anchor: int) -> Rule:
+    check_kind(times)
+    if times.cron is not None:
+        shared = _shared_cron(times.cron, times.dialect, timezone, times.dst)
+        return shared or _cron(times.cron, times.dialect, timezone, times.dst, seed)
+    zone = find_zone(timezone)
+    if times.every is not None:
+        start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
+        return IntervalRule(parse_interval(times.every), start, zone)
+    at = [times.at] if isinstance(times.at, str) else times.at or []
+    check_count(at)
+    return InstantsRule([parse_instant(text, zone) for text in at])
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _shared_cron(
+    expression: str, dialect: Dialect, timezone: str, dst: ClockChanges | None
+) -> Rule | None:
+    """Compile what is the same for every job; None when `H` makes it differ."""
+    if is_hashed(expression, dialect):
+        return None
+    return _cron(expression, dialect, timezone, dst, "")
+
+
+def _cron(
+    expression: str, dialect: Dialect, timezone: str, dst: ClockChanges | None, seed: str
+) -> Rule:
+    return cron_rule(parse_cron(expression, dialect, seed), find_zone(timezone), dst)
+
+
+def _fine(schedule: Schedule, every: str, seed: str, anchor: datetime) -> Timetable:
+    """Compile an interval in fractions of a second, which takes no other field."""
+    check_fine(schedule)
+    if schedule.anchor is not None:
+        zone = find_zone(schedule.timezone)
+        anchor = instant_of(parse_instant(schedule.anchor, zone))
+    return FineTimetable(FineIntervals(every, anchor), NoRule(), seed)
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _read_jitter(text: str) -> int:
+    return whole_seconds(text)
+
