@@ -51,11 +51,17 @@ def kinds_of_change() -> list[Change]:
     return list(kinds.values())
 
 
+@cache
+def zone_info(zone: str) -> ZoneInfo:
+    """Give the standard library's zone, with the same zone data as ours."""
+    with resources.files("tzdata.zoneinfo").joinpath(*zone.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, zone)
+
+
 @lru_cache(maxsize=64)
 def walls(zone: str, start: datetime, minutes: int) -> list[tuple[datetime, datetime]]:
     """Give each UTC minute of a window with the wall time at it, by the standard library."""
-    with resources.files("tzdata.zoneinfo").joinpath(*zone.split("/")).open("rb") as file:
-        info = ZoneInfo.from_file(file)
+    info = zone_info(zone)
     instants = [start + number * MINUTE for number in range(minutes)]
     return [(at, info.fromutc(at.replace(tzinfo=info)).replace(tzinfo=None)) for at in instants]
 
