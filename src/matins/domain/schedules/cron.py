@@ -151,20 +151,25 @@ def _day_rule(
 def _month_days(text: str, field: Field, seed: str) -> DayRule:
     plain, rules = 0, list[DayRule]()
     for item in text.split(","):
-        last, workday = _LAST_DAY.fullmatch(item), _WORKDAY.fullmatch(item)
-        if item.endswith("W") and ((not last and not workday) or "," in text):
-            raise refuse(field, text, "uses W on more than one day; write 15W or LW alone")
-        if last:
-            back = int(last[1] or 0)
-            if back > 30 or (last[1] and back == 0):
-                raise refuse(field, item, "counts back out of the month; write L or L-1 to L-30")
-            rules.append(nearest_workday_to_last(back) if last[2] else last_day(back))
-        elif workday:
-            parse_value(field, workday[1], item)
-            rules.append(nearest_workday(int(workday[1])))
+        special = _special_day(text, item, field) if "L" in item or "W" in item else None
+        if special:
+            rules.append(special)
         else:
             plain |= parse_item(field, item, seed) >> 1
     return any_of([*rules, plain_days(plain)] if plain else rules)
+
+
+def _special_day(text: str, item: str, field: Field) -> DayRule | None:
+    """Read an item with `L` or `W`; None if it has another form."""
+    last, workday = _LAST_DAY.fullmatch(item), _WORKDAY.fullmatch(item)
+    if item.endswith("W") and ((not last and not workday) or "," in text):
+        raise refuse(field, text, "uses W on more than one day; write 15W or LW alone")
+    if last:
+        back = int(last[1] or 0)
+        if back > 30 or (last[1] and back == 0):
+            raise refuse(field, item, "counts back out of the month; write L or L-1 to L-30")
+        return nearest_workday_to_last(back) if last[2] else last_day(back)
+    return nearest_workday(parse_value(field, workday[1], item)) if workday else None
 
 
 def _week_days(text: str, field: Field, seed: str) -> DayRule:

@@ -27,12 +27,10 @@ DayRule = Callable[[int, int], int]
 
 ALL_DAYS: Final = (1 << 31) - 1
 _LENGTHS = ((31,), (28, 29), (31,), (30,), (31,), (30,), (31,), (31,), (30,), (31,), (30,), (31,))
-_WEEKDAY_BITS = tuple(
-    tuple(
-        sum(1 << day for day in range(31) if (first + day) % 7 == weekday) for weekday in range(7)
-    )
-    for first in range(7)
+_SHAPES = tuple(
+    tuple((first, length) for length in lengths for first in range(7)) for lengths in _LENGTHS
 )
+_EACH_WEEK = sum(1 << 7 * week for week in range(6))
 _UNKNOWN = (-1,) * 28
 
 
@@ -69,15 +67,8 @@ def _nearest(day: int, first: int, length: int) -> int:
 
 def weekdays(bits: int) -> DayRule:
     """Allow the weekdays whose bits are set (bit 0 is Sunday)."""
-    wanted = [weekday for weekday in range(7) if bits >> weekday & 1]
-
-    def rule(first: int, _length: int) -> int:
-        days = 0
-        for weekday in wanted:
-            days |= _WEEKDAY_BITS[first][weekday]
-        return days
-
-    return rule
+    from_sunday = bits * _EACH_WEEK
+    return lambda first, _length: from_sunday >> first
 
 
 def nth_weekday(weekday: int, number: int) -> DayRule:
@@ -133,13 +124,13 @@ class Days:
             return True
         if self.years is not None:
             return self.next(month_start(self.years[0], 0)) is not None
-        return any(
-            self._rule(first, length) & ALL_DAYS >> 31 - length
-            for month, lengths in enumerate(_LENGTHS)
-            if self._months >> month & 1
-            for length in lengths
-            for first in range(7)
-        )
+        months, rule = self._months, self._rule
+        for month, shapes in enumerate(_SHAPES):
+            if months >> month & 1:
+                for first, length in shapes:
+                    if rule(first, length) & ALL_DAYS >> 31 - length:
+                        return True
+        return False
 
     def next(self, day: int) -> int | None:
         """Give the first allowed day from `day` on."""

@@ -19,32 +19,55 @@ _HASHED = re.compile(r"H(?:\((\d{1,4})-(\d{1,4})\))?(?:/(.*))?", re.ASCII)
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What a field may hold: numbers from `low` to `high`, `size` of them distinct, and names."""
+    """What a field may hold: numbers from `low` to `high`, `size` of them distinct, and names.
+
+    `values` has the usual spellings of each value, `bits` those items that need no reading.
+    """
 
     name: str
     low: int
     high: int
     size: int
-    names: dict[str, int] = {}
-    hash_high: int = 0
+    hash_high: int
+    names: dict[str, int]
+    values: dict[str, int]
+    bits: dict[str, int]
     wraps: bool = False
 
 
-SECOND: Final = Field("second", 0, 59, 60, hash_high=59)
-MINUTE: Final = Field("minute", 0, 59, 60, hash_high=59)
-HOUR: Final = Field("hour", 0, 23, 24, hash_high=23)
-DAY: Final = Field("day-of-month", 1, 31, 31, hash_high=28)
-MONTH: Final = Field("month", 1, 12, 12, {n: i for i, n in enumerate(_MONTHS, 1)}, hash_high=12)
-WEEKDAY: Final = Field("day-of-week", 0, 7, 7, {n: i for i, n in enumerate(_WEEKDAYS)}, hash_high=6)
-YEAR: Final = Field("year", 1970, 2099, 130, hash_high=2099)
+def _field(
+    name: str, low: int, high: int, size: int, hash_high: int, names: tuple[str, ...] = ()
+) -> Field:
+    named = {text: value for value, text in enumerate(names, low)}
+    numbers = range(low, high + 1)
+    values = {f"{number:0{width}}": number for width in (1, 2) for number in numbers} | named
+    bits = {text: 1 << value for text, value in values.items()}
+    bits |= {f"*/{step}": _span(low, high, step) for step in range(1, size + 1)}
+    bits["*"] = bits["*/1"]
+    return Field(name, low, high, size, hash_high, named, values, bits)
+
+
+def _span(low: int, high: int, step: int) -> int:
+    if step == 1:
+        return (2 << high) - (1 << low)
+    bits = 0
+    for value in range(low, high + 1, step):
+        bits |= 1 << value
+    return bits
+
+
+SECOND: Final = _field("second", 0, 59, 60, 59)
+MINUTE: Final = _field("minute", 0, 59, 60, 59)
+HOUR: Final = _field("hour", 0, 23, 24, 23)
+DAY: Final = _field("day-of-month", 1, 31, 31, 28)
+MONTH: Final = _field("month", 1, 12, 12, 12, _MONTHS)
+WEEKDAY: Final = _field("day-of-week", 0, 7, 7, 6, _WEEKDAYS)
+YEAR: Final = _field("year", 1970, 2099, 130, 2099)
 
 UNIX_FIELDS: Final = (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 QUARTZ_FIELDS: Final = tuple(
     replace(field, wraps=True)
-    for field in (
-        *UNIX_FIELDS[:5],
-        replace(WEEKDAY, low=1, names={n: i for i, n in enumerate(_WEEKDAYS, 1)}, hash_high=7),
-    )
+    for field in (*UNIX_FIELDS[:5], _field("day-of-week", 1, 7, 7, 7, _WEEKDAYS))
 )
 
 
@@ -56,18 +79,18 @@ def refuse(field: Field, text: str, message: str) -> ScheduleError:
 
 def parse_items(field: Field, text: str, seed: str) -> int:
     """Read a list of plain items; bit `n` of the result stands for the value `n`."""
-    bits = 0
-    for item in text.split(","):
-        bits |= parse_item(field, item, seed)
+    bits = field.bits.get(text)
+    if bits is None:
+        bits = 0
+        for item in text.split(","):
+            bits |= parse_item(field, item, seed)
     return bits
 
 
 def parse_item(field: Field, item: str, seed: str) -> int:
     """Read one plain item, or raise ScheduleError."""
-    if item == "*":
-        return _span(field.low, field.high, 1)
-    if item.isdigit() and len(item) < 5 and item.isascii() and field.low <= int(item) <= field.high:
-        return 1 << int(item)
+    if item in field.bits:
+        return field.bits[item]
     if not item:
         raise refuse(field, item, f"has no value; {_allowed(field)}")
     if item[0] == "H" and item not in field.names:
@@ -86,8 +109,8 @@ def parse_item(field: Field, item: str, seed: str) -> int:
 
 def parse_value(field: Field, text: str, item: str) -> int:
     """Read one number or name; `item` is what the error quotes."""
-    if text in field.names:
-        return field.names[text]
+    if text in field.values:
+        return field.values[text]
     if text == "?":
         raise refuse(field, item, "stands for a day field of dialect quartz only; write *")
     match = _NUMBER.fullmatch(text)
@@ -155,15 +178,6 @@ def members(bits: int) -> list[int]:
         found.append(low.bit_length() - 1)
         bits ^= low
     return found
-
-
-def _span(low: int, high: int, step: int) -> int:
-    if step == 1:
-        return (2 << high) - (1 << low)
-    bits = 0
-    for value in range(low, high + 1, step):
-        bits |= 1 << value
-    return bits
 
 
 def _allowed(field: Field) -> str:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from functools import lru_cache
 
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.days import Days
-from matins.domain.schedules.fields import members
-
-_EACH = (1 << 60) - 1
-_MINUTES = tuple(range(0, 3600, 60))
-_SECONDS = tuple(range(3600))
 
 
 class Pattern:
@@ -23,14 +16,11 @@ class Pattern:
 
     __slots__ = (
         "_first_in_day",
-        "_first_in_hour",
-        "_has_hour",
-        "_hour_before",
-        "_hour_from",
-        "_in_hour",
-        "_in_hour_count",
+        "_first_second",
         "_last_in_day",
-        "_last_in_hour",
+        "_last_second",
+        "_minutes",
+        "_seconds",
         "days",
         "is_fixed",
     )
@@ -40,12 +30,11 @@ class Pattern:
     ) -> None:
         self.is_fixed = is_fixed
         self.days = days
-        self._in_hour = _seconds_in_hour(seconds, minutes)
-        self._in_hour_count = len(self._in_hour)
-        self._first_in_hour, self._last_in_hour = self._in_hour[0], self._in_hour[-1]
-        self._has_hour, self._hour_from, self._hour_before = _hour_tables(hours)
-        self._first_in_day = self._hour_from[0] * 3600 + self._first_in_hour
-        self._last_in_day = self._hour_before[24] * 3600 + self._last_in_hour
+        self._minutes = _minutes_of_day(hours, minutes)
+        self._seconds = _flags(seconds, 60)
+        self._first_second, self._last_second = self._seconds.find("1"), self._seconds.rfind("1")
+        self._first_in_day = self._minutes.find("1") * 60 + self._first_second
+        self._last_in_day = self._minutes.rfind("1") * 60 + self._last_second
 
     def next_from(self, wall: int) -> int | None:
         """Give the first matching wall time from `wall` on."""
@@ -53,14 +42,13 @@ class Pattern:
         days = self.days
         due = day if days.every else days.next(day)
         if due == day:
-            hour = second // 3600
-            if self._has_hour[hour]:
-                index = bisect_left(self._in_hour, second - hour * 3600)
-                if index < self._in_hour_count:
-                    return day * DAY_S + hour * 3600 + self._in_hour[index]
-            hour = self._hour_from[hour + 1]
-            if hour < 24:
-                return day * DAY_S + hour * 3600 + self._first_in_hour
+            # The first minute whose last second has not gone by: the quotient is rounded up.
+            minute = self._minutes.find("1", -((self._last_second - second) // 60))
+            if minute >= 0:
+                over = second - minute * 60
+                if over > self._first_second:
+                    return wall - over + self._seconds.find("1", over)
+                return wall - over + self._first_second
             due = day + 1 if days.every else days.next(day + 1)
         return None if due is None else due * DAY_S + self._first_in_day
 
@@ -70,35 +58,24 @@ class Pattern:
         days = self.days
         due = day if days.every else days.previous(day)
         if due == day:
-            hour = second // 3600
-            if self._has_hour[hour]:
-                index = bisect_right(self._in_hour, second - hour * 3600)
-                if index:
-                    return day * DAY_S + hour * 3600 + self._in_hour[index - 1]
-            hour = self._hour_before[hour]
-            if hour >= 0:
-                return day * DAY_S + hour * 3600 + self._last_in_hour
+            # The last minute whose first second has come.
+            minute = self._minutes.rfind("1", 0, (second - self._first_second) // 60 + 1)
+            if minute >= 0:
+                over = second - minute * 60
+                if over < self._last_second:
+                    return wall - over + self._seconds.rfind("1", 0, over + 1)
+                return wall - over + self._last_second
             due = day - 1 if days.every else days.previous(day - 1)
         return None if due is None else due * DAY_S + self._last_in_day
 
 
-def _seconds_in_hour(seconds: int, minutes: int) -> Sequence[int]:
-    """Give the matching seconds of an hour, sorted."""
-    if minutes == _EACH and seconds in {1, _EACH}:
-        return _MINUTES if seconds == 1 else _SECONDS
-    if seconds == 1:
-        return [minute * 60 for minute in members(minutes)]
-    chosen = members(seconds)
-    return [minute * 60 + second for minute in members(minutes) for second in chosen]
+def _flags(bits: int, size: int) -> str:
+    """Write out bits as `0` and `1`, the lowest first: finding one is a single search."""
+    return f"{bits:0{size}b}"[::-1]
 
 
-@lru_cache(maxsize=1024)
-def _hour_tables(hours: int) -> tuple[list[bool], list[int], list[int]]:
-    """Give, per hour: if it matches, the first match from it on (24: none), the last before."""
-    has = [bool(hours >> hour & 1) for hour in range(24)]
-    first_from, last_before = [24] * 25, [-1] * 25
-    for hour in range(23, -1, -1):
-        first_from[hour] = hour if has[hour] else first_from[hour + 1]
-    for hour in range(24):
-        last_before[hour + 1] = hour if has[hour] else last_before[hour]
-    return has, first_from, last_before
+@lru_cache(maxsize=4096)
+def _minutes_of_day(hours: int, minutes: int) -> str:
+    """Give the flags of a day's 1,440 minutes, shared by all patterns with the same ones."""
+    in_hour = _flags(minutes, 60)
+    return _flags(hours, 24).replace("0", "0" * 60).replace("1", in_hour)
