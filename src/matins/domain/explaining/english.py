@@ -1,0 +1,97 @@
+"""How numbers, days and lengths of time are written in English sentences; clocks have 24 hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from matins.domain.schedules.civil import DAY_S
+
+MONTHS: Final = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+ORDINALS: Final = ("first", "second", "third", "fourth", "fifth")
+
+_UNITS: Final = (("day", DAY_S), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Join words: `a`, `a and b`, `a, b and c`."""
+    all_words = list(words)
+    if len(all_words) < 2:
+        return "".join(all_words)
+    return f"{', '.join(all_words[:-1])} {last} {all_words[-1]}"
+
+
+def ordinal(number: int) -> str:
+    """Write a number's place in an order: `1st`, `12th`, `23rd`."""
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number of things: `1 minute`, `15 minutes`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def length(seconds: int) -> str:
+    """Write a length of time: 5400 is `1 hour and 30 minutes`."""
+    parts = []
+    left = seconds
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(counted(count, unit))
+    return listed(parts) or "0 seconds"
+
+
+def clock(second_of_day: int) -> str:
+    """Write a time of day: `02:30`, with its seconds if it has any: `02:30:15`."""
+    minute, second = divmod(second_of_day, 60)
+    text = f"{minute // 60:02}:{minute % 60:02}"
+    return f"{text}:{second:02}" if second else text
+
+
+def date_of(wall: datetime) -> str:
+    """Write a date: `29 March 2026`."""
+    return f"{wall.day} {MONTHS[wall.month - 1]} {wall.year}"
+
+
+def moment(wall: datetime) -> str:
+    """Write a date and a time of day: `Tue 2026-12-01 at 09:00`."""
+    weekday = WEEKDAYS[wall.isoweekday() % 7][:3]
+    time = clock(wall.hour * 3600 + wall.minute * 60 + wall.second)
+    return f"{weekday} {wall.year:04}-{wall.month:02}-{wall.day:02} at {time}"
+
+
+def spans(values: Sequence[int]) -> list[tuple[int, int]]:
+    """Give the first and last of each run of neighbours in sorted values."""
+    found: list[tuple[int, int]] = []
+    for value in values:
+        if found and found[-1][1] == value - 1:
+            found[-1] = (found[-1][0], value)
+        else:
+            found.append((value, value))
+    return found
+
+
+def step_of(values: Sequence[int]) -> int | None:
+    """Give the distance from each of three or more sorted values to the next, if it is one."""
+    if len(values) < 3:
+        return None
+    step = values[1] - values[0]
+    return step if list(values) == list(range(values[0], values[-1] + 1, step)) else None
