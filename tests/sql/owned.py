@@ -13,7 +13,6 @@ from matins.domain.answers import JobAudit
 from matins.domain.claims import Advance, Claim
 from matins.domain.jobs import JobSpec
 from matins.domain.ledger import Standing, catch_up
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.targets import CommandTarget, Target
 from matins.store.agenda import PostgresAgenda
@@ -68,7 +67,7 @@ class Owned:
             return 0
         [due_job] = found
         assert due_job.next_due_at
-        timetable = compile_schedule(due_job.schedule, seed=str(due_job.id), anchor=due_job.anchor)
+        timetable = due_job.timetable()
         due = timetable.due_between(due_job.next_due_at - timedelta(seconds=1), self.now, 10_000)
         standing = Standing(
             job.id,
@@ -77,7 +76,8 @@ class Owned:
             job.revision,
             job.state,
             job.spec,
-            due_job.anchor,
+            due_job.timing,
+            (),
             job.changed_at,
             self.now,
         )

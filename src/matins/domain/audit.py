@@ -19,6 +19,7 @@ from matins.domain.errors import ScheduleError
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.ledger import timetable_of
 from matins.domain.runs import FINAL, RunState
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.timetable import Timetable
 
 GRACE = timedelta(seconds=10)
@@ -43,7 +44,7 @@ class Revision(msgspec.Struct, frozen=True):
 
     effective_at: datetime
     state: JobState
-    anchor: datetime
+    timing: Timing
     spec: JobSpec
 
 
@@ -113,7 +114,7 @@ def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> lis
     open_from = _open_pause(revisions)
     periods = []
     for index, (revision, end) in enumerate(zip(revisions, ends, strict=True)):
-        timetable = timetable_of(revision.spec, job.id, revision.anchor)
+        timetable = timetable_of(revision.spec, job.id, revision.timing)
         if timetable is None or revision.state is JobState.DELETED:
             continue
         periods.append(_Period(revision.effective_at, end, timetable, index < open_from))

@@ -10,7 +10,9 @@ import msgspec
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
 from matins.domain.runs import Kind, RunState
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.timetable import Timetable
 
 
 class DueJob(msgspec.Struct, frozen=True):
@@ -26,7 +28,7 @@ class DueJob(msgspec.Struct, frozen=True):
     revision: int
     state: JobState
     schedule: Schedule
-    anchor: datetime
+    timing: Timing
     misfire: Misfire
     pool: str
     priority: int
@@ -34,6 +36,10 @@ class DueJob(msgspec.Struct, frozen=True):
     next_fire_at: datetime | None
     fault: str = ""
     """Why its stored schedule or misfire policy can't be read; both are empty then."""
+
+    def timetable(self) -> Timetable:
+        """When it is due. Raises ScheduleError."""
+        return self.timing.compile(self.schedule, self.id)
 
 
 class Claim(msgspec.Struct, frozen=True):

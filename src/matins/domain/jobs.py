@@ -15,7 +15,7 @@ from matins.domain.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.misfire import Misfire
 from matins.domain.retry import RetryPolicy
 from matins.domain.schedules.checking import job_problems
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.targets import Target
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
@@ -102,6 +102,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
     next_due_at: datetime | None = None
     next_fire_at: datetime | None = None
     reason: str = ""
+    exemptions: list[Exemption] = []
 
 
 def check(problems: list[Problem]) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 
+from matins.domain.calendars.closures import Closures
 from matins.domain.claims import Claim
 from matins.domain.ids import run_id
 from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.runs import Kind, RunState
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.timetable import Timetable
+
+SECOND = timedelta(seconds=1)
 
 RANGE_MIN = 10
 """Up to so many skipped due times in a row get a row each; more share one."""
@@ -31,20 +34,37 @@ class Standing(msgspec.Struct, frozen=True):
     revision: int
     state: JobState
     spec: JobSpec
-    anchor: datetime
+    timing: Timing
+    calendars: tuple[int, ...]
     changed_at: datetime
     accounted_until: datetime
 
     def timetable(self) -> Timetable | None:
         """When it is due; None without a schedule. Raises ScheduleError."""
-        return timetable_of(self.spec, self.id, self.anchor)
+        return timetable_of(self.spec, self.id, self.timing)
 
 
-def timetable_of(spec: JobSpec, job_id: UUID, anchor: datetime) -> Timetable | None:
+def timetable_of(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:
     """When a job is due; None without a schedule. Raises ScheduleError."""
     if spec.schedule is None:
         return None
-    return compile_schedule(spec.schedule, seed=str(job_id), anchor=anchor)
+    return timing.compile(spec.schedule, job_id)
+
+
+def retimed(job: Standing, spec: JobSpec, closures: tuple[Closures, ...], now: datetime) -> Timing:
+    """Give what decides about due times from now on. A new schedule counts its runs anew.
+
+    Exemptions stay where the new schedule has a due time for them. Raises ScheduleError.
+    """
+    since = job.timing.since if spec.schedule == job.spec.schedule else now
+    timing = msgspec.structs.replace(job.timing, since=since, closures=closures, exemptions=())
+    timetable = timetable_of(spec, job.id, timing)
+    if timetable is None:
+        return timing
+    kept = tuple(
+        it for it in job.timing.exemptions if timetable.next_after(it.due_at - SECOND) == it.due_at
+    )
+    return msgspec.structs.replace(timing, exemptions=kept)
 
 
 def unaccounted(

@@ -44,6 +44,11 @@ class Verdict(msgspec.Struct, frozen=True):
     skip_reason: str | None = None
 
 
+def misfired(policy: Misfire) -> str:
+    """Give the reason of a due time that the policy skips."""
+    return f"misfire: {policy.policy}"
+
+
 def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[Verdict]:
     """Split the pending due times of one job, in order, into stretches to run and to skip.
 
@@ -59,7 +64,7 @@ def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[Ver
     cut = len(late) - keep
     verdicts = []
     if cut:
-        verdicts.append(Verdict(late[:cut], f"misfire: {policy.policy}"))
+        verdicts.append(Verdict(late[:cut], misfired(policy)))
     if late[cut:] + on_time:
         verdicts.append(Verdict(late[cut:] + on_time))
     return verdicts

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import NamedTuple
 
 from matins.domain.claims import Claim, DueJob
 from matins.domain.durations import parse_duration
 from matins.domain.errors import ScheduleError
 from matins.domain.ids import run_id
-from matins.domain.misfire import COUNT_MAX, ON_TIME, account
+from matins.domain.misfire import COUNT_MAX, ON_TIME, Verdict, account, misfired
 from matins.domain.runs import Kind, RunState
-from matins.domain.schedules.compiling import compile_schedule
 
 PIECE_MAX = 100
 """The most rows of one job in one piece, so that a job that catches up holds up no other."""
@@ -68,7 +68,7 @@ class Entry:
         assert job.next_due_at is not None
         assert job.next_fire_at is not None
         self.job = job
-        self.timetable = compile_schedule(job.schedule, seed=str(job.id), anchor=job.anchor)
+        self.timetable = job.timetable()
         self.jitter_s = parse_duration(job.schedule.jitter)
         self.due_s: int | None = slot_of(job.next_due_at)
         """The next due time to be claimed; all before it are accounted for."""
@@ -113,7 +113,11 @@ def plan(entry: Entry, now_s: float) -> Plan:
     coming = entry.timetable.next_after_s(due_s)
     on_time = now_s - due_s - entry.jitter_s <= _ON_TIME_S
     if on_time and (coming is None or coming > now_s):
-        return Plan([_queued(entry, instant_of(due_s), instant_of(entry.fire_s))], coming, 1)
+        due = instant_of(due_s)
+        reason = entry.timetable.skip_reason(due_s)
+        if reason:
+            return Plan([_skipped(entry, [due], reason)], coming, 1)
+        return Plan([_queued(entry, due, instant_of(entry.fire_s))], coming, 1)
     return _plan_many(entry, due_s, now_s)
 
 
@@ -125,7 +129,7 @@ def _plan_many(entry: Entry, due_s: int, now_s: float) -> Plan:
     room = len(pending) if complete else LOOK_MAX
     claims: list[Claim] = []
     done = 0
-    for verdict in account(pending, entry.job.misfire, now - timedelta(seconds=entry.jitter_s)):
+    for verdict in _verdicts(entry, pending, now, complete=complete):
         stretch = verdict.due[: room - done]
         more, count = _claims_of(entry, stretch, verdict.skip_reason, PIECE_MAX - len(claims))
         claims += more
@@ -135,6 +139,22 @@ def _plan_many(entry: Entry, due_s: int, now_s: float) -> Plan:
     last = pending[done - 1]
     next_s = entry.timetable.next_after_s(slot_of(last))
     return Plan(claims, next_s, len(pending))
+
+
+def _verdicts(
+    entry: Entry, pending: Sequence[datetime], now: datetime, *, complete: bool
+) -> list[Verdict]:
+    """What becomes of pending due times: its timetable says what never runs, then its policy."""
+    policy = entry.job.misfire
+    reasons = {due: entry.timetable.skip_reason(slot_of(due)) for due in pending}
+    to_run = [due for due in pending if not reasons[due]]
+    if not complete:  # all that is looked at now is older than the newest that may still run
+        reasons |= dict.fromkeys(to_run, misfired(policy))
+        to_run = []
+    for verdict in account(to_run, policy, now - timedelta(seconds=entry.jitter_s)):
+        reasons |= dict.fromkeys(verdict.due, verdict.skip_reason or "")
+    stretches = groupby(pending, key=reasons.__getitem__)
+    return [Verdict(list(stretch), reason or None) for reason, stretch in stretches]
 
 
 def _pending(entry: Entry, due: datetime, now: datetime) -> list[datetime]:

@@ -13,10 +13,12 @@ import msgspec
 from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars, timing_of
 
 _Q = load_queries("agenda.sql")
 _FIRST = UUID(int=0)
@@ -29,6 +31,7 @@ class PostgresAgenda:
     def __init__(self, claims: Database, reads: Database) -> None:
         self._claims = claims
         self._reads = reads
+        self._calendars = KnownCalendars()
         # many jobs share one text
         self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)
         self._misfire = lru_cache(maxsize=_KNOWN_MAX)(_misfire)
@@ -51,17 +54,17 @@ class PostgresAgenda:
             after=after or _FIRST,
             limit=limit,
         )
-        return [self._due_job(row) for row in rows]
+        return await self._due_jobs(rows)
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         rows = await self._reads.fetch(_Q["changed"], partitions=list(partitions), since=since)
-        return [self._due_job(row) for row in rows]
+        return await self._due_jobs(rows)
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         rows = await self._reads.fetch(_Q["find"], job_ids=list(job_ids))
-        return [self._due_job(row) for row in rows]
+        return await self._due_jobs(rows)
 
     async def claim(
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
@@ -143,11 +146,18 @@ class PostgresAgenda:
         assert row is not None
         return set(wanted).difference(row["fenced"])
 
+    async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
+        wanted = {it for row in rows for it in row["calendars"]}
+        await self._calendars.read(self._reads.fetch, wanted)
+        return [self._due_job(row) for row in rows]
+
     def _due_job(self, row: asyncpg.Record) -> DueJob:
         """What can't be read is told as the job's fault: it must not stop the others."""
         schedule, misfire, fault = Schedule(), Misfire(), ""
+        timing = Timing(row["anchor"], row["anchor"])
         try:
             schedule, misfire = self._schedule(row["schedule"]), self._misfire(row["misfire"])
+            timing = timing_of(row, self._calendars.of(row["calendars"]))
         except Exception as error:  # whatever somebody has put there
             fault = f"the stored job can't be read: {error}"
         return DueJob(
@@ -157,7 +167,7 @@ class PostgresAgenda:
             revision=row["revision"],
             state=JobState(row["state"]),
             schedule=schedule,
-            anchor=row["anchor"],
+            timing=timing,
             misfire=misfire,
             pool=row["pool"],
             priority=row["priority"],

@@ -5,15 +5,16 @@ SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
 -- By jobs_due. The page goes by id, since many jobs share one fire time; materialized, or the
 -- planner would walk the primary key for the order's sake and look at every job there is.
 WITH due AS MATERIALIZED (
-    SELECT id, team_id, partition, revision, state, schedule, anchor, misfire, pool, priority,
-           next_due_at, next_fire_at
+    SELECT id, team_id, partition, revision, state, schedule, anchor, since, exemptions,
+           calendars, misfire, pool, priority, next_due_at, next_fire_at
     FROM jobs
     WHERE partition = ANY (:partitions::smallint[])
       AND next_fire_at <= :until::timestamptz
       AND id > :after::uuid
 )
 SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-       misfire::text AS misfire, pool, priority, next_due_at, next_fire_at
+       since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool, priority,
+       next_due_at, next_fire_at
 FROM due
 ORDER BY id
 LIMIT :limit
@@ -21,7 +22,7 @@ LIMIT :limit
 -- name: changed
 -- By revisions_changed.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
-       j.misfire::text AS misfire, j.pool, j.priority, j.next_due_at, j.next_fire_at
+       j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool, j.priority, j.next_due_at, j.next_fire_at
 FROM revisions r
 JOIN jobs j ON j.id = r.job_id AND j.revision = r.revision
 WHERE r.effective_at >= :since::timestamptz
@@ -30,7 +31,8 @@ WHERE r.effective_at >= :since::timestamptz
 
 -- name: find
 SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-       misfire::text AS misfire, pool, priority, next_due_at, next_fire_at
+       since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool, priority,
+       next_due_at, next_fire_at
 FROM jobs
 WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 
@@ -108,10 +110,12 @@ WITH stopped AS (
         changed_at = coalesce(:now::timestamptz, clock_timestamp()),
         next_due_at = NULL, next_fire_at = NULL
     WHERE id = :job_id::uuid AND revision = :revision::integer AND state = 'active'
-    RETURNING id, revision, partition, changed_at, state, anchor, spec
+    RETURNING *
 )
-INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
-SELECT id, revision, partition, changed_at, state, anchor, spec
+INSERT INTO revisions (
+    job_id, revision, partition, effective_at, state, anchor, spec, since, exemptions, calendars
+)
+SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptions, calendars
 FROM stopped
 RETURNING job_id
 

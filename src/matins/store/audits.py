@@ -16,6 +16,7 @@ from matins.domain.jobs import JobSpec, JobState, check_name
 from matins.store.database import Database
 from matins.store.queries import load_queries
 from matins.store.reads import PostgresReads
+from matins.store.timings import KnownCalendars, timing_of
 
 USUAL = timedelta(days=1)
 """How far an audit looks back, unless it is told."""
@@ -36,6 +37,7 @@ class PostgresAudits:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._reads = PostgresReads(database)
+        self._calendars = KnownCalendars()
 
     async def page(
         self,
@@ -99,9 +101,12 @@ class PostgresAudits:
     async def _revisions(self, job_ids: list[UUID]) -> dict[UUID, list[Revision]]:
         found: dict[UUID, list[Revision]] = defaultdict(list)
         for row in await self._database.fetch(_Q["revisions"], job_ids=job_ids):
+            closures = await self._calendars.closures(self._database.fetch, row["calendars"])
             spec = msgspec.json.decode(row["spec"], type=JobSpec)
             state = JobState(row["state"])
-            found[row["job_id"]].append(Revision(row["effective_at"], state, row["anchor"], spec))
+            found[row["job_id"]].append(
+                Revision(row["effective_at"], state, timing_of(row, closures), spec)
+            )
         return found
 
     async def _rows(self, job_id: UUID, window: Window) -> list[LedgerRow]:

@@ -38,7 +38,8 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: revisions
-SELECT job_id, effective_at, state, anchor, spec::text AS spec
+SELECT job_id, effective_at, state, spec::text AS spec, anchor, since,
+       exemptions::text AS exemptions, calendars
 FROM revisions
 WHERE job_id = ANY (:job_ids::uuid[])
 ORDER BY job_id, revision

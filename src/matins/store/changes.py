@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
+from matins.domain.calendars.closures import Closures
 from matins.domain.claims import Claim
 from matins.domain.errors import InvalidInputError, ScheduleError
 from matins.domain.ids import partition_of
 from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
-from matins.domain.ledger import Standing, catch_up, skip, timetable_of, unaccounted
+from matins.domain.ledger import Standing, catch_up, retimed, skip, timetable_of, unaccounted
 from matins.domain.misfire import COUNT_MAX
 from matins.domain.runs import RunState
+from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.schedule import Exemption
 from matins.domain.schedules.timetable import Timetable
 from matins.store.database import Database
+from matins.store.job_rows import as_json, job_of, spec_columns
 from matins.store.queries import Query, load_queries
+from matins.store.timings import KnownCalendars, timing_of
 
 LOOK_MAX = 10_000
 """The most due times that are put on record in one transaction, besides those that are to run."""
@@ -36,14 +43,33 @@ class Settled(msgspec.Struct, frozen=True):
     complete: bool = True
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """What a job is to become. `why`: the reason of what it owes; None lets its schedule go on.
+
+    Without `exemptions` it keeps those that it has, where they still mean something.
+    """
+
+    spec: JobSpec
+    state: JobState
+    change: Literal["changed", "paused", "resumed", "deleted"]
+    why: str | None = None
+    run_max: int = 0
+    exemptions: tuple[Exemption, ...] | None = None
+
+
 class Change:
     """The steps of a change, in a transaction that is open. `dues` collects what it inserts."""
 
     def __init__(
-        self, database: Database, session: asyncpg.pool.PoolConnectionProxy, dues: list[datetime]
+        self,
+        database: Database,
+        session: asyncpg.pool.PoolConnectionProxy,
+        calendars: KnownCalendars,
+        dues: list[datetime],
     ) -> None:
         self._database = database
         self._session = session
+        self._known_calendars = calendars
         self._dues = dues
 
     async def now(self) -> datetime:
@@ -59,6 +85,7 @@ class Change:
             return None
         [row] = rows
         job = job_of(row, team)
+        calendars = tuple(row["calendars"])
         standing = Standing(
             id=job.id,
             team_id=row["team_id"],
@@ -66,7 +93,8 @@ class Change:
             revision=job.revision,
             state=job.state,
             spec=job.spec,
-            anchor=row["anchor"],
+            timing=timing_of(row, await self._closures(calendars)),
+            calendars=calendars,
             changed_at=job.changed_at,
             accounted_until=await self._accounted_until(job),
         )
@@ -84,8 +112,8 @@ class Change:
             return Settled(now)
         due = timetable.due_between(after, now, LOOK_MAX + COUNT_MAX)
         complete = len(due) < LOOK_MAX + COUNT_MAX
-        cut = max(len(due) - run_max, 0) if complete else LOOK_MAX
-        past, to_run = due[:cut], due[cut:] if complete else []
+        to_run = _newest(timetable, due, run_max) if complete else []
+        past = [at for at in (due if complete else due[:LOOK_MAX]) if at not in to_run]
         claims = catch_up(job, timetable, to_run)
         skipped = queued = 0
         # A claim may put one of them on record meanwhile, even the first of a range: look again.
@@ -114,7 +142,9 @@ class Change:
         """
         now = await self.now()
         await self._fetch(_Q["make_team"], team=team)
-        due, fire = _next(spec, job_id, now.replace(microsecond=0), now)
+        calendars = await self._current_calendars(team, spec)
+        timing = Timing(now.replace(microsecond=0), now, await self._closures(calendars))
+        due, fire = await self._first_after(spec, job_id, timing, now)
         [row] = await self._fetch(
             _Q["insert_job"],
             id=job_id,
@@ -122,35 +152,45 @@ class Change:
             partition=partition_of(job_id),
             name=spec.name,
             at=now,
+            calendars=list(calendars),
             next_due_at=due,
             next_fire_at=fire,
-            **_columns(spec),
+            **spec_columns(spec),
         )
         return job_of(row, team)
 
     async def update(
-        self,
-        old: Job,
-        job: Standing,
-        spec: JobSpec,
-        state: JobState,
-        *,
-        due_after: datetime | None = None,
+        self, old: Job, job: Standing, wanted: Wanted, *, due_after: datetime | None = None
     ) -> Job:
-        """Write a new revision, due after that instant; without it the next due time stays."""
-        due, fire = old.next_due_at, old.next_fire_at
+        """Write a new revision, due after that instant; without it the schedule goes on."""
+        at = due_after or max(await self.now(), job.changed_at)
+        calendars, timing = job.calendars, job.timing
         if due_after is not None:
+            calendars = await self._current_calendars(old.team, wanted.spec)
+            closures = await self._closures(calendars)
+            timing = retimed(job, wanted.spec, closures, at)
+        if wanted.exemptions is not None:
+            timing = msgspec.structs.replace(timing, exemptions=wanted.exemptions)
+        due, fire = old.next_due_at, old.next_fire_at
+        if wanted.state is not JobState.ACTIVE:
             due, fire = None, None
-            if state is JobState.ACTIVE:
-                due, fire = _next(spec, job.id, job.anchor, due_after)
+        elif due_after is not None:
+            due, fire = await self._first_after(wanted.spec, job.id, timing, due_after)
+        elif due is not None and wanted.exemptions is not None:
+            # What lies before the next due time is accounted for, but a moved one may be new.
+            moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > at]
+            due, fire = _next(wanted.spec, job.id, timing, min([due, *moved]) - _SECOND)
         [row] = await self._fetch(
             _Q["update_job"],
             id=job.id,
-            state=state,
-            at=due_after or max(await self.now(), job.changed_at),
+            state=wanted.state,
+            at=at,
+            since=timing.since,
+            exemptions=as_json(timing.exemptions),
+            calendars=list(calendars),
             next_due_at=due,
             next_fire_at=fire,
-            **_columns(spec),
+            **spec_columns(wanted.spec),
         )
         return job_of(row, old.team)
 
@@ -159,7 +199,7 @@ class Change:
         if job.state is JobState.ACTIVE:
             return job.next_due_at - _SECOND if job.next_due_at else await self.now()
         if job.state is JobState.PAUSED:
-            schedule = None if job.spec.schedule is None else _json(job.spec.schedule)
+            schedule = None if job.spec.schedule is None else as_json(job.spec.schedule)
             [row] = await self._fetch(
                 _Q["stopped_since"], job_id=job.id, state=job.state, schedule=schedule
             )
@@ -167,6 +207,34 @@ class Change:
             return stopped_at
         rows = await self._fetch(_Q["last_accounted"], job_id=job.id)
         return rows[0]["accounted_at"] if rows else job.created_at
+
+    async def _first_after(
+        self, spec: JobSpec, job_id: UUID, timing: Timing, instant: datetime
+    ) -> tuple[datetime | None, datetime | None]:
+        """The first due time after an instant, and its fire time.
+
+        One that follows the end of a run is not known before that run has ended.
+        """
+        if spec.schedule is not None and spec.schedule.follows_end:
+            rows = await self._fetch(_Q["last_run"], job_id=job_id)
+            if rows and rows[0]["finished_at"] is None:
+                return None, None
+        return _next(spec, job_id, timing, instant)
+
+    async def _current_calendars(self, team: str, spec: JobSpec) -> tuple[int, ...]:
+        """The versions of the calendars that a schedule names, kept as they are meanwhile."""
+        names = spec.schedule.calendars if spec.schedule else []
+        if not names:
+            return ()
+        rows = await self._fetch(_Q["current_calendars"], team=team, names=names)
+        found = {row["name"]: row["id"] for row in rows}
+        if missing := [name for name in names if name not in found]:
+            message = f"team {team} has no calendar {missing[0]!r}; put it first"
+            raise InvalidInputError.at("schedule.calendars", message)
+        return tuple(found[name] for name in names)
+
+    async def _closures(self, calendars: Sequence[int]) -> tuple[Closures, ...]:
+        return await self._known_calendars.closures(self._fetch, calendars)
 
     async def _covered(
         self, job: Standing, due: Sequence[datetime]
@@ -202,46 +270,24 @@ class Change:
         return await self._session.fetch(query.sql, *self._database.ordered(query, given))
 
 
-def job_of(row: asyncpg.Record, team: str) -> Job:
-    """A job from its row."""
-    return Job(
-        id=row["id"],
-        team=team,
-        revision=row["revision"],
-        state=JobState(row["state"]),
-        spec=msgspec.json.decode(row["spec"], type=JobSpec),
-        created_at=row["created_at"],
-        changed_at=row["changed_at"],
-        next_due_at=row["next_due_at"],
-        next_fire_at=row["next_fire_at"],
-        reason=row["reason"],
-    )
-
-
-def _columns(spec: JobSpec) -> dict[str, object]:
-    return {
-        "spec": _json(spec),
-        "schedule": None if spec.schedule is None else _json(spec.schedule),
-        "misfire": _json(spec.misfire),
-        "pool": spec.pool,
-        "priority": PRIORITIES[spec.priority],
-    }
-
-
-def _json(value: msgspec.Struct) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 def _next(
-    spec: JobSpec, job_id: UUID, anchor: datetime, now: datetime
+    spec: JobSpec, job_id: UUID, timing: Timing, instant: datetime
 ) -> tuple[datetime | None, datetime | None]:
     """The first due time after an instant, and its fire time."""
     try:
-        timetable = timetable_of(spec, job_id, anchor)
+        timetable = timetable_of(spec, job_id, timing)
     except ScheduleError as error:
         raise InvalidInputError.at("schedule", str(error)) from error
-    due = timetable.next_after(now) if timetable else None
-    return due, timetable.fire_time(due) if timetable and due else None
+    if timetable is None:
+        return None, None
+    due = timetable.next_after(instant) or timetable.next_after_end(instant)
+    return due, timetable.fire_time(due) if due else None
+
+
+def _newest(timetable: Timetable, due: Sequence[datetime], count: int) -> list[datetime]:
+    """The newest due times that are to run, if nothing stands against it."""
+    to_run = [at for at in due if not timetable.skip_reason(epoch_s(at))] if count else []
+    return to_run[len(to_run) - count :] if len(to_run) > count else to_run
 
 
 def _timetable(job: Standing) -> Timetable | None:

@@ -11,7 +11,8 @@ ON CONFLICT (name) DO NOTHING
 
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
-       j.created_at, j.changed_at, j.next_due_at, j.next_fire_at
+       j.since, j.exemptions::text AS exemptions, j.calendars, j.created_at, j.changed_at,
+       j.next_due_at, j.next_fire_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
@@ -32,6 +33,22 @@ WHERE job_id = :job_id::uuid
 -- name: last_accounted
 -- By the unique key (job_id, due_at, kind).
 SELECT coalesce(due_until, due_at) AS accounted_at
+FROM runs
+WHERE job_id = :job_id::uuid AND kind = 'scheduled'
+ORDER BY due_at DESC
+LIMIT 1
+
+-- name: current_calendars
+-- By calendars_name. A share lock: who replaces one sees the jobs that took it, or they see the new.
+SELECT c.id, c.name
+FROM calendars c
+JOIN teams t ON t.id = c.team_id
+WHERE t.name = :team AND c.name = ANY (:names::text[]) AND c.replaced_at IS NULL
+FOR SHARE OF c
+
+-- name: last_run
+-- By the unique key (job_id, due_at, kind).
+SELECT due_at, finished_at
 FROM runs
 WHERE job_id = :job_id::uuid AND kind = 'scheduled'
 ORDER BY due_at DESC
@@ -83,22 +100,24 @@ SELECT id FROM made
 WITH made AS (
     INSERT INTO jobs (
         id, team_id, partition, name, revision, state, spec, schedule, misfire, pool, priority,
-        anchor, created_at, changed_at, next_due_at, next_fire_at
+        anchor, since, calendars, created_at, changed_at, next_due_at, next_fire_at
     )
     SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
            :schedule::jsonb, :misfire::jsonb, :pool::text, :priority::smallint,
-           date_trunc('second', :at::timestamptz), :at, :at,
+           date_trunc('second', :at::timestamptz), :at, :calendars::integer[], :at, :at,
            :next_due_at::timestamptz, :next_fire_at::timestamptz
     FROM teams t
     WHERE t.name = :team::text
     RETURNING *
 ),
 noted AS (
-    INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
-    SELECT id, revision, partition, changed_at, state, anchor, spec FROM made
+    INSERT INTO revisions (
+        job_id, revision, partition, effective_at, state, anchor, spec, since, calendars
+    )
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, calendars FROM made
 )
 SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at
+       next_fire_at, exemptions::text AS exemptions
 FROM made
 
 -- name: update_job
@@ -112,6 +131,9 @@ WITH changed AS (
         misfire = :misfire::jsonb,
         pool = :pool::text,
         priority = :priority::smallint,
+        since = :since::timestamptz,
+        exemptions = :exemptions::jsonb,
+        calendars = :calendars::integer[],
         changed_at = :at::timestamptz,
         next_due_at = :next_due_at::timestamptz,
         next_fire_at = :next_fire_at::timestamptz
@@ -119,11 +141,14 @@ WITH changed AS (
     RETURNING *
 ),
 noted AS (
-    INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
-    SELECT id, revision, partition, changed_at, state, anchor, spec FROM changed
+    INSERT INTO revisions (
+        job_id, revision, partition, effective_at, state, anchor, spec, since, exemptions, calendars
+    )
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptions, calendars
+    FROM changed
 )
 SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at
+       next_fire_at, exemptions::text AS exemptions
 FROM changed
 
 -- name: advance_job

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Literal, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 import asyncpg
@@ -21,25 +21,16 @@ from matins.domain.jobs import Job, JobSpec, JobState, check, check_name
 from matins.domain.ledger import Standing
 from matins.domain.misfire import COUNT_MAX
 from matins.domain.ports import Hints
-from matins.store.changes import Change, Settled
+from matins.store.changes import Change, Settled, Wanted
 from matins.store.database import Database
 from matins.store.days import with_days
+from matins.store.timings import KnownCalendars
 
 log = structlog.get_logger()
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
 _T = TypeVar("_T")
-
-
-class _Wanted(msgspec.Struct, frozen=True):
-    """What a job is to become. `why`: the reason of what it owes; None lets its schedule go on."""
-
-    spec: JobSpec
-    state: JobState
-    change: Literal["changed", "paused", "resumed", "deleted"]
-    why: str | None = None
-    run_max: int = 0
 
 
 class _UndoneError(Exception):
@@ -56,6 +47,7 @@ class PostgresOwners:
     def __init__(self, database: Database, hints: Hints) -> None:
         self._database = database
         self._hints = hints
+        self._calendars = KnownCalendars()
 
     async def create(self, team: str, spec: JobSpec) -> Changed:
         """Make a job. Raises ConflictError when the team has one of that name."""
@@ -108,7 +100,7 @@ class PostgresOwners:
         self,
         team: str,
         name: str,
-        decide: Callable[[Standing], _Wanted | None],
+        decide: Callable[[Standing], Wanted | None],
         *,
         dry_run: bool = False,
     ) -> Changed:
@@ -135,7 +127,7 @@ class PostgresOwners:
 
         async def attempt() -> _T:
             async with self._database.transaction() as session:
-                result = await step(Change(self._database, session, dues))
+                result = await step(Change(self._database, session, self._calendars, dues))
                 if dry_run:
                     raise _UndoneError(result)
                 return result
@@ -161,7 +153,7 @@ async def _step(
     change: Change,
     job: Standing,
     old: Job,
-    decide: Callable[[Standing], _Wanted | None],
+    decide: Callable[[Standing], Wanted | None],
     after: datetime,
 ) -> Changed | Settled:
     """One transaction of a change: the whole of it, or a piece of what the job owes."""
@@ -169,7 +161,7 @@ async def _step(
     if wanted is None:
         return Changed(old, "unchanged")
     if wanted.why is None:
-        return Changed(await change.update(old, job, wanted.spec, wanted.state), wanted.change)
+        return Changed(await change.update(old, job, wanted), wanted.change)
     now = max(await change.now(), job.changed_at)
     settled = await change.settle(
         job, now, wanted.why, wanted.run_max, after=max(after, job.accounted_until)
@@ -178,37 +170,37 @@ async def _step(
         if job.state is JobState.ACTIVE:
             await change.advance(job, settled.until)
         return settled
-    new = await change.update(old, job, wanted.spec, wanted.state, due_after=now)
+    new = await change.update(old, job, wanted, due_after=now)
     return Changed(new, wanted.change, settled.skipped, settled.queued)
 
 
-def _replaced(job: Standing, spec: JobSpec) -> _Wanted | None:
+def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:
     state = JobState.PAUSED if job.state is JobState.PAUSED else JobState.ACTIVE
     if spec == job.spec and state is job.state:
         return None
     if job.state is JobState.QUARANTINED:
-        return _Wanted(spec, state, "changed", job.state)
+        return Wanted(spec, state, "changed", job.state)
     if spec.schedule == job.spec.schedule:
-        return _Wanted(spec, state, "changed")
-    return _Wanted(spec, state, "changed", "changed" if state is JobState.ACTIVE else job.state)
+        return Wanted(spec, state, "changed")
+    return Wanted(spec, state, "changed", "changed" if state is JobState.ACTIVE else job.state)
 
 
-def _paused(job: Standing) -> _Wanted | None:
+def _paused(job: Standing) -> Wanted | None:
     if job.state is JobState.PAUSED:
         return None
     if job.state is JobState.QUARANTINED:
         raise ConflictError(
             "the job is quarantined, so nothing of it is claimed; mend or delete it"
         )
-    return _Wanted(job.spec, JobState.PAUSED, "paused", "paused")
+    return Wanted(job.spec, JobState.PAUSED, "paused", "paused")
 
 
-def _resumed(job: Standing, missed: Missed) -> _Wanted | None:
+def _resumed(job: Standing, missed: Missed) -> Wanted | None:
     if job.state is JobState.ACTIVE:
         return None
-    return _Wanted(job.spec, JobState.ACTIVE, "resumed", job.state, _RUN_MAX[missed])
+    return Wanted(job.spec, JobState.ACTIVE, "resumed", job.state, _RUN_MAX[missed])
 
 
-def _deleted(job: Standing) -> _Wanted:
+def _deleted(job: Standing) -> Wanted:
     why = "deleted" if job.state is JobState.ACTIVE else job.state
-    return _Wanted(job.spec, JobState.DELETED, "deleted", why)
+    return Wanted(job.spec, JobState.DELETED, "deleted", why)

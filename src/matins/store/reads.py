@@ -22,9 +22,9 @@ from matins.domain.handouts import RunStatus
 from matins.domain.ids import due_of
 from matins.domain.jobs import Job, check_name
 from matins.domain.runs import RunState
-from matins.store.changes import job_of
 from matins.store.database import Database
 from matins.store.dispatch import status_of
+from matins.store.job_rows import job_of
 from matins.store.queries import load_queries
 
 RECENT = timedelta(days=7)

@@ -2,7 +2,7 @@
 
 -- name: job
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at
+       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
@@ -10,7 +10,7 @@ WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 -- name: jobs
 -- By jobs_name.
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at
+       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name > :after::text AND j.state <> 'deleted'
@@ -20,7 +20,7 @@ LIMIT :limit
 -- name: all_jobs
 -- By the primary key.
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, t.name AS team
+       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions, t.name AS team
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid AND j.state <> 'deleted'

@@ -11,6 +11,7 @@ from matins.domain.answers import JobAudit
 from matins.domain.audit import LIST_MAX, LedgerRow, Revision, Subject, Window, audit
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.runs import RunState
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.targets import CommandTarget, Target
 
@@ -28,7 +29,7 @@ def revision(
     at: float, schedule: Schedule | None = MINUTELY, state: JobState = JobState.ACTIVE
 ) -> Revision:
     target = Target(command=CommandTarget(["true"]))
-    return Revision(minute(at), state, NOON, JobSpec("job", target, schedule))
+    return Revision(minute(at), state, Timing(NOON, NOON), JobSpec("job", target, schedule))
 
 
 def ran(*minutes: float, state: RunState = RunState.SUCCEEDED) -> list[LedgerRow]:

@@ -13,6 +13,7 @@ from matins.domain.ids import run_id
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.ledger import RANGE_MIN, Standing, catch_up, skip, unaccounted
 from matins.domain.runs import RunState
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.targets import CommandTarget, Target
@@ -30,7 +31,7 @@ def standing(jitter: str = "0s") -> Standing:
     spec = JobSpec(
         "job", Target(command=CommandTarget(["true"])), schedule, pool="gpu", priority="high"
     )
-    return Standing(JOB, 7, 3, 2, JobState.ACTIVE, spec, NOON, NOON, NOON)
+    return Standing(JOB, 7, 3, 2, JobState.ACTIVE, spec, Timing(NOON, NOON), (), NOON, NOON)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from matins.domain.ids import run_id
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
 from matins.domain.runs import RunState
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.compiling import Timing, compile_schedule
 from matins.domain.schedules.schedule import Schedule
 from matins.scheduler.planning import (
     LOOK_MAX,
@@ -47,7 +47,7 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
         revision=3,
         state=JobState.ACTIVE,
         schedule=schedule,
-        anchor=START,
+        timing=Timing(START, START),
         misfire=misfire,
         pool="default",
         priority=1,

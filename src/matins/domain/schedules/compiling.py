@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.calendars.closures import Closures
 from matins.domain.errors import Problem, ScheduleError
 from matins.domain.schedules.checking import (
     check_count,
@@ -20,6 +21,7 @@ from matins.domain.schedules.checking import (
 )
 from matins.domain.schedules.civil import FIRST_S, LAST_S
 from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
+from matins.domain.schedules.closing import ClosedRule
 from matins.domain.schedules.cron import Dialect, is_hashed, parse_cron
 from matins.domain.schedules.exemptions import ExemptRule
 from matins.domain.schedules.instants import InstantsRule, epoch_s, instant_of, parse_instant
@@ -47,6 +49,7 @@ class Timing(msgspec.Struct, frozen=True):
 
     anchor: datetime
     since: datetime
+    closures: tuple[Closures, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
 
     def compile(self, schedule: Schedule, job_id: UUID) -> Timetable:
@@ -56,6 +59,7 @@ class Timing(msgspec.Struct, frozen=True):
             seed=str(job_id),
             anchor=self.anchor,
             since=self.since,
+            closures=self.closures,
             exemptions=self.exemptions,
         )
 
@@ -66,6 +70,7 @@ def compile_schedule(
     seed: str,
     anchor: datetime,
     since: datetime | None = None,
+    closures: Sequence[Closures] = (),
     exemptions: Sequence[Exemption] = (),
 ) -> Timetable:
     """Compile a schedule for the job whose id is `seed`.
@@ -77,26 +82,27 @@ def compile_schedule(
     try:
         if schedule.every is not None and is_fine(schedule.every):
             return _fine(schedule, schedule.every, seed, anchor)
-        return _timetable(schedule, seed, epoch_s(anchor), epoch_s(since or anchor), exemptions)
+        rule, last, following = _bounded(schedule, seed, epoch_s(anchor), epoch_s(since or anchor))
+        jitter = _jitter(schedule, last)
     except ScheduleError as error:
         # Nothing is found when it is only this seed whose `H` chose a date that never comes.
         found = problems(schedule) or [Problem("cron", str(error))]
         raise ScheduleError("; ".join(f"{p.where}: {p.message}" for p in found)) from error
-
-
-def _timetable(
-    schedule: Schedule, seed: str, anchor: int, since: int, exemptions: Sequence[Exemption]
-) -> Timetable:
-    rule, last, following = _bounded(schedule, seed, anchor, since)
     reason: Callable[[int], str] | None = None
+    if closures:
+        closed = ClosedRule(rule, closures, schedule.on_closed, find_zone(schedule.timezone))
+        rule, reason = closed, closed.skip_reason
     if exemptions:
         exempt = ExemptRule(rule, reason, exemptions)
         rule, reason = exempt, exempt.skip_reason
-    jitter = NO_JITTER
-    if schedule.jitter != "0s":
-        end = last if schedule.ends_at is not None else None
-        jitter = Jitter(_read_jitter(schedule.jitter), schedule.spread == "job", end)
     return Timetable(rule, seed, jitter, reason=reason, following=following)
+
+
+def _jitter(schedule: Schedule, last: int) -> Jitter:
+    if schedule.jitter == "0s":
+        return NO_JITTER
+    end = last if schedule.ends_at is not None else None
+    return Jitter(_read_jitter(schedule.jitter), schedule.spread == "job", end)
 
 
 def _bounded(
@@ -170,4 +176,3 @@ def _fine(schedule: Schedule, every: str, seed: str, anchor: datetime) -> Timeta
 @lru_cache(maxsize=_SHARED_MAX)
 def _read_jitter(text: str) -> int:
     return whole_seconds(text)
-

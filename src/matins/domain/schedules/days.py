@@ -108,7 +108,7 @@ def all_of(left: DayRule, right: DayRule) -> DayRule:
 class Days:
     """The days that a rule allows in some months (bit 0 is January) and years (None: all)."""
 
-    __slots__ = ("_back", "_forward", "_masks", "_months", "_rule", "every", "years")
+    __slots__ = ("_back", "_forward", "_found", "_masks", "_months", "_rule", "every", "years")
 
     def __init__(self, rule: DayRule | None, months: int, years: tuple[int, ...] | None) -> None:
         self.every = rule is None and months == 0xFFF and years is None
@@ -116,6 +116,7 @@ class Days:
         self._rule = rule or plain_days(ALL_DAYS)
         self._months = months
         self._masks = list(_UNKNOWN)
+        self._found: int | None = None  # the last day found: dense schedules ask for it again
         self._forward, self._back = _month_jumps(months)
 
     def can_come(self) -> bool:
@@ -134,13 +135,15 @@ class Days:
 
     def next(self, day: int) -> int | None:
         """Give the first allowed day from `day` on."""
+        if day == self._found:
+            return day
         era, day_of_era = divmod(day - ERA_DAY, ERA_DAYS)
         index = bisect_right(MONTH_START, day_of_era) - 1
         if not self._forward[index % 12] and (self.years is None or self._has_year(era, index)):
-            skipped = day_of_era - MONTH_START[index]
-            mask = self._mask(MONTH_KIND[index]) >> skipped
+            mask = self._mask(MONTH_KIND[index]) >> day_of_era - MONTH_START[index]
             if mask:
-                return day + (mask & -mask).bit_length() - 1
+                self._found = found = day + (mask & -mask).bit_length() - 1
+                return found
         return self._next_month(era, index + 1)
 
     def _next_month(self, era: int, index: int) -> int | None:

@@ -69,6 +69,7 @@ class Pattern:
         return None if due is None else due * DAY_S + self._last_in_day
 
 
+@lru_cache(maxsize=1024)
 def _flags(bits: int, size: int) -> str:
     """Write out bits as `0` and `1`, the lowest first: finding one is a single search."""
     return f"{bits:0{size}b}"[::-1]

@@ -71,6 +71,13 @@ class Timetable:
         """Give the last due time strictly before an instant; None if there is none."""
         return self._rule.previous_before(instant)
 
+    def next_after_end(self, ended: datetime) -> datetime | None:
+        """Give the due time that follows the end of a run; None unless the job follows ends."""
+        if self.following is None:
+            return None
+        due = self.following.next_after_end(epoch_s(ended))
+        return None if due is None else _EPOCH + timedelta(0, due)
+
     def skip_reason(self, due: int) -> str:
         """Say why a due time does not run; empty when it does."""
         return "" if self._reason is None else self._reason(due)

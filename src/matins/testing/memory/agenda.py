@@ -158,7 +158,7 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
                 revision=job.revision,
                 state=job.state,
                 schedule=schedule,
-                anchor=job.anchor,
+                timing=job.timing,
                 misfire=job.spec.misfire,
                 pool=job.spec.pool,
                 priority=PRIORITIES[job.spec.priority],

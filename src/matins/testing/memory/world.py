@@ -9,11 +9,14 @@ from heapq import heappush
 from itertools import chain
 from uuid import UUID
 
+import msgspec
+
 from matins.domain.audit import Revision
 from matins.domain.ids import PARTITIONS, partition_of, run_id
 from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.ledger import timetable_of, unaccounted
 from matins.domain.runs import Kind, Outcome, RunState
+from matins.domain.schedules.compiling import Timing
 
 
 @dataclass(slots=True)
@@ -24,7 +27,7 @@ class JobRow:
     team: str
     spec: JobSpec
     partition: int
-    anchor: datetime
+    timing: Timing
     changed_at: datetime
     team_id: int = 1
     revision: int = 1
@@ -128,7 +131,7 @@ class World:
     def add_job(self, job_id: UUID, spec: JobSpec, team: str = "default") -> JobRow:
         """Save a new job, due from now on."""
         now = self.now()
-        job = JobRow(job_id, team, spec, partition_of(job_id), now, now)
+        job = JobRow(job_id, team, spec, partition_of(job_id), Timing(now, now), now)
         self.jobs[job_id] = job
         self._plan(job)
         return job
@@ -139,6 +142,8 @@ class World:
         """Change a job from now on; what was due before and has no row is put down as skipped."""
         job = self.jobs[job_id]
         self._account(job)
+        if spec is not None and spec.schedule != job.spec.schedule:
+            job.timing = msgspec.structs.replace(job.timing, since=self.now())
         job.spec = spec or job.spec
         job.state = state or job.state
         self.revise(job)
@@ -191,7 +196,7 @@ class World:
 
     def _account(self, job: JobRow) -> None:
         """Give a row to each due time up to now that has none."""
-        timetable = timetable_of(job.spec, job.id, job.anchor)
+        timetable = timetable_of(job.spec, job.id, job.timing)
         since = job.changed_at if job.state is not JobState.ACTIVE else job.next_due_at
         if timetable is None or since is None:
             return
@@ -221,11 +226,11 @@ class World:
 
     def _plan(self, job: JobRow) -> None:
         job.next_due_at = job.next_fire_at = None
-        revision = Revision(self.now(), job.state, job.anchor, job.spec)
+        revision = Revision(self.now(), job.state, job.timing, job.spec)
         self.revisions.setdefault(job.id, []).append(revision)
         if job.state is not JobState.ACTIVE:
             return
-        timetable = timetable_of(job.spec, job.id, job.anchor)
+        timetable = timetable_of(job.spec, job.id, job.timing)
         job.next_due_at = timetable.next_after(self.now()) if timetable else None
         if timetable and job.next_due_at:
             job.next_fire_at = timetable.fire_time(job.next_due_at)
