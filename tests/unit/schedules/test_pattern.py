@@ -12,7 +12,7 @@ from matins.domain.schedules.days import Days, weekdays
 from matins.domain.schedules.fields import members
 from matins.domain.schedules.pattern import Pattern
 
-DAYS = range(20_786, 20_793)  # Sunday, 29 November 2026, and the days after it
+DAYS = range(20_786, 20_789)  # Sunday, 29 November 2026, and the two days after it
 
 
 def bits(size: int) -> st.SearchStrategy[int]:
@@ -21,8 +21,8 @@ def bits(size: int) -> st.SearchStrategy[int]:
     return few.map(lambda values: sum(1 << value for value in values)) | st.just((1 << size) - 1)
 
 
-@settings(max_examples=200, deadline=None)
-@given(bits(60), bits(60), bits(24), bits(7), st.lists(st.integers(0, 7 * DAY_S - 1), max_size=50))
+@settings(max_examples=100, deadline=None)
+@given(bits(60), bits(60), bits(24), bits(3), st.lists(st.integers(0, 3 * DAY_S - 1), max_size=50))
 def test_the_nearest_match_is_found_in_both_directions(
     seconds: int, minutes: int, hours: int, wanted_days: int, asked: list[int]
 ) -> None:
