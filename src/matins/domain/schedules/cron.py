@@ -175,23 +175,26 @@ def _special_day(text: str, item: str, field: Field) -> DayRule | None:
 def _week_days(text: str, field: Field, seed: str) -> DayRule:
     plain, rules = 0, list[DayRule]()
     for item in text.split(","):
-        name, mark, number = item.partition("#")
-        if mark:
-            if number not in {"1", "2", "3", "4", "5"}:
-                raise refuse(field, item, "needs a number from 1 to 5 after '#', such as 5#2")
-            rules.append(nth_weekday(_weekday(field, name, item), int(number)))
-        elif item == "L":
-            if text != "L" or field.low == 0:
-                raise refuse(
-                    field, text, "has an L without a weekday; write 5L for the last Friday"
-                )
-            plain |= 1 << 6
-        elif item.endswith("L"):
-            rules.append(last_weekday(_weekday(field, item[:-1], item)))
+        special = _special_weekday(text, item, field) if "L" in item or "#" in item else None
+        if special:
+            rules.append(special)
         else:
-            bits = parse_item(field, item, seed) >> field.low
-            plain |= (bits | bits >> 7) & 0x7F
-    return any_of([*rules, weekdays(plain)] if plain else rules)
+            plain |= parse_item(field, item, seed) >> field.low
+    return any_of([*rules, weekdays((plain | plain >> 7) & 0x7F)] if plain else rules)
+
+
+def _special_weekday(text: str, item: str, field: Field) -> DayRule | None:
+    """Read an item with `L` or `#`; None if it has another form."""
+    name, mark, number = item.partition("#")
+    if mark:
+        if number not in {"1", "2", "3", "4", "5"}:
+            raise refuse(field, item, "needs a number from 1 to 5 after '#', such as 5#2")
+        return nth_weekday(_weekday(field, name, item), int(number))
+    if item != "L":
+        return last_weekday(_weekday(field, item[:-1], item)) if item.endswith("L") else None
+    if text != "L" or field.low == 0:
+        raise refuse(field, text, "has an L without a weekday; write 5L for the last Friday")
+    return weekdays(1 << 6)
 
 
 def _weekday(field: Field, text: str, item: str) -> int:
