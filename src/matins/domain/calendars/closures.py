@@ -1,0 +1,75 @@
+"""A compiled calendar: when it is closed and why, and which days are business days."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.conditions import listed, parse_weekdays
+from matins.domain.calendars.moments import Moments, weekday_bit
+from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.zones import Zone, find_zone
+
+_DAYS_KEPT: Final = 4096
+
+
+class Closures:
+    """What a calendar closes. Instants are seconds from 1970 UTC, days those of its own zone."""
+
+    __slots__ = ("_business", "_exclude", "_only", "_outside", "_weekend", "name", "zone")
+
+    def __init__(self, calendar: Calendar) -> None:
+        self.name = calendar.name
+        self.zone: Zone = find_zone(calendar.timezone)
+        self._exclude = Moments(calendar.exclude, self.zone)
+        self._only = Moments(calendar.only, self.zone) if calendar.only else None
+        single = calendar.only[0].label if len(calendar.only) == 1 else ""
+        self._outside = f"outside {single or calendar.name}"
+        self._weekend = {parse_weekdays(text) for text in listed(calendar.weekend)}
+        self._business: dict[int, bool] = {}
+
+    def closed(self, instant: int) -> str | None:
+        """Say why it is closed at an instant; None when it is open."""
+        wall = instant + self.zone.offset_at(instant)
+        label = self._exclude.label_at(instant, wall)
+        if label is None and self._only and self._only.label_at(instant, wall) is None:
+            return self._outside
+        return label
+
+    def is_business_day(self, day: int) -> bool:
+        """Tell whether a day (from 1970-01-01) is no weekend and has a moment that is open."""
+        found = self._business.get(day)
+        if found is None:
+            if len(self._business) >= _DAYS_KEPT:
+                self._business.clear()
+            found = self._business[day] = not self._is_weekend(day) and self._opens_on(day)
+        return found
+
+    def _is_weekend(self, day: int) -> bool:
+        bit = weekday_bit(day)
+        return any(bits & bit for bits in self._weekend)
+
+    def _opens_on(self, day: int) -> bool:
+        """Look at all instants of a day at which it may change between open and closed."""
+        first, last = (day - 1) * DAY_S, (day + 2) * DAY_S  # offsets are shorter than a day
+        starts = self.zone.starts
+        segments = range(bisect_right(starts, first) - 1, bisect_right(starts, last))
+        sets = [it for it in (self._exclude, self._only) if it is not None]
+        instants = {starts[segment] for segment in segments}
+        instants.update(edge for moments in sets for edge in moments.span_edges(first, last))
+        seconds = {0}.union(*(moments.edges(day) for moments in sets))
+        for segment in segments:
+            offset = self.zone.offsets[segment]
+            instants.update(day * DAY_S + second - offset for second in seconds)
+        return any(
+            (instant + self.zone.offset_at(instant)) // DAY_S == day
+            and self.closed(instant) is None
+            for instant in instants
+        )
+
+
+def compile_calendar(calendar: Calendar) -> Closures:
+    """Compile a calendar that is valid and resolved."""
+    assert all(it.is_resolved for it in [*calendar.exclude, *calendar.only])
+    return Closures(calendar)

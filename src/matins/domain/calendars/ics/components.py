@@ -1,0 +1,117 @@
+"""Reads the text of an iCalendar file (RFC 5545) into components with their properties.
+
+Lines are taken apart by the icalendar library. The whole file is not given to it: it keeps the time
+zones of each file for all files that it reads afterwards, and it expands their rules without bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from matins.domain.calendars.ics.values import content_line
+from matins.domain.errors import ScheduleError
+
+_DEPTH_MAX: Final = 8
+_OTHER_NAME: Final = "X-COMMENT"
+
+
+class Property(msgspec.Struct, frozen=True):
+    """One line of a component, with the number of the line that it begins on."""
+
+    line: int
+    name: str
+    value: str
+    parameters: dict[str, str] = {}
+
+
+class Component(msgspec.Struct, frozen=True):
+    """One component, such as a VEVENT, with those that stand inside it."""
+
+    line: int
+    name: str
+    properties: list[Property] = []
+    parts: list[Component] = []
+
+    def all(self, name: str) -> list[Property]:
+        """Give all properties of a name."""
+        return [it for it in self.properties if it.name == name]
+
+    def first(self, name: str) -> Property | None:
+        """Give the first property of a name."""
+        return next((it for it in self.properties if it.name == name), None)
+
+    def text(self, name: str) -> str:
+        """Give the value of the first property of a name; empty if there is none."""
+        found = self.first(name)
+        return "" if found is None else found.value.strip()
+
+
+def read_components(text: str) -> list[Component]:
+    """Give the calendars of a file. Raises ScheduleError with the line that is wrong."""
+    whole = Component(0, "")
+    open_ones = [whole]
+    for line, content in _unfolded(text):
+        found = _read_property(line, content)
+        if found.name == "BEGIN":
+            _begin(open_ones, found)
+        elif found.name == "END":
+            _end(open_ones, found)
+        elif len(open_ones) > 1:
+            open_ones[-1].properties.append(found)
+        elif found.name != _OTHER_NAME:
+            raise ScheduleError(f"line {line}: {content[:40]!r} stands before BEGIN:VCALENDAR")
+    if len(open_ones) > 1:
+        last = open_ones[-1]
+        raise ScheduleError(f"line {last.line}: the {last.name} that begins here has no end")
+    if not whole.parts:
+        raise ScheduleError("is no iCalendar file; it has no line BEGIN:VCALENDAR")
+    return whole.parts
+
+
+def _begin(open_ones: list[Component], found: Property) -> None:
+    name = found.value.strip().upper()
+    if len(open_ones) == 1 and name != "VCALENDAR":
+        raise ScheduleError(f"line {found.line}: {name[:40]!r} stands outside of a VCALENDAR")
+    if len(open_ones) > _DEPTH_MAX:
+        raise ScheduleError(f"line {found.line}: {name[:40]!r} is nested too deep")
+    component = Component(found.line, name)
+    open_ones[-1].parts.append(component)
+    open_ones.append(component)
+
+
+def _end(open_ones: list[Component], found: Property) -> None:
+    name = found.value.strip().upper()
+    if len(open_ones) == 1 or open_ones[-1].name != name:
+        raise ScheduleError(f"line {found.line}: END:{name[:40]} does not end what is open there")
+    open_ones.pop()
+
+
+def _unfolded(text: str) -> Iterator[tuple[int, str]]:
+    """Give the content lines that are not empty; one may be folded over several lines."""
+    begun, parts = 0, list[str]()
+    for line, content in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        content = content.removesuffix("\r")  # noqa: PLW2901
+        if content[:1] in (" ", "\t") and parts:
+            parts.append(content[1:])
+            continue
+        if parts:
+            yield begun, "".join(parts)
+        begun, parts = line, [content] if content.strip() else []
+    if parts:
+        yield begun, "".join(parts)
+
+
+def _read_property(line: int, content: str) -> Property:
+    try:
+        name, parameters, value = content_line(content).parts()
+    except ValueError as error:
+        message = f"line {line}: {content[:40]!r} is no line of an iCalendar file"
+        raise ScheduleError(message) from error
+    texts = {
+        key.upper(): text if isinstance(text, str) else ",".join(text)
+        for key, text in parameters.items()
+    }
+    return Property(line, name.upper(), value, texts)

@@ -1,0 +1,124 @@
+"""Turns an iCalendar file into items of a calendar: the days and spans of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+import msgspec
+
+from matins.domain.calendars.calendar import LABEL_MAX, Item
+from matins.domain.calendars.conditions import day_number
+from matins.domain.calendars.ics.components import read_components
+from matins.domain.calendars.ics.events import Event, Start, read_events
+from matins.domain.calendars.ics.recurrence import Work, expand
+from matins.domain.errors import ScheduleError
+from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.schedules.instants import instant_of
+from matins.domain.schedules.zones import Zone
+
+OCCURRENCES_MAX: Final = 5_000
+
+_SLACK_S: Final = 2 * DAY_S  # a wall time and its instant lie less than that apart
+
+
+class _Occurrence(msgspec.Struct, frozen=True, order=True):
+    """One time at which an event takes place; days of all-day events are days of UTC."""
+
+    start: int
+    end: int
+    is_all_day: bool
+    label: str
+
+
+def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> list[Item]:
+    """Give what an item's iCalendar file excludes in some years, in items without a file.
+
+    Events that recur are listed one by one. Cancelled events count for nothing, and so do those
+    that are marked as free, unless the item includes them. Times without a zone are `zone`'s.
+    Raises ScheduleError with the line that is wrong, or if there is too much of it.
+    """
+    first = day_number(date(first_year, 1, 1)) * DAY_S
+    last = day_number(date(last_year, 12, 31)) * DAY_S + DAY_S - 1
+    work = Work()
+    events = read_events(read_components(item.icalendar or ""), zone, last + _SLACK_S, work)
+    found = []
+    for occurrence in _all_occurrences(_counting(events, item), last, work):
+        shift = 0 if occurrence.is_all_day else zone.offset_at(occurrence.start)
+        if first < occurrence.end + shift and occurrence.start + shift <= last:
+            found.append(occurrence)
+            if len(found) > OCCURRENCES_MAX:
+                raise ScheduleError(
+                    f"has more than {OCCURRENCES_MAX} occurrences from {first_year} to {last_year};"
+                    " import fewer events"
+                )
+    return _items(sorted(set(found)), item.label)
+
+
+def _counting(events: list[Event], item: Item) -> list[Event]:
+    """Give the events, with those as cancelled that are free and not to be included."""
+    kept = [it for it in events if not it.is_cancelled]
+    if item.include_free or not kept:
+        return events
+    if all(it.is_free for it in kept):
+        raise ScheduleError(
+            f"has {len(kept)} events, all of them marked as free (TRANSP:TRANSPARENT); write"
+            " include_free: true to take them"
+        )
+    return [
+        msgspec.structs.replace(it, is_cancelled=it.is_cancelled or it.is_free) for it in events
+    ]
+
+
+def _all_occurrences(events: list[Event], last: int, work: Work) -> Iterator[_Occurrence]:
+    replaced: dict[str, set[Start]] = {}
+    for event in events:
+        if event.replaces is not None:
+            replaced.setdefault(event.uid, set()).add(event.replaces)
+    for event in events:
+        if not event.is_cancelled:
+            gone = replaced.get(event.uid, set()) if event.replaces is None else set()
+            yield from _occurrences(event, gone | event.skipped, last, work)
+
+
+def _occurrences(event: Event, gone: set[Start], last: int, work: Work) -> Iterator[_Occurrence]:
+    """Give the occurrences of one event; `gone` are starts that are left out or replaced."""
+    starts = {event.start: event.length_s}
+    wall = event.start + event.zone.offset_at(event.start)
+    for rule in event.rules:
+        try:
+            for found in expand(rule.value, wall, last + _SLACK_S, event.zone, work):
+                starts.setdefault(event.zone.first_reached(found), event.length_s)
+        except ScheduleError as error:
+            raise ScheduleError(f"line {rule.line}: {error}") from error
+    starts.update(event.more)
+    for start, length_s in starts.items():
+        day = (start + event.zone.offset_at(start)) // DAY_S
+        end = min(start + length_s, LAST_S)
+        if start < end and not {Start(start), Start(day, is_day=True)} & gone:
+            yield _Occurrence(max(start, FIRST_S), end, event.is_all_day, event.label)
+
+
+def _items(occurrences: list[_Occurrence], label: str) -> list[Item]:
+    """Put the occurrences of one label into one item for days and one for spans."""
+    days: dict[str, list[str]] = {}
+    spans: dict[str, list[str]] = {}
+    for it in occurrences:
+        name = label or it.label[:LABEL_MAX]
+        if it.is_all_day:
+            days.setdefault(name, []).append(_shown_days(it))
+        else:
+            spans.setdefault(name, []).append(f"{_shown(it.start)}/{_shown(it.end)}")
+    found = [Item(dates=texts, label=name) for name, texts in days.items()]
+    found += [Item(spans=texts, label=name) for name, texts in spans.items()]
+    return found or [Item(dates=[], label=label)]
+
+
+def _shown_days(occurrence: _Occurrence) -> str:
+    first, last = (instant_of(it).date() for it in (occurrence.start, occurrence.end - 1))
+    return first.isoformat() if first == last else f"{first}/{last}"
+
+
+def _shown(instant: int) -> str:
+    return f"{instant_of(instant).replace(tzinfo=None).isoformat()}Z"

@@ -1,0 +1,184 @@
+"""The moments that items of a calendar stand for, looked up by instant or by day."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from matins.domain.calendars.calendar import Item
+from matins.domain.calendars.conditions import (
+    ALL_WEEK,
+    is_yearly,
+    listed,
+    parse_dates,
+    parse_span,
+    parse_times,
+    parse_weekdays,
+    parse_yearly,
+)
+from matins.domain.schedules.civil import DAY_S, find_month
+from matins.domain.schedules.zones import Zone
+
+_INDEXED_DAYS: Final = 31
+_DAYS_KEPT: Final = 4096
+_EPOCH_WEEKDAY: Final = 4  # 1970-01-01 was a Thursday
+
+
+def weekday_bit(day: int) -> int:
+    """Give the weekday of a day (from 1970-01-01) as a bit, as conditions have it."""
+    return 1 << (day + _EPOCH_WEEKDAY) % 7
+
+
+class Stretches:
+    """Disjoint labelled stretches in ascending order; where some overlap, the earliest begun holds.
+
+    The end of a stretch is not part of it.
+    """
+
+    __slots__ = ("_ends", "_labels", "_starts")
+
+    def __init__(self, found: Iterable[tuple[int, int, str]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._labels: list[str] = []
+        for start, end, label in sorted(found, key=lambda it: it[0]):
+            free = max(start, self._ends[-1]) if self._ends else start
+            if free < end:
+                self._starts.append(free)
+                self._ends.append(end)
+                self._labels.append(label)
+
+    def label_at(self, point: int) -> str | None:
+        """Give the label of the stretch that a point lies in; None outside all of them."""
+        index = bisect_right(self._starts, point) - 1
+        return self._labels[index] if index >= 0 and point < self._ends[index] else None
+
+    def edges(self, first: int, last: int) -> list[int]:
+        """Give the starts and ends of stretches from one point to another."""
+        return [
+            edge
+            for edges in (self._starts, self._ends)
+            for edge in edges[bisect_left(edges, first) : bisect_right(edges, last)]
+        ]
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """One item without spans: on which days it holds, and from when to when on each.
+
+    `index` is its place among the items. Without `ranges` and `slots` every day is meant, unless
+    `is_dated`.
+    """
+
+    index: int
+    label: str
+    weekdays: int
+    times: tuple[tuple[int, int], ...]
+    slots: frozenset[int]
+    ranges: tuple[tuple[int, int], ...]
+    is_dated: bool
+
+    def holds_on(self, day: int, weekday: int, slot: int) -> bool:
+        """Tell whether it holds on a day, whose weekday and slot of the year are given too."""
+        if not self.weekdays & weekday:
+            return False
+        if not self.is_dated or slot in self.slots:
+            return True
+        return any(first <= day <= last for first, last in self.ranges)
+
+
+class Moments:
+    """The union of items, with the label of who holds at each instant."""
+
+    __slots__ = ("_by_day", "_days", "_rest", "_spans")
+
+    def __init__(self, items: Sequence[Item], zone: Zone) -> None:
+        self._days: dict[int, Stretches] = {}
+        self._by_day: dict[int, list[_Entry]] = {}
+        self._rest: list[_Entry] = []
+        self._spans = Stretches(
+            (*parse_span(text, zone), item.label or text)
+            for item in items
+            for text in listed(item.spans)
+        )
+        for index, item in enumerate(items):
+            if item.spans is None:
+                self._add(_entry(index, item))
+
+    def label_at(self, instant: int, wall: int) -> str | None:
+        """Give the label of who holds at an instant, at which clocks show `wall`; None if nobody.
+
+        The label of an item that has none is what it says.
+        """
+        day, second = divmod(wall, DAY_S)
+        label = self._stretches(day).label_at(second)
+        return self._spans.label_at(instant) if label is None else label
+
+    def edges(self, day: int) -> list[int]:
+        """Give the seconds of a day at which its items begin and end to hold, spans left out."""
+        return self._stretches(day).edges(0, DAY_S)
+
+    def span_edges(self, first: int, last: int) -> list[int]:
+        """Give the instants, from one to another, at which spans begin and end."""
+        return self._spans.edges(first, last)
+
+    def _add(self, entry: _Entry) -> None:
+        """Index short ranges by each of their days; look at all else whenever a day is asked."""
+        long = [it for it in entry.ranges if it[1] - it[0] >= _INDEXED_DAYS]
+        if not entry.is_dated or entry.slots or long:
+            self._rest.append(msgspec.structs.replace(entry, ranges=tuple(long)))
+        for first, last in entry.ranges:
+            if last - first < _INDEXED_DAYS:
+                for day in range(first, last + 1):
+                    self._by_day.setdefault(day, []).append(entry)
+
+    def _stretches(self, day: int) -> Stretches:
+        found = self._days.get(day)
+        if found is None:
+            if len(self._days) >= _DAYS_KEPT:
+                self._days.clear()
+            found = self._days[day] = Stretches(self._held_on(day))
+        return found
+
+    def _held_on(self, day: int) -> list[tuple[int, int, str]]:
+        """Give when items hold on a day in seconds; those of the day before may last into it."""
+        return [
+            (max(start + begun, 0), min(end + begun, DAY_S), entry.label)
+            for begun in (0, -DAY_S)
+            for entry in self._entries_on(day + begun // DAY_S)
+            for start, end in entry.times
+        ]
+
+    def _entries_on(self, day: int) -> list[_Entry]:
+        _, month, day_of_month = find_month(day)
+        weekday, slot = weekday_bit(day), month % 12 * 31 + day_of_month
+        found = [it for it in self._by_day.get(day, ()) if it.weekdays & weekday]
+        found += [it for it in self._rest if it.holds_on(day, weekday, slot)]
+        return sorted(found, key=lambda it: it.index)
+
+
+def _entry(index: int, item: Item) -> _Entry:
+    dates = listed(item.dates)
+    slots = [parse_yearly(text) for text in dates if is_yearly(text)]
+    weekdays = ALL_WEEK if item.weekdays is None else 0
+    for text in listed(item.weekdays):
+        weekdays |= parse_weekdays(text)
+    whole_day = [] if item.times is not None else [(0, DAY_S)]
+    return _Entry(
+        index,
+        item.label or _description(item),
+        weekdays,
+        tuple(whole_day + [parse_times(text) for text in listed(item.times)]),
+        frozenset().union(*slots),
+        tuple(parse_dates(text) for text in dates if not is_yearly(text)),
+        item.dates is not None,
+    )
+
+
+def _description(item: Item) -> str:
+    """Say what an item without a label stands for, in its own words."""
+    conditions = [listed(it) for it in (item.dates, item.weekdays, item.times)]
+    texts = [", ".join(it[:3]) + (", …" if len(it) > 3 else "") for it in conditions if it]
+    return " ".join(texts)

@@ -1,0 +1,36 @@
+"""What a calendar closes in the time to come, for people to look at."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from matins.domain.calendars.closures import Closures
+from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.instants import epoch_s
+
+DAYS_AHEAD: Final = 400
+SHOWN_MAX: Final = 20
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC).date()
+
+
+class ClosedDay(msgspec.Struct, frozen=True):
+    """A day that is closed at noon, and why."""
+
+    date: date
+    why: str
+
+
+def closed_days(closures: Closures, now: datetime) -> list[ClosedDay]:
+    """Give the next days that are closed at noon in the calendar's zone, at most 20."""
+    zone = closures.zone
+    today = (epoch_s(now) + zone.offset_at(epoch_s(now))) // DAY_S
+    found: list[ClosedDay] = []
+    for day in range(today, today + DAYS_AHEAD):
+        why = closures.closed(zone.first_reached(day * DAY_S + DAY_S // 2))
+        if why is not None and len(found) < SHOWN_MAX:
+            found.append(ClosedDay(_EPOCH + timedelta(days=day), why))
+    return found
