@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.schedules.instants import instant_of
+from matins.domain.schedules.zones import Zone
 
 MONTHS: Final = (
     "January",
@@ -48,11 +50,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def length(seconds: int) -> str:
-    """Write a length of time: 5400 is `1 hour and 30 minutes`."""
+def length(seconds: int, *, real_time: bool = False) -> str:
+    """Write a length of time: 5400 is `1 hour and 30 minutes`. Real time has no days."""
     parts = []
     left = seconds
-    for unit, size in _UNITS:
+    for unit, size in _UNITS[1:] if real_time else _UNITS:
         count, left = divmod(left, size)
         if count:
             parts.append(counted(count, unit))
@@ -64,6 +66,18 @@ def clock(second_of_day: int) -> str:
     minute, second = divmod(second_of_day, 60)
     text = f"{minute // 60:02}:{minute % 60:02}"
     return f"{text}:{second:02}" if second else text
+
+
+def each(span: str) -> str:
+    """Write how often: `every minute`, `every 2 hours`, for a length of time."""
+    single = span.startswith("1 ") and " " not in span[2:]
+    return f"every {span[2:] if single else span}"
+
+
+def wall_at(instant: int, zone: Zone) -> datetime:
+    """Give what clocks in a zone show at an instant, within the years 1 to 9999."""
+    wall = max(FIRST_S, min(instant + zone.offset_at(instant), LAST_S))
+    return instant_of(wall)
 
 
 def date_of(wall: datetime) -> str:

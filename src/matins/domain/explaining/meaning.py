@@ -22,6 +22,7 @@ from matins.domain.schedules.fields import (
     Field,
     members,
     parse_item,
+    parse_items,
     parse_value,
 )
 from matins.domain.schedules.pattern import Pattern
@@ -51,7 +52,8 @@ class DayField(msgspec.Struct, frozen=True):
 class Meaning(msgspec.Struct, frozen=True):
     """The wall times of a cron expression, and its fields in upper case as they are written.
 
-    Months count from 1; `years` is None for all. A macro has no texts.
+    Months count from 1; `months_written` has those too in which none of the days exists. `years` is
+    None for all. A macro has no texts.
     """
 
     pattern: Pattern
@@ -59,6 +61,7 @@ class Meaning(msgspec.Struct, frozen=True):
     minutes: list[int]
     hours: list[int]
     months: list[int]
+    months_written: list[int]
     years: tuple[int, ...] | None
     day: DayField
     weekday: DayField
@@ -99,12 +102,14 @@ def read_meaning(expression: str, dialect: Dialect, seed: str) -> Meaning:
     else:
         texts = texts if len(texts) > 5 else ["0", *texts]
         day, weekday = ("*" if text == "?" else text for text in (texts[3], texts[5]))
+    months = [month + 1 for month in range(12) if _has_month(pattern.days, month)]
     return Meaning(
         pattern,
         seconds,
         minutes,
         hours,
-        [month + 1 for month in range(12) if _has_month(pattern.days, month)],
+        months,
+        members(parse_items(fields[4], texts[4], seed)) if texts else months,
         pattern.days.years,
         _month_days(day, fields[3], seed),
         _week_days(weekday, fields[5], seed),
