@@ -1,4 +1,4 @@
-"""The page on schedules is true: each row of its example tables is run."""
+"""The pages on schedules are true: each row of their example tables is run."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import msgspec
 import pytest
 import yaml
 
-from matins.domain.schedules.checking import problems
+from matins.domain.schedules.checking import job_problems
 from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
 
-PAGE = Path(__file__).parents[2] / "docs" / "schedules.md"
+DOCS = Path(__file__).parents[2] / "docs"
 ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def rows(header: str) -> list[list[str]]:
-    """Give the cells of all tables with a header."""
+def rows(page: str, header: str) -> list[list[str]]:
+    """Give the cells of all tables of a page with a header."""
     found: list[list[str]] = []
     inside = False
-    for line in PAGE.read_text("utf-8").splitlines():
+    for line in (DOCS / page).read_text("utf-8").splitlines():
         if line == header:
             inside = True
         elif not line.startswith("|"):
@@ -35,12 +35,13 @@ def read(text: str) -> Schedule:
     return msgspec.convert(yaml.safe_load(text), Schedule)
 
 
-DUE = rows("| schedule | after | due |")
-REFUSED = rows("| schedule | field | the message contains |")
-MACROS = rows("| macro | unix | jenkins |")
+DUE = rows("schedules.md", "| schedule | after | due |")
+CHANGES = rows("clock-changes.md", "| schedule | after | due |")
+REFUSED = rows("schedules.md", "| schedule | field | the message contains |")
+MACROS = rows("schedules.md", "| macro | unix | jenkins |")
 
 
-@pytest.mark.parametrize(("text", "after", "due"), DUE)
+@pytest.mark.parametrize(("text", "after", "due"), DUE + CHANGES)
 def test_example_is_due_as_the_page_says(text: str, after: str, due: str) -> None:
     table = compile_schedule(read(text), seed="job", anchor=ANCHOR)
     instant: datetime | None = datetime.fromisoformat(after)
@@ -52,7 +53,7 @@ def test_example_is_due_as_the_page_says(text: str, after: str, due: str) -> Non
 
 @pytest.mark.parametrize(("text", "field", "message"), REFUSED)
 def test_example_is_refused_as_the_page_says(text: str, field: str, message: str) -> None:
-    found = problems(read(text))
+    found = job_problems(read(text))
     assert [problem.where for problem in found] == [field]
     assert message in found[0].message
 
@@ -70,14 +71,25 @@ def test_macro_means_what_the_page_says(cells: list[str]) -> None:
             assert dues[0] == dues[1]
 
 
-def test_the_page_has_examples_for_each_zone_it_promises() -> None:
-    for zone in (
+def test_the_pages_have_many_examples() -> None:
+    assert len(DUE) > 20
+    assert len(REFUSED) > 10
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
         "Europe/Berlin",
         "America/New_York",
         "Australia/Lord_Howe",
         "Africa/Casablanca",
         "America/Sao_Paulo",
-    ):
-        assert any(zone in cells[0] for cells in DUE)
-    assert len(DUE) > 35
-    assert len(REFUSED) > 10
+    ],
+)
+def test_the_page_on_clock_changes_shows_a_zone_it_promises(zone: str) -> None:
+    assert sum(zone in cells[0] for cells in CHANGES) > 2
+
+
+@pytest.mark.parametrize("choice", ["gap: skip", "gap: run_after", "overlap: second"])
+def test_the_page_on_clock_changes_shows_a_choice_of_the_job(choice: str) -> None:
+    assert any(choice in cells[0] for cells in CHANGES)
