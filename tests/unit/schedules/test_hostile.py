@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from datetime import UTC, datetime
+from itertools import product
+from typing import get_args
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.checking import problems
+from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.cron import Dialect
 from matins.domain.schedules.schedule import Schedule
@@ -38,6 +41,10 @@ TOKENS = [
 ]
 TOKENS += ["99999999", "MON", "FEB", " ", " ", " ", " ", "\t", "TZ=", "L-3", "15W", "5#5", "2099"]
 CRONLIKE = st.lists(st.sampled_from(TOKENS), max_size=24).map("".join)
+POLICIES = [
+    ClockChanges(gap, overlap) for gap, overlap in product(get_args(Gap), get_args(Overlap))
+]
+ZONES = ("Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia")
 INSTANTS = st.sampled_from(
     [datetime.min.replace(tzinfo=UTC), ANCHOR, datetime.max.replace(tzinfo=UTC)]
 )
@@ -66,6 +73,15 @@ def ask(schedule: Schedule, instant: datetime) -> None:
 @example("\ud800 * * * *", "unix", ANCHOR)
 def test_cron(expression: str, dialect: Dialect, instant: datetime) -> None:
     ask(Schedule(cron=expression, dialect=dialect), instant)
+
+
+@settings(max_examples=300, deadline=None)
+@given(CRONLIKE, st.sampled_from(POLICIES), st.sampled_from(ZONES), INSTANTS)
+@example("* 2 * 2 1#5", ClockChanges("skip", "second"), "Africa/Casablanca", ANCHOR)
+def test_cron_with_its_own_policy(
+    expression: str, dst: ClockChanges, zone: str, instant: datetime
+) -> None:
+    ask(Schedule(cron=expression, timezone=zone, dst=dst), instant)
 
 
 @settings(max_examples=200, deadline=None)
