@@ -23,7 +23,7 @@ JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "retries", "dead_letters", "executors", "handouts"),
-    *("revisions", "jobs", "teams"),
+    *("revisions", "jobs", "calendars", "windows", "teams"),
 )
 
 SPEC: dict[str, Any] = {

@@ -15,8 +15,10 @@ from matins.domain.jobs import JobSpec
 from matins.domain.ledger import Standing, catch_up
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.targets import CommandTarget, Target
+from matins.scheduler.planning import Entry, instant_of, plan
 from matins.store.agenda import PostgresAgenda
 from matins.store.audits import PostgresAudits
+from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
@@ -50,6 +52,7 @@ class Owned:
         self.database = Database(dsn, name="owned", size=3, now=lambda: self.now)
         hints = PostgresHints(self.database)
         self.owners = PostgresOwners(self.database, hints)
+        self.calendars = PostgresCalendars(self.database, self.owners)
         self.manual = PostgresManual(self.database, hints)
         self.reads = PostgresReads(self.database)
         self.audits = PostgresAudits(self.database)
@@ -88,6 +91,31 @@ class Owned:
             fire = timetable.fire_time(coming) if coming else None
             await self._agenda.advance([Advance(job.id, job.revision, coming, fire)])
         return len(made.made)
+
+    async def fire(self, name: str = "job") -> int:
+        """Claim what a job owes by now, as the scheduler plans it; gives how many rows it made."""
+        await self._hold_leases()
+        job = await self.reads.job(TEAM, name)
+        found = await self._agenda.find([job.id])
+        entries = [Entry(it) for it in found]
+        made = 0
+        for entry in entries:
+            while entry.due_s is not None and entry.fire_s <= self.now.timestamp():
+                step = plan(entry, self.now.timestamp())
+                answer = await self._agenda.claim(self._holder, self._epochs, step.claims)
+                made += len(answer.made)
+                entry.move_to(step.next_s)
+            due = None if entry.due_s is None else instant_of(entry.due_s)
+            fire = None if due is None else instant_of(entry.fire_s)
+            await self._agenda.advance([Advance(job.id, job.revision, due, fire)])
+        return made
+
+    async def ledger(self, name: str = "job") -> list[tuple[str, str]]:
+        """A job's rows: due time as month, day and clock in UTC, state or reason."""
+        page = await self.reads.runs_of_job(TEAM, name, None, 1000)
+        return [
+            (f"{it.due_at:%m-%d %H:%M}", it.reason or it.state.value) for it in reversed(page.runs)
+        ]
 
     async def rows(self, name: str = "job") -> list[tuple[int, str, int]]:
         """A job's rows: due time in minutes after noon, state or reason, number of due times."""

@@ -15,7 +15,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
-from matins.api import demo, fleet, jobs, runs
+from matins.api import calendars, demo, fleet, jobs, runs
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -25,6 +25,7 @@ from matins.domain.ports import Hints, StatusCache
 from matins.kernel.http import App, Receive, Scope, Send, respond, respond_problem
 from matins.kernel.metrics import exposition
 from matins.store.audits import PostgresAudits
+from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
@@ -49,9 +50,11 @@ def build_api(
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs."""
     reads = PostgresReads(database)
     status = StatusReader(reads, cache)
+    owners = PostgresOwners(database, hints)
     parts = {
         "reads": reads,
-        "owners": PostgresOwners(database, hints),
+        "owners": owners,
+        "calendars": PostgresCalendars(database, owners),
         "manual": PostgresManual(database, hints),
         "audits": PostgresAudits(database),
         "status": status,
@@ -64,7 +67,7 @@ def _resources(parts: dict[str, object]) -> Litestar:
         return Provide(lambda: part, sync_to_thread=False)
 
     return Litestar(
-        [Router("/v1", route_handlers=[jobs.ROUTER, runs.ROUTER, fleet.ROUTER])],
+        [Router("/v1", route_handlers=[jobs.ROUTER, calendars.ROUTER, runs.ROUTER, fleet.ROUTER])],
         dependencies={name: give(part) for name, part in parts.items()},
         exception_handlers={Exception: to_response},
         before_request=refuse_unknown,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -9,11 +10,13 @@ from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
+from matins.api.parameters import check_offset
 from matins.api.parts import Manual, Owners, Reads
 from matins.domain.answers import Changed, JobPage, Resume, RunPage
 from matins.domain.errors import InvalidInputError
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec
+from matins.domain.schedules.schedule import Exemption
 
 Limit = Annotated[
     int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
@@ -97,6 +100,26 @@ async def trigger_job(manual: Manual, team: FromPath[str], name: FromPath[str]) 
     return await manual.trigger(team, name)
 
 
+@put("/teams/{team:str}/jobs/{name:str}/exemptions", dto=Strict[Exemption], return_dto=None)
+async def exempt_occurrence(
+    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Exemption]
+) -> Changed:
+    """Skip one occurrence of a job, or move it to another instant.
+
+    Its due time gets a row with the reason either way. 409 once the due time has passed.
+    """
+    return await owners.exempt(team, name, data)
+
+
+@delete("/teams/{team:str}/jobs/{name:str}/exemptions/{due_at:datetime}", status_code=200)
+async def readmit_occurrence(
+    owners: Owners, team: FromPath[str], name: FromPath[str], due_at: FromPath[datetime]
+) -> Changed:
+    """Undo an exemption: the occurrence runs at its due time. 409 once that has passed."""
+    check_offset("due_at", due_at)
+    return await owners.readmit(team, name, due_at)
+
+
 @get("/teams/{team:str}/jobs/{name:str}/runs")
 async def list_runs_of_job(
     reads: Reads,
@@ -122,6 +145,8 @@ ROUTER = Router(
         pause_job,
         resume_job,
         trigger_job,
+        exempt_occurrence,
+        readmit_occurrence,
         list_runs_of_job,
     ],
 )

@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
 from matins.store.audits import PostgresAudits
+from matins.store.calendars import PostgresCalendars
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.reads import PostgresReads
@@ -14,4 +15,5 @@ Reads = NamedDependency[PostgresReads]
 Owners = NamedDependency[PostgresOwners]
 Manual = NamedDependency[PostgresManual]
 Audits = NamedDependency[PostgresAudits]
+Calendars = NamedDependency[PostgresCalendars]
 Status = NamedDependency[StatusReader]

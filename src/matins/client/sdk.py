@@ -6,7 +6,7 @@ async with Matins("http://127.0.0.1:8600", token) as matins:
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 from uuid import UUID
@@ -17,6 +17,9 @@ from matins.client.calls import ApiCalls
 from matins.domain.answers import (
     AttemptRecord,
     AuditPage,
+    CalendarChanged,
+    CalendarPage,
+    CalendarRecord,
     Changed,
     ExecutorRecord,
     JobPage,
@@ -27,11 +30,12 @@ from matins.domain.answers import (
     Resume,
     RunPage,
 )
+from matins.domain.calendars.calendar import Calendar
 from matins.domain.errors import UnavailableError
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec, check_name
 from matins.domain.runs import RunState
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.schedule import Exemption, Schedule
 
 PAGE = 1000
 """How many entries are asked for at once where all are wanted."""
@@ -121,6 +125,46 @@ class Matins:
         """Run a job now, whatever its schedule says; a paused one too."""
         return await self._calls.ask(RunStatus, "POST", _job(team, name) + "/trigger")
 
+    async def exempt(self, team: str, name: str, exemption: Exemption) -> Changed:
+        """Skip one occurrence of a job, or move it."""
+        path = _job(team, name) + "/exemptions"
+        return await self._calls.ask(Changed, "PUT", path, said=exemption)
+
+    async def readmit(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo an exemption."""
+        instant = due_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return await self._calls.ask(Changed, "DELETE", f"{_job(team, name)}/exemptions/{instant}")
+
+    async def put_calendar(
+        self, team: str, calendar: Calendar, *, dry_run: bool = False
+    ) -> CalendarChanged:
+        """Make a calendar or change it; the jobs that follow it keep to the new one."""
+        path = _calendar(team, calendar.name)
+        query = {"dry_run": "true"} if dry_run else None
+        return await self._calls.ask(CalendarChanged, "PUT", path, said=calendar, query=query)
+
+    async def calendar(self, team: str, name: str) -> CalendarRecord:
+        """A calendar by its name."""
+        return await self._calls.ask(CalendarRecord, "GET", _calendar(team, name))
+
+    async def calendars(self, team: str) -> list[CalendarRecord]:
+        """All calendars of a team, by name."""
+        check_name("team", team)
+        found: list[CalendarRecord] = []
+        after: str | None = None
+        while True:
+            query = _query(after=after, limit=PAGE)
+            path = f"/v1/teams/{team}/calendars"
+            page = await self._calls.ask(CalendarPage, "GET", path, query=query)
+            found += page.calendars
+            after = page.next
+            if after is None:
+                return found
+
+    async def delete_calendar(self, team: str, name: str) -> CalendarChanged:
+        """Delete a calendar. Raises ConflictError while a job follows it."""
+        return await self._calls.ask(CalendarChanged, "DELETE", _calendar(team, name))
+
     async def runs(
         self,
         *,
@@ -201,6 +245,12 @@ def _jobs(team: str) -> str:
 def _job(team: str, name: str) -> str:
     check_name("name", name)
     return f"{_jobs(team)}/{name}"
+
+
+def _calendar(team: str, name: str) -> str:
+    check_name("team", team)
+    check_name("name", name)
+    return f"/v1/teams/{team}/calendars/{name}"
 
 
 def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.outlook import ClosedDay
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.schedules.schedule import Schedule
@@ -74,6 +76,35 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     http_status: int | None = None
     output: str = ""
     output_cut: int = 0
+
+
+class CalendarRecord(msgspec.Struct, frozen=True):
+    """A calendar, its version, how many jobs follow it, and the days that it closes next."""
+
+    calendar: Calendar
+    version: int
+    made_at: datetime
+    jobs: int
+    closed_days: list[ClosedDay]
+
+
+class CalendarPage(msgspec.Struct, frozen=True):
+    """A page of calendars. `next`: give it as `after` for the next page; None at the end."""
+
+    calendars: list[CalendarRecord]
+    next: str | None = None
+
+
+class CalendarChanged(msgspec.Struct, frozen=True):
+    """What a request did to a calendar, and to the `jobs` that follow it.
+
+    Due times of theirs that lay before the change and had no row yet were `skipped`.
+    """
+
+    calendar: Calendar
+    change: Literal["created", "changed", "unchanged", "deleted"]
+    jobs: int = 0
+    skipped: int = 0
 
 
 class PreviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -39,9 +39,13 @@ class Standing(msgspec.Struct, frozen=True):
     changed_at: datetime
     accounted_until: datetime
 
-    def timetable(self) -> Timetable | None:
-        """When it is due; None without a schedule. Raises ScheduleError."""
-        return timetable_of(self.spec, self.id, self.timing)
+    def timetable(self, *, exempt: bool = True) -> Timetable | None:
+        """When it is due; None without a schedule. Raises ScheduleError.
+
+        `exempt`: with its exemptions.
+        """
+        timing = self.timing if exempt else msgspec.structs.replace(self.timing, exemptions=())
+        return timetable_of(self.spec, self.id, timing)
 
 
 def timetable_of(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:

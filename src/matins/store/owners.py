@@ -17,10 +17,12 @@ import structlog
 
 from matins.domain.answers import Changed, Missed
 from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
+from matins.domain.exempting import exempted, problems, readmitted
 from matins.domain.jobs import Job, JobSpec, JobState, check, check_name
 from matins.domain.ledger import Standing
 from matins.domain.misfire import COUNT_MAX
 from matins.domain.ports import Hints
+from matins.domain.schedules.schedule import Exemption
 from matins.store.changes import Change, Settled, Wanted
 from matins.store.database import Database
 from matins.store.days import with_days
@@ -31,6 +33,9 @@ log = structlog.get_logger()
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
 _T = TypeVar("_T")
+
+Decide = Callable[[Standing, datetime], Wanted | None]
+"""What a job is to become, from how it stands and the present; None: it stays as it is."""
 
 
 class _UndoneError(Exception):
@@ -67,7 +72,7 @@ class PostgresOwners:
         while True:
             try:
                 return await self._change(
-                    team, spec.name, lambda job: _replaced(job, spec), dry_run=dry_run
+                    team, spec.name, lambda job, _: _replaced(job, spec), dry_run=dry_run
                 )
             except NotFoundError:
                 pass
@@ -82,11 +87,24 @@ class PostgresOwners:
 
     async def resume(self, team: str, name: str, missed: Missed = "skip") -> Changed:
         """Go on with a paused or quarantined job, after deciding about what was missed."""
-        return await self._change(team, name, lambda job: _resumed(job, missed))
+        return await self._change(team, name, lambda job, _: _resumed(job, missed))
 
     async def delete(self, team: str, name: str) -> Changed:
         """End a job. Its history stays, and its name is free again."""
         return await self._change(team, name, _deleted)
+
+    async def exempt(self, team: str, name: str, exemption: Exemption) -> Changed:
+        """Skip or move one occurrence of a job; one that is exempt already is decided anew."""
+        check(problems(exemption))
+        return await self._change(team, name, lambda job, now: _exempted(job, exemption, now))
+
+    async def readmit(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo an exemption."""
+        return await self._change(team, name, lambda job, now: _readmitted(job, due_at, now))
+
+    async def keep_to_calendars(self, team: str, name: str) -> Changed:
+        """Let an active job follow the current versions of its calendars from now on."""
+        return await self._change(team, name, _following)
 
     async def _make(self, team: str, spec: JobSpec, *, dry_run: bool) -> Changed:
         async def step(change: Change) -> Changed:
@@ -100,7 +118,7 @@ class PostgresOwners:
         self,
         team: str,
         name: str,
-        decide: Callable[[Standing], Wanted | None],
+        decide: Decide,
         *,
         dry_run: bool = False,
     ) -> Changed:
@@ -153,16 +171,16 @@ async def _step(
     change: Change,
     job: Standing,
     old: Job,
-    decide: Callable[[Standing], Wanted | None],
+    decide: Decide,
     after: datetime,
 ) -> Changed | Settled:
     """One transaction of a change: the whole of it, or a piece of what the job owes."""
-    wanted = decide(job)
+    now = max(await change.now(), job.changed_at)
+    wanted = decide(job, now)
     if wanted is None:
         return Changed(old, "unchanged")
     if wanted.why is None:
         return Changed(await change.update(old, job, wanted), wanted.change)
-    now = max(await change.now(), job.changed_at)
     settled = await change.settle(
         job, now, wanted.why, wanted.run_max, after=max(after, job.accounted_until)
     )
@@ -185,7 +203,7 @@ def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:
     return Wanted(spec, state, "changed", "changed" if state is JobState.ACTIVE else job.state)
 
 
-def _paused(job: Standing) -> Wanted | None:
+def _paused(job: Standing, _now: datetime) -> Wanted | None:
     if job.state is JobState.PAUSED:
         return None
     if job.state is JobState.QUARANTINED:
@@ -201,6 +219,24 @@ def _resumed(job: Standing, missed: Missed) -> Wanted | None:
     return Wanted(job.spec, JobState.ACTIVE, "resumed", job.state, _RUN_MAX[missed])
 
 
-def _deleted(job: Standing) -> Wanted:
+def _exempted(job: Standing, exemption: Exemption, now: datetime) -> Wanted | None:
+    exemptions = exempted(job, exemption, now)
+    if exemptions == job.timing.exemptions:
+        return None
+    return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
+
+
+def _readmitted(job: Standing, due_at: datetime, now: datetime) -> Wanted:
+    exemptions = readmitted(job, due_at, now)
+    return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
+
+
+def _following(job: Standing, _now: datetime) -> Wanted | None:
+    if job.state is not JobState.ACTIVE:
+        return None  # it will when it goes on
+    return Wanted(job.spec, job.state, "changed", "changed")
+
+
+def _deleted(job: Standing, _now: datetime) -> Wanted:
     why = "deleted" if job.state is JobState.ACTIVE else job.state
     return Wanted(job.spec, JobState.DELETED, "deleted", why)

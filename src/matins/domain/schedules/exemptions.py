@@ -11,9 +11,6 @@ from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Exemption
 
-EXEMPTIONS_MAX: Final = 100
-"""The most exemptions of one job that still lie ahead."""
-
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

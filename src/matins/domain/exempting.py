@@ -1,0 +1,102 @@
+"""Decisions about exemptions: single occurrences of a job that are to be skipped or moved."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError, Problem
+from matins.domain.ledger import SECOND, Standing
+from matins.domain.schedules.schedule import Exemption
+
+EXEMPTIONS_MAX: Final = 100
+"""The most exemptions of one job that still lie ahead."""
+
+_WHY_MAX: Final = 200
+
+Exemptions = tuple[Exemption, ...]
+
+
+def problems(exemption: Exemption) -> list[Problem]:
+    """All that is wrong with an exemption by itself."""
+    found = []
+    for where, instant in (("due_at", exemption.due_at), ("move_to", exemption.move_to)):
+        if instant is None:
+            continue
+        if instant.tzinfo is None:
+            found.append(Problem(where, "has no offset from UTC; write 2026-12-01T00:00:00Z"))
+        elif instant.microsecond:
+            found.append(Problem(where, "has a fraction of a second; a job is due at whole ones"))
+    if exemption.move_to == exemption.due_at:
+        found.append(Problem("move_to", "is the due time itself; leave the exemption out"))
+    if len(exemption.why) > _WHY_MAX:
+        found.append(Problem("why", f"is longer than {_WHY_MAX} characters"))
+    return found
+
+
+def exempted(job: Standing, wanted: Exemption, now: datetime) -> Exemptions:
+    """Give a job's exemptions with one more, or with one replaced.
+
+    Raises InvalidInputError if the job is not due then, ConflictError if it is too late.
+    """
+    others = tuple(it for it in _ahead(job) if it.due_at != wanted.due_at)
+    if wanted.due_at <= now and not _moved_ahead(job, wanted.due_at, now):
+        raise ConflictError(f"{wanted.due_at.isoformat()} has passed; what was due has its row")
+    if not _is_due(job, wanted.due_at):
+        raise InvalidInputError.at("due_at", _not_due(job, wanted.due_at))
+    if wanted.move_to is not None and wanted.move_to <= now:
+        raise InvalidInputError.at("move_to", f"{wanted.move_to.isoformat()} has passed")
+    if len(others) >= EXEMPTIONS_MAX:
+        raise ConflictError(f"the job has {EXEMPTIONS_MAX} exemptions ahead already; undo some")
+    return tuple(sorted((*others, wanted), key=lambda it: it.due_at))
+
+
+def readmitted(job: Standing, due_at: datetime, now: datetime) -> Exemptions:
+    """Give a job's exemptions without the one for a due time, which then runs as scheduled.
+
+    Raises NotFoundError if there is none, ConflictError if it is too late.
+    """
+    ahead = _ahead(job)
+    others = tuple(it for it in ahead if it.due_at != due_at)
+    if len(others) == len(ahead):
+        raise NotFoundError(f"the job has no exemption for {due_at.isoformat()}")
+    if due_at <= now:
+        raise ConflictError(
+            f"{due_at.isoformat()} has passed; skip the occurrence, or move it elsewhere"
+        )
+    return others
+
+
+def _ahead(job: Standing) -> Exemptions:
+    """Leave out what is over: the due time and where it was moved to have their rows."""
+    until = job.accounted_until
+    return tuple(
+        it
+        for it in job.timing.exemptions
+        if it.due_at > until or (it.move_to is not None and it.move_to > until)
+    )
+
+
+def _moved_ahead(job: Standing, due_at: datetime, now: datetime) -> bool:
+    """Whether an occurrence that has passed was moved to where it may still be changed."""
+    return any(
+        it.due_at == due_at and it.move_to is not None and it.move_to > now
+        for it in job.timing.exemptions
+    )
+
+
+def _is_due(job: Standing, instant: datetime) -> bool:
+    """Whether the schedule itself is due at an instant, exemptions left aside."""
+    timetable = job.timetable(exempt=False)
+    if timetable is None:
+        return False
+    if timetable.following is not None:
+        return job.accounted_until + SECOND == instant
+    return timetable.next_after(instant - SECOND) == instant
+
+
+def _not_due(job: Standing, instant: datetime) -> str:
+    timetable = job.timetable(exempt=False)
+    near = timetable.next_after(instant) if timetable else None
+    hint = f"; the next due time after it is {near.isoformat()}" if near else ""
+    return f"the job is not due at {instant.isoformat()}{hint}"

@@ -1,0 +1,162 @@
+"""Calendars of teams: put, read, delete, and keeping the jobs that follow them up to date.
+
+A version never changes. A job's revision names the versions that it follows, so a change of a
+calendar is a change of each such job, with all that this promises: it fires no run, no due time
+vanishes by it, and the audit knows what was in force when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Final, Literal
+
+import asyncpg
+import msgspec
+
+from matins.domain.answers import CalendarChanged, CalendarPage, CalendarRecord
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.outlook import closed_days
+from matins.domain.calendars.resolving import resolve
+from matins.domain.errors import ConflictError, NotFoundError
+from matins.domain.jobs import check_name
+from matins.store.database import Database
+from matins.store.job_rows import as_json
+from matins.store.owners import PostgresOwners
+from matins.store.queries import Query, load_queries
+
+YEARS_BACK: Final = 1
+YEARS_AHEAD: Final = 10
+"""For so many years public holidays and files are worked out."""
+
+PAGE: Final = 100
+
+_Q = load_queries("calendars.sql")
+
+
+class PostgresCalendars:
+    """The calendars of all teams."""
+
+    def __init__(self, database: Database, owners: PostgresOwners) -> None:
+        self._database = database
+        self._owners = owners
+
+    async def page(self, team: str, after: str, limit: int) -> CalendarPage:
+        """A team's calendars by name, those after `after`."""
+        check_name("team", team)
+        now = await self._now()
+        rows = await self._current(team, after=after, limit=limit)
+        found = [_record(row, now) for row in rows]
+        return CalendarPage(found, found[-1].calendar.name if len(found) == limit else None)
+
+    async def show(self, team: str, name: str) -> CalendarRecord:
+        """One calendar as it is now. Raises NotFoundError."""
+        check_name("team", team)
+        check_name("name", name)
+        rows = await self._current(team, name=name)
+        if not rows:
+            raise NotFoundError(f"team {team} has no calendar {name!r}")
+        return _record(rows[0], await self._now())
+
+    async def put(self, team: str, calendar: Calendar, *, dry_run: bool = False) -> CalendarChanged:
+        """Make a calendar or replace it, and let the jobs that follow it follow the new one.
+
+        Raises InvalidInputError. Repeated after a loss, it finishes what was begun.
+        """
+        check_name("team", team)
+        now = await self._now()
+        # in a thread: a file of thousands of events takes a moment
+        years = now.year - YEARS_BACK, now.year + YEARS_AHEAD
+        resolved = await asyncio.to_thread(resolve, calendar, *years)
+        await asyncio.to_thread(compile_calendar, resolved)
+        change: Literal["created", "changed", "unchanged"] = "created"
+        rows = await self._current(team, name=calendar.name)
+        if rows:
+            is_known = _calendars(rows[0]) == (calendar, resolved)
+            change = "unchanged" if is_known else "changed"
+        if dry_run:
+            return CalendarChanged(calendar, change, rows[0]["jobs"] if rows else 0)
+        if change != "unchanged":
+            await self._write(team, calendar, resolved)
+        jobs, skipped = await self.follow(team, calendar.name)
+        return CalendarChanged(calendar, change, jobs, skipped)
+
+    async def delete(self, team: str, name: str) -> CalendarChanged:
+        """End a calendar. Raises ConflictError while a job follows it."""
+        check_name("team", team)
+        check_name("name", name)
+        async with self._database.transaction() as session:
+            rows = await self._run(session, _Q["lock"], team=team, name=name)
+            if not rows:
+                raise NotFoundError(f"team {team} has no calendar {name!r}")
+            users = await self._run(session, _Q["users"], team=team, name=name, limit=6)
+            if users:
+                named = ", ".join(user["name"] for user in users[:5])
+                more = " and more" if len(users) > 5 else ""
+                raise ConflictError(f"the calendar {name!r} is followed by {named}{more}")
+            await self._run(session, _Q["replace"], id=rows[0]["id"])
+        return CalendarChanged(msgspec.json.decode(rows[0]["written"], type=Calendar), "deleted")
+
+    async def follow(self, team: str, name: str) -> tuple[int, int]:
+        """Let all active jobs that follow a replaced version follow the current one.
+
+        Gives how many there were, and how many of their passed due times were skipped.
+        """
+        jobs = skipped = 0
+        while rows := await self._database.fetch(_Q["behind"], team=team, name=name, limit=PAGE):
+            for row in rows:
+                try:
+                    changed = await self._owners.keep_to_calendars(team, row["name"])
+                except NotFoundError:
+                    continue  # deleted meanwhile
+                jobs, skipped = jobs + 1, skipped + changed.skipped
+        return jobs, skipped
+
+    async def keep_up(self) -> None:
+        """Finish what was begun and stopped, and work holidays out for further years."""
+        for row in await self._database.fetch(_Q["all_behind"], limit=PAGE):
+            await self.follow(row["team"], row["name"])
+        for row in await self._database.fetch(_Q["aged"], limit=PAGE):
+            for known in await self._current(row["team"], name=row["name"]):
+                await self.put(row["team"], _calendars(known)[0])
+
+    async def _write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
+        async with self._database.transaction() as session:
+            await self._run(session, _Q["make_team"], team=team)
+            for row in await self._run(session, _Q["lock"], team=team, name=calendar.name):
+                await self._run(session, _Q["replace"], id=row["id"])
+            texts = {"written": as_json(calendar), "resolved": as_json(resolved)}
+            await self._run(session, _Q["insert"], team=team, name=calendar.name, **texts)
+
+    async def _run(
+        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **given: object
+    ) -> list[asyncpg.Record]:
+        return await session.fetch(query.sql, *self._database.ordered(query, given))
+
+    async def _current(
+        self, team: str, *, name: str | None = None, after: str = "", limit: int = 1
+    ) -> list[asyncpg.Record]:
+        return await self._database.fetch(
+            _Q["current"], team=team, name=name, after=after, limit=limit
+        )
+
+    async def _now(self) -> datetime:
+        [row] = await self._database.fetch(_Q["clock"])
+        now: datetime = row["now"]
+        return now
+
+
+def _calendars(row: asyncpg.Record) -> tuple[Calendar, Calendar]:
+    """A calendar as it was written, and as it was resolved."""
+    written, resolved = row["written"], row["resolved"]
+    return (
+        msgspec.json.decode(written, type=Calendar),
+        msgspec.json.decode(resolved, type=Calendar),
+    )
+
+
+def _record(row: asyncpg.Record, now: datetime) -> CalendarRecord:
+    written, resolved = _calendars(row)
+    ahead = closed_days(compile_calendar(resolved), now)
+    return CalendarRecord(written, row["id"], row["made_at"], row["jobs"], ahead)
