@@ -14,7 +14,7 @@ from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.misfire import Misfire
 from matins.domain.retry import RetryPolicy
-from matins.domain.schedules.checking import job_problems
+from matins.domain.schedules.compiling import job_problems
 from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.targets import Target
 

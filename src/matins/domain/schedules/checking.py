@@ -11,6 +11,7 @@ from matins.domain.errors import Problem, ScheduleError
 from matins.domain.schedules.cron import parse_cron
 from matins.domain.schedules.instants import parse_instant
 from matins.domain.schedules.intervals import is_fine, parse_interval
+from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.schedules.zones import Zone, find_zone, zone_names
 
@@ -32,15 +33,6 @@ def problems(schedule: Schedule) -> list[Problem]:
         except ScheduleError as error:
             found[Problem(where, str(error))] = None
     return list(found)
-
-
-def job_problems(schedule: Schedule) -> list[Problem]:
-    """As `problems`, for a job, which is due at whole seconds only."""
-    found = problems(schedule)
-    if not found and schedule.every is not None and is_fine(schedule.every):
-        message = f"{schedule.every[:40]!r} has a fraction of a second; write whole seconds"
-        found.append(Problem("every", message))
-    return found
 
 
 def _checks(schedule: Schedule) -> Iterator[Check]:
@@ -78,11 +70,13 @@ def _union_checks(members: list[Times], zone: Zone) -> Iterator[Check]:
 
 
 def _times_checks(times: Times, zone: Zone) -> Iterator[Check]:
-    cron, every, at = times.cron, times.every, times.at
+    cron, every, at, rrule = times.cron, times.every, times.at, times.rrule
     if cron is not None:
         yield "cron", lambda: parse_cron(cron, times.dialect, "")
     if every is not None:
         yield "every", lambda: is_fine(every) or parse_interval(every)
+    if rrule is not None:
+        yield "rrule", lambda: read_recurrence(rrule, zone, 0)
     if isinstance(at, str):
         yield "at", lambda: parse_instant(at, zone)
     elif at is not None:

@@ -22,7 +22,10 @@ MOVE_DAYS_MAX: Final = 31
 DUE_PER_DAY_MAX: Final = 24
 """How often a job may be due in any 24 hours if its occurrences are to be moved."""
 
-_WINDOW_DAYS: Final = MOVE_DAYS_MAX + 2  # wall times are kept, so that zones may add a day or two
+_WINDOW_S: Final = (MOVE_DAYS_MAX + 2) * DAY_S  # wall times are kept: zones may add a day or two
+_BLOCK_S: Final = 32 * DAY_S
+_BLOCKS_KEPT: Final = 4
+_SOURCES_MAX: Final = (_WINDOW_S + _BLOCK_S + DAY_S) // DAY_S * DUE_PER_DAY_MAX
 _LOOKED_AT: Final = 2_000
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  # the epoch of wall times
 
@@ -35,7 +38,7 @@ class ClosedRule:
     business day for all calendars, and on which all are open at that time.
     """
 
-    __slots__ = ("_base", "_closures", "_policy", "_zone")
+    __slots__ = ("_base", "_blocks", "_closures", "_policy", "_zone")
 
     def __init__(
         self, base: Rule, closures: Sequence[Closures], policy: OnClosed, zone: Zone
@@ -44,6 +47,7 @@ class ClosedRule:
         self._closures = closures
         self._policy = policy
         self._zone = zone
+        self._blocks: dict[int, list[int]] = {}
 
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant, be it moved or not.
@@ -51,16 +55,12 @@ class ClosedRule:
         Raises ScheduleError if the base is due too often for its occurrences to be moved.
         """
         due = self._base.next_after(instant)
-        if self._policy == "skip":
-            return due
-        if self._policy == "next_business_day":  # moved from what lies behind
-            moved = self._moved_from(instant - _WINDOW_DAYS * DAY_S, instant)
-        elif due is None:
-            return None
-        else:  # moved from what lies ahead, to before the next
-            moved = self._moved_from(due, due + _WINDOW_DAYS * DAY_S)
-        later = [it for it in moved if it > instant]
-        return min(later if due is None else [due, *later], default=None)
+        if self._policy == "next_business_day":  # what was due before may have been moved past it
+            last = instant + _WINDOW_S
+            return self._first_of(instant + 1, last if due is None else min(due, last), due)
+        if self._policy == "previous_business_day" and due is not None:
+            return self._first_of(max(instant + 1, due - _WINDOW_S), due, due)
+        return due
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant, be it moved or not.
@@ -68,23 +68,19 @@ class ClosedRule:
         Raises ScheduleError if the base is due too often for its occurrences to be moved.
         """
         due = self._base.previous_before(instant)
-        if self._policy == "skip":
-            return due
         if self._policy == "previous_business_day":
-            moved = self._moved_from(instant, instant + _WINDOW_DAYS * DAY_S)
-        elif due is None:
-            return None
-        else:
-            moved = self._moved_from(due - _WINDOW_DAYS * DAY_S, due)
-        earlier = [it for it in moved if it < instant]
-        return max(earlier if due is None else [due, *earlier], default=None)
+            first = instant - _WINDOW_S
+            return self._last_of(first if due is None else max(due, first), instant - 1, due)
+        if self._policy == "next_business_day" and due is not None:
+            return self._last_of(due, min(instant - 1, due + _WINDOW_S), due)
+        return due
 
     def skip_reason(self, due: int) -> str:
         """Say why a due time does not run and where it was moved to; empty when it runs."""
         reason = self._closed(due)
         if not reason or self._policy == "skip":
             return reason
-        moved = self._move(due)
+        moved = self._move(due, {})
         if moved is None:
             return f"{reason}; no business day within {MOVE_DAYS_MAX} days"
         return f"{reason}; moved to {self._shown(moved)}"
@@ -97,34 +93,72 @@ class ClosedRule:
                 return f"calendar {closures.name}: {label}"
         return ""
 
-    def _moved_from(self, first: int, last: int) -> Iterator[int]:
-        """Give the instants to which the base's closed occurrences of a window are moved."""
+    def _first_of(self, first: int, last: int, due: int | None) -> int | None:
+        """Give the first instant of a window to which something is moved; `due` if none is."""
+        return min(self._moved(first, last), default=due)
+
+    def _last_of(self, first: int, last: int, due: int | None) -> int | None:
+        return max(self._moved(first, last), default=due)
+
+    def _moved(self, first: int, last: int) -> list[int]:
+        """Give the instants from one to another to which occurrences are moved."""
+        blocks = range(first // _BLOCK_S, last // _BLOCK_S + 1)
+        return [it for number in blocks for it in self._block(number) if first <= it <= last]
+
+    def _block(self, number: int) -> list[int]:
+        """Give all instants of a block of days to which occurrences are moved; blocks are kept."""
+        found = self._blocks.get(number)
+        if found is None:
+            if len(self._blocks) >= _BLOCKS_KEPT:
+                self._blocks.clear()
+            first, last = number * _BLOCK_S, (number + 1) * _BLOCK_S - 1
+            targets: dict[int, int | None] = {}
+            moved = (self._move(due, targets) for due in self._closed_between(first, last))
+            found = sorted({it for it in moved if it is not None and first <= it <= last})
+            self._blocks[number] = found
+        return found
+
+    def _closed_between(self, first: int, last: int) -> Iterator[int]:
+        """Give the closed occurrences that may be moved to between two instants."""
+        if self._policy == "next_business_day":
+            first -= _WINDOW_S
+        else:
+            last += _WINDOW_S
         due = self._base.next_after(first - 1)
         count = 0
         while due is not None and due <= last:
             count += 1
-            if count > (_WINDOW_DAYS + 1) * DUE_PER_DAY_MAX:
+            if count > _SOURCES_MAX:
                 raise ScheduleError(
                     f"is due more than {DUE_PER_DAY_MAX} times in a day, which can't be moved to"
                     " business days; write on_closed: skip"
                 )
-            if self._closed(due) and (moved := self._move(due)) is not None:
-                yield moved
+            if self._closed(due):
+                yield due
             due = self._base.next_after(due)
 
-    def _move(self, due: int) -> int | None:
-        """Give the instant to which a closed occurrence is moved; None if there is none."""
+    def _move(self, due: int, targets: dict[int, int | None]) -> int | None:
+        """Give the instant to which a closed occurrence is moved; None if there is none.
+
+        `targets` remembers what is known of wall times from one occurrence to the next.
+        """
         wall = due + self._zone.offset_at(due)
-        step = 1 if self._policy == "next_business_day" else -1
-        for days in range(1, MOVE_DAYS_MAX + 1):
-            target = wall + step * days * DAY_S
-            day = target // DAY_S
-            if all(closures.is_business_day(day) for closures in self._closures):
-                instant = self._zone.first_reached(target)
-                is_beyond = (instant - due) * step > 0  # but for a zone that repeats a whole day
-                if is_beyond and FIRST_S <= instant <= LAST_S and not self._closed(instant):
-                    return instant
+        step = DAY_S if self._policy == "next_business_day" else -DAY_S
+        for target in range(wall + step, wall + (MOVE_DAYS_MAX + 1) * step, step):
+            if target not in targets:
+                targets[target] = self._open_target(target)
+            instant = targets[target]
+            # A zone that repeats a whole day could lead back.
+            if instant is not None and (instant - due) * step > 0:
+                return instant
         return None
+
+    def _open_target(self, wall: int) -> int | None:
+        """Give the instant of a wall time if it is open on a business day."""
+        if not all(closures.is_business_day(wall // DAY_S) for closures in self._closures):
+            return None
+        instant = self._zone.first_reached(wall)
+        return None if self._closed(instant) or not FIRST_S <= instant <= LAST_S else instant
 
     def _shown(self, instant: int) -> str:
         """Write an instant with the offset of the schedule's zone."""

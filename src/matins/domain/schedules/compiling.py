@@ -19,9 +19,9 @@ from matins.domain.schedules.checking import (
     problems,
     whole_seconds,
 )
-from matins.domain.schedules.civil import FIRST_S, LAST_S
+from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S, month_start
 from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
-from matins.domain.schedules.closing import ClosedRule
+from matins.domain.schedules.closing import DUE_PER_DAY_MAX, ClosedRule, is_too_dense
 from matins.domain.schedules.cron import Dialect, is_hashed, parse_cron
 from matins.domain.schedules.exemptions import ExemptRule
 from matins.domain.schedules.instants import InstantsRule, epoch_s, instant_of, parse_instant
@@ -33,12 +33,14 @@ from matins.domain.schedules.intervals import (
     parse_interval,
 )
 from matins.domain.schedules.limits import LimitedRule, NoRule, UnionRule, nth_after
+from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Exemption, Schedule, Times
 from matins.domain.schedules.timetable import NO_JITTER, FineTimetable, Jitter, Timetable
 from matins.domain.schedules.zones import find_zone
 
 _SHARED_MAX: Final = 16_384
+_LOOK_FROM: Final = month_start(2026, 0) * DAY_S
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -98,6 +100,27 @@ def compile_schedule(
     return Timetable(rule, seed, jitter, reason=reason, following=following)
 
 
+def job_problems(schedule: Schedule) -> list[Problem]:
+    """As `problems`, and also what only a preview may have.
+
+    A job is due at whole seconds, and what is due very often can't be moved to other days.
+    """
+    if found := problems(schedule):
+        return found
+    if schedule.every is not None and is_fine(schedule.every):
+        message = f"{schedule.every[:40]!r} has a fraction of a second; write whole seconds"
+        return [Problem("every", message)]
+    if schedule.on_closed != "skip":
+        rule, _, _ = _bounded(schedule, "", 0, 0)
+        if is_too_dense(rule, _LOOK_FROM):
+            message = (
+                f"can't be {schedule.on_closed} for what is due more than {DUE_PER_DAY_MAX} times"
+                " in a day; write skip"
+            )
+            return [Problem("on_closed", message)]
+    return []
+
+
 def _jitter(schedule: Schedule, last: int) -> Jitter:
     if schedule.jitter == "0s":
         return NO_JITTER
@@ -143,6 +166,8 @@ def _times_rule(times: Times, timezone: str, seed: str, anchor: int) -> Rule:
     if times.every is not None:
         start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
         return IntervalRule(parse_interval(times.every), start, zone)
+    if times.rrule is not None:
+        return _shared_rrule(times.rrule, timezone, anchor)
     at = [times.at] if isinstance(times.at, str) else times.at or []
     check_count(at)
     return InstantsRule([parse_instant(text, zone) for text in at])
@@ -162,6 +187,11 @@ def _cron(
     expression: str, dialect: Dialect, timezone: str, dst: ClockChanges | None, seed: str
 ) -> Rule:
     return cron_rule(parse_cron(expression, dialect, seed), find_zone(timezone), dst)
+
+
+@lru_cache(maxsize=_SHARED_MAX)
+def _shared_rrule(text: str, timezone: str, start: int) -> Rule:
+    return read_recurrence(text, find_zone(timezone), start)
 
 
 def _fine(schedule: Schedule, every: str, seed: str, anchor: datetime) -> Timetable:

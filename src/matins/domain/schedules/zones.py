@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
 
+import tzdata
+
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import FIRST_S
 from matins.domain.schedules.tzif import read_transitions
@@ -54,6 +56,11 @@ class Zone:
         """
         index = bisect_left(self.highest, wall) - 1
         return max(self.starts[index], wall - self.offsets[index])
+
+
+def data_version() -> str:
+    """Give the version of the zone data as IANA names it, such as `2026a`; a later one is greater."""
+    return tzdata.IANA_VERSION
 
 
 @cache
