@@ -21,6 +21,7 @@ from matins.domain.errors import (
     SettingsError,
     UnavailableError,
 )
+from matins.domain.schedules.zones import data_version
 
 FAILED, WRONG, UNREACHABLE = 1, 2, 3
 
@@ -72,7 +73,7 @@ def _code(error: MatinsError) -> int:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"matins {version('matins')}")
+        typer.echo(f"matins {version('matins')}, zone data {data_version()}")
         raise typer.Exit
 
 
@@ -80,7 +81,9 @@ def _show_version(wanted: bool) -> None:
 def describe(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the versions."
+        ),
     ] = False,
 ) -> None:
     """Cron for a whole company: jobs that run on time, once each, and can be proved to have run.

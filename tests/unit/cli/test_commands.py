@@ -11,6 +11,7 @@ import pytest
 from tests.unit.cli.commands import all_commands, is_command
 
 from matins.cli.app import run
+from matins.domain.schedules.zones import data_version
 
 ROLES = {"up", "api", "scheduler", "executor"}
 
@@ -89,6 +90,8 @@ def test_commands_start_without_the_servers_libraries() -> None:
     assert loaded.stdout == "[]\n"
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_told_and_that_of_the_zone_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("matins ")
+    told = capsys.readouterr().out
+    assert told.startswith("matins ")
+    assert told.endswith(f", zone data {data_version()}\n")

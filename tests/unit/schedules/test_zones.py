@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from zoneinfo import ZoneInfo
@@ -10,7 +11,7 @@ import pytest
 
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import find_zone, zone_names
+from matins.domain.schedules.zones import data_version, find_zone, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -61,3 +62,9 @@ def test_an_unknown_zone_is_refused_with_a_hint(name: str, hint: str) -> None:
         find_zone(name)
     assert hint in str(error.value)
     assert len(str(error.value)) < 200
+
+
+def test_the_version_is_the_one_that_the_files_themselves_tell() -> None:
+    source = resources.files("tzdata.zoneinfo").joinpath("tzdata.zi").read_text("ascii")
+    assert source.splitlines()[0] == f"# version {data_version()}"
+    assert re.fullmatch(r"20\d\d[a-z]+", data_version())

@@ -9,10 +9,8 @@ from __future__ import annotations
 import difflib
 from bisect import bisect_left, bisect_right
 from functools import cache, lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from typing import Final
-
-import tzdata
 
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import FIRST_S
@@ -59,8 +57,9 @@ class Zone:
 
 
 def data_version() -> str:
-    """Give the version of the zone data as IANA names it, such as `2026a`; a later one is greater."""
-    return tzdata.IANA_VERSION
+    """Give IANA's version of the zone data, such as `2026a`; a later one is the greater text."""
+    version: str = import_module("tzdata").IANA_VERSION
+    return version
 
 
 @cache
