@@ -137,7 +137,8 @@ def _bounded(
     first = FIRST_S if starts is None else parse_instant(starts, zone)
     last = LAST_S if ends is None else parse_instant(ends, zone)
     if schedule.follows_end and schedule.every is not None:
-        return NoRule(), last, Following(parse_interval(schedule.every), zone, first, last)
+        interval = parse_interval(schedule.every)
+        return NoRule(), last, Following(interval, zone, first, last, schedule.max_runs)
     rule = _rule(schedule, seed, anchor if starts is None else first)
     if schedule.max_runs is not None:
         first = max(first, since + 1)

@@ -121,17 +121,28 @@ class FineIntervals:
 
 
 class Following:
-    """Due a length of time after the end of the last run, from `first` to `last`."""
+    """Due a length of time after the end of the last run, from `first` to `last`.
 
-    __slots__ = ("_first", "_interval", "_last", "_zone")
+    With `runs_max` only so many due times follow from when the schedule was set.
+    """
 
-    def __init__(self, interval: Interval, zone: Zone, first: int, last: int) -> None:
+    __slots__ = ("_first", "_interval", "_last", "_runs_max", "_zone")
+
+    def __init__(
+        self, interval: Interval, zone: Zone, first: int, last: int, runs_max: int | None = None
+    ) -> None:
         self._interval = interval
         self._zone = zone
         self._first = first
         self._last = last
+        self._runs_max = runs_max
 
-    def next_after_end(self, ended: int) -> int | None:
-        """Give the due time that follows an end, in whole seconds from 1970 UTC, if any does."""
+    def next_after_end(self, ended: int, run_count: int = 0) -> int | None:
+        """Give the due time that follows an end, in whole seconds from 1970 UTC, if any does.
+
+        `run_count` is how many due times there were since the schedule was set.
+        """
+        if self._runs_max is not None and run_count >= self._runs_max:
+            return None
         due = IntervalRule(self._interval, ended, self._zone).next_after(ended)
         return None if due is None or due > self._last else max(due, self._first)

@@ -71,11 +71,16 @@ class Timetable:
         """Give the last due time strictly before an instant; None if there is none."""
         return self._rule.previous_before(instant)
 
-    def next_after_end(self, ended: datetime) -> datetime | None:
-        """Give the due time that follows the end of a run; None unless the job follows ends."""
+    def next_after_end(self, ended: datetime, run_count: int = 0) -> datetime | None:
+        """Give the due time that follows the end of a run; None unless the job follows ends.
+
+        It is never earlier than the delay after the end: a fraction of a second counts as a whole
+        one. `run_count` is how many due times there were since the schedule was set.
+        """
         if self.following is None:
             return None
-        due = self.following.next_after_end(epoch_s(ended))
+        whole = epoch_s(ended) + (ended.microsecond > 0)
+        due = self.following.next_after_end(whole, run_count)
         return None if due is None else _EPOCH + timedelta(0, due)
 
     def skip_reason(self, due: int) -> str:
