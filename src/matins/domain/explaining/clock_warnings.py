@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -14,26 +15,32 @@ from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.cron import is_hashed, parse_cron
 from matins.domain.schedules.instants import instant_of, parse_instant
 from matins.domain.schedules.intervals import is_fine, parse_interval
+from matins.domain.schedules.recurrence_parts import Frequency
+from matins.domain.schedules.recurrence_text import parse_recurrence
+from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.schedule import Times
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import Zone, find_zone
 
+_OWN_ZONE: Final = re.compile(r';TZID=(?:"[^"]*"|[^":;]*)', re.IGNORECASE)
 _NAMED_MAX: Final = 3
 _DATES_MAX: Final = 3
 
 
 class ClockWarning(msgspec.Struct, frozen=True):
-    """What happens on some dates; `is_moved` if a fixed time is, or else it is for information."""
+    """What happens on some dates in a zone; `is_moved` if it happens to a fixed time."""
 
     before: str
     after: str
     is_moved: bool
+    zone: str = ""
 
     def on(self, dates: list[str]) -> str:
         """Say on which dates it happens."""
         more = len(dates) - _DATES_MAX
         named = dates if more <= 0 else [*dates[:_DATES_MAX], f"{more} dates more"]
-        return f"{self.before}on {listed(named)}{self.after}"
+        where = f" in {self.zone}" if self.zone else ""
+        return f"{self.before}on {listed(named)}{where}{self.after}"
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -76,15 +83,15 @@ class _Walls(msgspec.Struct, frozen=True):
 
 def clock_warnings(
     times: Times, zone: Zone, timetable: Timetable, span: tuple[int, int], *, seed: str, anchor: int
-) -> Iterator[tuple[ClockWarning, str]]:
-    """Give each warning with its date, for the clock changes after `span[0]` up to `span[1]`."""
+) -> Iterator[tuple[int, ClockWarning]]:
+    """Give each warning with its wall time, for clock changes after `span[0]` up to `span[1]`."""
     walls = _walls(times, zone, seed, anchor)
     if walls is None:
         return
     for change in _changes(zone, *span):
         touched = walls.within(change.low, change.high)
         if touched and (warning := _warn(change, walls, touched, timetable)):
-            yield warning, date_of(instant_of(touched[0]))
+            yield touched[0], warning
 
 
 def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
@@ -108,6 +115,8 @@ def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
     if times.every is not None:
         start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
         return _daily_walls(times.every, start + zone.offset_at(start))
+    if times.rrule is not None:
+        return _rule_walls(times.rrule, zone, anchor)
     if times.at is not None:
         at = [times.at] if isinstance(times.at, str) else times.at
         return _listed_walls(at)
@@ -124,6 +133,17 @@ def _daily_walls(every: str, first: int) -> _Walls | None:
     return _Walls(
         lambda wall: first + max(0, -((first - wall) // step)) * step, "run_after", "first", True
     )
+
+
+def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
+    """Give the wall times that a rule names, whether clocks show them or not."""
+    read = parse_recurrence(text, zone, start)
+    if read.parts is None or read.parts.frequency > Frequency.DAILY:
+        return None  # it follows real time
+    # In UTC clocks skip nothing, so that the rule leaves nothing out.
+    first = start + zone.offset_at(start)
+    rule = read_recurrence(_OWN_ZONE.sub("", text), find_zone("UTC"), first)
+    return _Walls(lambda wall: rule.next_after(wall - 1), "skip", "first", is_fixed=True)
 
 
 def _listed_walls(at: list[str]) -> _Walls:

@@ -8,14 +8,13 @@ from itertools import pairwise
 from typing import Final
 
 from matins.domain.explaining.day_words import say_month_days, say_weekdays
-from matins.domain.explaining.english import MONTHS, WEEKDAYS, counted, date_of, listed, ordinal
+from matins.domain.explaining.english import WEEKDAYS, counted, date_of, listed, ordinal
 from matins.domain.explaining.meaning import DayField, Meaning
+from matins.domain.explaining.short_months import say_short_months
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.instants import instant_of
 
 _FEBRUARY: Final = 2
-_SHORT: Final = {29: [2], 30: [2], 31: [2, 4, 6, 9, 11]}
-_FEW_DAYS: Final = 7
 _WORKDAY: Final = re.compile(r"0*(\d+)W", re.ASCII)
 _RULE_DAYS: Final = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
 
@@ -83,20 +82,13 @@ def _short_months(meaning: Meaning, today: int) -> Iterator[str]:
 
 
 def _missing_days(day: DayField, months: Sequence[int]) -> Iterator[str]:
-    workdays = [int(match[1]) for item in day.special if (match := _WORKDAY.fullmatch(item))]
-    if len(day.values) > _FEW_DAYS or any(item.startswith("L") for item in day.special):
+    if any(item.startswith("L") for item in day.special):
         return
-    said = []
-    for number in sorted({*day.values, *workdays}):
-        lacking = [month for month in months if month in _SHORT.get(number, [])]
-        names = listed(MONTHS[month - 1] for month in lacking)
-        if lacking and number == 29:
-            said.append(f"{names} has a 29th in leap years only")
-        elif lacking:
-            said.append(f"{names} {'has' if len(lacking) == 1 else 'have'} no {ordinal(number)}")
+    workdays = [int(match[1]) for item in day.special if (match := _WORKDAY.fullmatch(item))]
+    said = say_short_months([*day.values, *workdays], months)
     if said:
         hint = "LW for the last weekday" if workdays else "L for the last day"
-        yield f"not in every month: {listed(said)}; write {hint}"
+        yield f"not in every month: {said}; write {hint}"
 
 
 def _steps(meaning: Meaning) -> Iterator[str]:

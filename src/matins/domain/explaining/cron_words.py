@@ -18,7 +18,7 @@ from cron_descriptor import (  # type: ignore[import-untyped] # typed inside, bu
 )
 
 from matins.domain.explaining.day_words import say_days
-from matins.domain.explaining.english import clock, listed, spans, step_of
+from matins.domain.explaining.english import clock, listed, ranges, spans, step_of
 from matins.domain.explaining.meaning import Meaning, read_meaning
 from matins.domain.schedules.cron import Dialect
 
@@ -120,13 +120,7 @@ def _field(values: Sequence[int], size: int, noun: str) -> str:
     step = step_of(values)
     if step and step > 1 and len(values) > 4:
         return f"each {noun} from {values[0]} to {values[-1]} in steps of {step}"
-    words: list[str] = []
-    for first, last in spans(values):
-        if last - first > 1:
-            words.append(f"{first} to {last}")
-        else:
-            words += map(str, range(first, last + 1))
-    return f"{noun}s {listed(words)}"
+    return f"{noun}s {listed(ranges(values, [str(number) for number in range(size)]))}"
 
 
 def _say_months(meaning: Meaning) -> str:

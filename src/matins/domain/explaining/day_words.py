@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from matins.domain.explaining.english import (
+    FROM_MONDAY,
     ORDINALS,
     WEEKDAYS,
     counted,
     listed,
     ordinal,
-    spans,
+    ranges,
     step_of,
 )
 from matins.domain.explaining.meaning import DayField, Meaning
@@ -40,7 +40,7 @@ def say_month_days(day: DayField) -> str:
         first, last = ordinal(day.values[0]), ordinal(day.values[-1])
         plain = [f"every {ordinal(step)} day from the {first} to the {last}"]
     else:
-        plain = _ranges(day.values, [ordinal(number) for number in range(32)])
+        plain = ranges(day.values, [ordinal(number) for number in range(32)])
         plain[:1] = [f"the {first}" for first in plain[:1]]
     return listed([*plain, *map(_special_day, day.special)]) + " of the month"
 
@@ -48,20 +48,9 @@ def say_month_days(day: DayField) -> str:
 def say_weekdays(meaning: Meaning, weekday: DayField) -> str:
     """Say which weekdays a field allows, with the week from Monday on."""
     from_monday = sorted((value - 1) % 7 for value in weekday.values)
-    plain = _ranges(from_monday, [*WEEKDAYS[1:], WEEKDAYS[0]])
+    plain = ranges(from_monday, FROM_MONDAY)
     special = [_special_weekday(meaning, item) for item in weekday.special]
     return listed([*plain, *special]) + (" of the month" if special else "")
-
-
-def _ranges(values: Sequence[int], names: Sequence[str]) -> list[str]:
-    """Name values, three or more neighbours as a range."""
-    words: list[str] = []
-    for first, last in spans(values):
-        if last - first > 1:
-            words.append(f"{names[first]} to {names[last]}")
-        else:
-            words += [names[value] for value in range(first, last + 1)]
-    return words
 
 
 def _special_day(item: str) -> str:

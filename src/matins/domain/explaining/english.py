@@ -25,6 +25,7 @@ MONTHS: Final = (
     "December",
 )
 WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+FROM_MONDAY: Final = (*WEEKDAYS[1:], WEEKDAYS[0])
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth")
 
 _UNITS: Final = (("day", DAY_S), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -109,3 +110,14 @@ def step_of(values: Sequence[int]) -> int | None:
         return None
     step = values[1] - values[0]
     return step if list(values) == list(range(values[0], values[-1] + 1, step)) else None
+
+
+def ranges(values: Sequence[int], names: Sequence[str]) -> list[str]:
+    """Name sorted values, three or more neighbours as a range: `Monday to Friday`."""
+    words: list[str] = []
+    for first, last in spans(values):
+        if last - first > 1:
+            words.append(f"{names[first]} to {names[last]}")
+        else:
+            words += [names[value] for value in range(first, last + 1)]
+    return words

@@ -8,7 +8,8 @@ from typing import Final
 from matins.domain.durations import format_duration, parse_duration
 from matins.domain.explaining.cron_words import say_cron
 from matins.domain.explaining.english import counted, each, length, listed, moment, wall_at
-from matins.domain.explaining.rule_words import say_rrule, zone_words
+from matins.domain.explaining.instant_words import say_instants, zone_words
+from matins.domain.explaining.rule_words import say_rrule
 from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.clock_changes import ClockChanges
 from matins.domain.schedules.instants import epoch_s, instant_of, parse_instant
@@ -53,20 +54,12 @@ def _say_times(times: Times, timezone: str, seed: str, anchor: int) -> str:
         said = f"{say_cron(times.cron, times.dialect, seed)}, {zone_words(timezone)}"
         return said if times.dst is None else f"{said} ({_say_clock_changes(times.dst)})"
     if times.rrule is not None:
-        return say_rrule(times.rrule, timezone)
+        return say_rrule(times.rrule, timezone, anchor)
     if times.every is not None:
         start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
         return _say_interval(times.every, start, zone)
     at = [times.at] if isinstance(times.at, str) else times.at or []
-    instants = sorted({parse_instant(text, zone) for text in at})
-    first = f"on {moment(wall_at(instants[0], zone))}"
-    if len(instants) == 1:
-        return f"once {first}, {zone_words(timezone)}"
-    last = f"on {moment(wall_at(instants[-1], zone))}"
-    count = f"{len(instants):,}"
-    return (
-        f"at {count} listed instants, the first {first} and the last {last}, {zone_words(timezone)}"
-    )
+    return say_instants((parse_instant(text, zone) for text in at), zone)
 
 
 def _say_interval(every: str, start: int, zone: Zone) -> str:

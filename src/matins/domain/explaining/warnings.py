@@ -8,17 +8,20 @@ from itertools import pairwise
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from matins.domain.durations import format_duration
 from matins.domain.explaining.clock_warnings import ClockWarning, clock_warnings
 from matins.domain.explaining.cron_warnings import cron_warnings
 from matins.domain.explaining.english import counted, date_of, each, length, wall_at
 from matins.domain.explaining.meaning import read_meaning
+from matins.domain.explaining.rule_warnings import rule_warnings
+from matins.domain.explaining.rule_words import rule_zone
 from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.cron import is_hashed
-from matins.domain.schedules.instants import epoch_s, parse_instant
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.instants import epoch_s, instant_of, parse_instant
+from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import find_zone
 
@@ -49,6 +52,13 @@ class _View(msgspec.Struct, frozen=True):
             yield due
             due = self.timetable.next_after(due)
 
+    @property
+    def start(self) -> int:
+        """The instant from which `every` and `rrule` count if they name none themselves."""
+        own = self.schedule.starts_at
+        zone = find_zone(self.schedule.timezone)
+        return epoch_s(self.anchor) if own is None else parse_instant(own, zone)
+
     def date(self, due: datetime) -> str:
         """Write the date of an instant in the schedule's zone."""
         return date_of(wall_at(epoch_s(due), find_zone(self.schedule.timezone)))
@@ -73,7 +83,7 @@ def warnings(
     found = [
         *_not_due(view),
         *_unknown(view),
-        *_cron(view),
+        *_meant(view),
         *moved,
         *_all_skipped(view),
         *_jitter(view),
@@ -114,35 +124,40 @@ def _unknown(view: _View) -> Iterator[str]:
         yield "H chooses from the job's id, which is not known yet: the job's own times will differ"
 
 
-def _cron(view: _View) -> Iterator[str]:
+def _meant(view: _View) -> Iterator[str]:
+    """Say where an expression or rule means other than it seems to."""
     today = epoch_s(view.after) // DAY_S
     for times in view.schedule.kinds():
         if times.cron is not None:
             yield from cron_warnings(read_meaning(times.cron, times.dialect, view.seed), today)
+        if times.rrule is not None:
+            timezone = times.timezone or view.schedule.timezone
+            yield from rule_warnings(times.rrule, timezone, view.start)
 
 
 def _clock_changes(view: _View, days: int) -> tuple[list[str], list[str]]:
     """Say what clock changes do: to fixed times first, then to what follows real time."""
-    dates: dict[ClockWarning, list[str]] = {}
     span = epoch_s(view.after), epoch_s(view.after) + days * DAY_S
-    zone, start = view.schedule.timezone, epoch_s(view.anchor)
-    if view.schedule.starts_at is not None:
-        start = parse_instant(view.schedule.starts_at, find_zone(zone))
-    for times in view.schedule.kinds():
-        found = clock_warnings(
-            times,
-            find_zone(times.timezone or zone),
-            view.timetable,
-            span,
-            seed=view.seed,
-            anchor=start,
+    own, start = view.schedule.timezone, view.start
+    zones = [_zone_of(times, own) for times in view.schedule.kinds()]
+    found: list[tuple[int, ClockWarning]] = []
+    for times, name in zip(view.schedule.kinds(), zones, strict=True):
+        told = clock_warnings(
+            times, find_zone(name), view.timetable, span, seed=view.seed, anchor=start
         )
-        for warning, date in found:
-            on = dates.setdefault(warning, [])
-            if date not in on:
-                on.append(date)
-    moved = [warning.on(on) for warning, on in dates.items() if warning.is_moved]
-    return moved, [warning.on(on) for warning, on in dates.items() if not warning.is_moved]
+        where = name if len(set(zones)) > 1 else ""
+        found += [(wall, replace(warning, zone=where)) for wall, warning in told]
+    dates: dict[ClockWarning, dict[str, None]] = {}
+    for wall, warning in sorted(found, key=lambda it: it[0]):
+        dates.setdefault(warning, {})[date_of(instant_of(wall))] = None
+    moved = [warning.on(list(on)) for warning, on in dates.items() if warning.is_moved]
+    return moved, [warning.on(list(on)) for warning, on in dates.items() if not warning.is_moved]
+
+
+def _zone_of(times: Times, timezone: str) -> str:
+    """Give the name of the zone by whose clocks due times are told."""
+    own = times.timezone or timezone
+    return own if times.rrule is None else rule_zone(times.rrule, own)
 
 
 def _all_skipped(view: _View) -> Iterator[str]:
