@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.calendars.written import DAY_S, at, closures, day
 
@@ -284,6 +284,7 @@ def is_closed(cal: Calendar, second: int) -> bool:
 
 
 @given(CALENDARS, st.integers(-30, 30), st.lists(st.integers(0, DAY_S - 1), max_size=20))
+@settings(deadline=None)
 def test_it_is_closed_where_its_words_say_so(cal: Calendar, day_: int, seconds: list[int]) -> None:
     found = compile_calendar(cal)
     midnight = int(datetime.combine(FIRST + timedelta(day_), time(), UTC).timestamp())
@@ -292,6 +293,7 @@ def test_it_is_closed_where_its_words_say_so(cal: Calendar, day_: int, seconds: 
 
 
 @given(CALENDARS, st.integers(-30, 30))
+@settings(deadline=None)
 def test_a_business_day_has_a_moment_that_is_open(cal: Calendar, number: int) -> None:
     found = compile_calendar(cal)
     first = day(str(FIRST)) + number

@@ -30,22 +30,25 @@ def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
 
     What is resolved stays as it is. Raises InvalidInputError with all that is wrong.
     """
-    found = calendar.problems()
+    _check(calendar.problems())
+    found: list[Problem] = []
     lists: dict[str, list[Item]] = {"exclude": [], "only": []}
     for name, items in (("exclude", calendar.exclude), ("only", calendar.only)):
-        for index, item in enumerate([] if found else items):
+        for index, item in enumerate(items):
             try:
                 lists[name] += _resolve(item, calendar.timezone, first_year, last_year)
             except InvalidInputError as error:
-                found += [
-                    Problem(f"{name}[{index}].{it.where}", it.message) for it in error.problems
-                ]
+                place = f"{name}[{index}]"
+                found += [Problem(f"{place}.{it.where}", it.message) for it in error.problems]
+    _check(found)
+    resolved = msgspec.structs.replace(calendar, exclude=lists["exclude"], only=lists["only"])
+    _check(resolved.problems())  # there may be too much of it
+    return resolved
+
+
+def _check(found: list[Problem]) -> None:
     if found:
         raise InvalidInputError(found)
-    resolved = msgspec.structs.replace(calendar, exclude=lists["exclude"], only=lists["only"])
-    if found := resolved.problems():  # there may be too much of it
-        raise InvalidInputError(found)
-    return resolved
 
 
 def _resolve(item: Item, timezone: str, first_year: int, last_year: int) -> list[Item]:

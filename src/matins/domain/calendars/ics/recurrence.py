@@ -15,7 +15,7 @@ from matins.domain.errors import ScheduleError
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.zones import Zone
 
-WORK_MAX: Final = 400_000
+WORK_MAX: Final = 200_000
 """The most steps of all rules of a file together, some microseconds each."""
 
 _STEP_COSTS: Final = {"DAILY": 1, "WEEKLY": 1, "MONTHLY": 2, "YEARLY": 16}
@@ -94,7 +94,7 @@ def _read(text: str, start: int, zone: Zone, work: Work) -> rrule:
     if not 1 <= interval <= _INTERVAL_MAX:
         raise ScheduleError(f"the rule has INTERVAL={interval}; give 1 to {_INTERVAL_MAX}")
     interval.work = work
-    interval.cost = _STEP_COSTS[frequency] + len(text) // 16
+    interval.cost = _STEP_COSTS[frequency] + len(text) // 8
     until = parts.pop("UNTIL", None)
     rest = ";".join(f"{name}={value}" for name, value in parts.items())
     rule = rrulestr(rest, dtstart=_EPOCH + timedelta(seconds=start))
