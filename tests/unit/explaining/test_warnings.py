@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.schedules.expressions import Expression, expressions
 
+from matins.domain.calendars.calendar import Calendar, Item
+from matins.domain.calendars.closures import compile_calendar
 from matins.domain.errors import ScheduleError
 from matins.domain.explaining.warnings import WARNINGS_MAX, warnings
 from matins.domain.schedules.clock_changes import ClockChanges
@@ -296,6 +298,25 @@ def test_a_schedule_after_the_end_of_runs_is_not_told_to_be_over() -> None:
 def test_a_schedule_far_ahead_is_told_its_first_date() -> None:
     told = warned(Schedule(cron="0 0 0 1 1 ? 2030", dialect="quartz"))
     assert told == ["not due before 1 January 2030, in 1,491 days"]
+
+
+def test_a_calendar_that_leaves_nothing_is_told() -> None:
+    schedule = Schedule(cron="0 9 * * 6", calendars=["workdays"])
+    workdays = compile_calendar(
+        Calendar("workdays", exclude=[Item(weekdays="sat-sun", label="rest")])
+    )
+    timetable = compile_schedule(schedule, seed="job", anchor=NOW, closures=[workdays])
+    assert warnings(schedule, timetable, NOW, seed="job", anchor=NOW) == [
+        "none of the next 32 due times will run: calendar workdays: rest"
+    ]
+
+
+def test_a_calendar_that_is_closed_over_a_weekend_is_no_surprise() -> None:
+    schedule = Schedule(cron="0 * * * *", calendars=["workdays"])
+    workdays = compile_calendar(Calendar("workdays", exclude=[Item(weekdays="sat-sun")]))
+    timetable = compile_schedule(schedule, seed="job", anchor=NOW, closures=[workdays])
+    friday = datetime(2025, 12, 5, 23, tzinfo=UTC)
+    assert warnings(schedule, timetable, friday, seed="job", anchor=NOW) == []
 
 
 def test_jitter_longer_than_the_least_distance_is_told_to_be_cut() -> None:

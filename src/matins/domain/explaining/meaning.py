@@ -8,6 +8,7 @@ macro and `H`. Only the two day fields are looked at as they are written: which 
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from datetime import date, timedelta
 from typing import Final
 
@@ -27,8 +28,9 @@ from matins.domain.schedules.fields import (
 )
 from matins.domain.schedules.pattern import Pattern
 
-# Any 28 years without a skipped leap day hold each month in each of its shapes.
-_EACH_SHAPE: Final = range(2000, 2028)
+_CYCLE: Final = range(2000, 2028)
+"""Years that hold each shape of a year: its first weekday, and whether it is a leap year."""
+
 _SPECIAL_DAY: Final = re.compile(r"L.*|.*W")
 
 
@@ -102,7 +104,7 @@ def read_meaning(expression: str, dialect: Dialect, seed: str) -> Meaning:
     else:
         texts = texts if len(texts) > 5 else ["0", *texts]
         day, weekday = ("*" if text == "?" else text for text in (texts[3], texts[5]))
-    months = [month + 1 for month in range(12) if _has_month(pattern.days, month)]
+    months = _months(pattern.days)
     return Meaning(
         pattern,
         seconds,
@@ -130,13 +132,21 @@ def _hits(pattern: Pattern, start: int, size: int, count: int) -> list[int]:
     return found
 
 
-def _has_month(days: Days, month: int) -> bool:
-    for year in days.years or _EACH_SHAPE:
-        start, end = month_start(year, month), month_start(year, month + 1)
-        day = days.next(start)
-        if day is not None and day < end:
-            return True
-    return False
+def _months(days: Days) -> list[int]:
+    """Give the months that ever hold an allowed day, looking at one year of each shape."""
+    found: set[int] = set()
+    shapes = {(date(year, 1, 1).weekday(), isleap(year)): year for year in days.years or _CYCLE}
+    for year in shapes.values():
+        month = 0
+        while month < 12:
+            day = days.next(month_start(year, month))
+            if day is None or day >= month_start(year + 1, 0):
+                break
+            month = _date(day).month
+            found.add(month)
+        if len(found) == 12:
+            break
+    return sorted(found)
 
 
 def _macro_days(days: Days) -> tuple[str, str]:
@@ -146,12 +156,16 @@ def _macro_days(days: Days) -> tuple[str, str]:
     found = days.next(0)
     assert found is not None
     coming = days.next(found + 1)
-    first = date(1970, 1, 1) + timedelta(days=found)
+    first = _date(found)
     if coming == found + 1:
         return "*", "*"
     if coming == found + 7:
         return "*", str(first.isoweekday() % 7)
     return str(first.day), "*"
+
+
+def _date(day: int) -> date:
+    return date(1970, 1, 1) + timedelta(days=day)
 
 
 def _month_days(text: str, field: Field, seed: str) -> DayField:

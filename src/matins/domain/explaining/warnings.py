@@ -28,9 +28,9 @@ from matins.domain.schedules.zones import find_zone
 WARNINGS_MAX: Final = 10
 """The most warnings about one schedule."""
 
-_GAPS_LOOKED_AT: Final = 32
-_SKIPS_LOOKED_AT: Final = 8
+_LOOKED_AT: Final = 32
 _DENSE: Final = timedelta(seconds=10)
+_LONG_CLOSED: Final = timedelta(days=14)
 _LATE: Final = timedelta(days=366)
 
 
@@ -44,10 +44,10 @@ class _View(msgspec.Struct, frozen=True):
     anchor: datetime
 
     def coming(self, count: int) -> Iterator[datetime]:
-        """Give the next due times."""
+        """Give the next due times, those of the next year or so."""
         due = self.timetable.next_after(self.after)
         for _ in range(count):
-            if due is None:
+            if due is None or due - self.after > _LATE:
                 return
             yield due
             due = self.timetable.next_after(due)
@@ -161,19 +161,21 @@ def _zone_of(times: Times, timezone: str) -> str:
 
 
 def _all_skipped(view: _View) -> Iterator[str]:
-    """Say if calendars leave nothing of what comes next."""
+    """Say if calendars leave nothing of what comes within weeks."""
     if not view.schedule.calendars:
         return
-    reasons = [view.timetable.skip_reason(epoch_s(due)) for due in view.coming(_SKIPS_LOOKED_AT)]
-    if reasons and all(reasons):
-        yield f"the next {counted(len(reasons), 'due time')} will not run: {reasons[0]}"
+    coming = list(view.coming(_LOOKED_AT))
+    reasons = [view.timetable.skip_reason(epoch_s(due)) for due in coming]
+    is_long = len(coming) < _LOOKED_AT or coming[-1] - coming[0] >= _LONG_CLOSED
+    if reasons and all(reasons) and is_long:
+        yield f"none of the next {counted(len(reasons), 'due time')} will run: {reasons[0]}"
 
 
 def _jitter(view: _View) -> Iterator[str]:
     jitter_s = whole_seconds(view.schedule.jitter)
     if not jitter_s:
         return
-    gaps = [after - before for before, after in pairwise(view.coming(_GAPS_LOOKED_AT))]
+    gaps = [after - before for before, after in pairwise(view.coming(_LOOKED_AT))]
     least = min(gaps, default=None)
     if least is not None and least < timedelta(seconds=jitter_s):
         jitter, gap = (format_duration(it) for it in (jitter_s, least.total_seconds()))
