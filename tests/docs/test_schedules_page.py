@@ -9,8 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from matins.domain.schedules.checking import job_problems
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.compiling import compile_schedule, job_problems
 from matins.domain.schedules.schedule import Schedule
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,7 +15,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
-from matins.api import calendars, demo, fleet, jobs, runs
+from matins.api import calendars, demo, fleet, jobs, previews, runs
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -29,7 +29,11 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
+from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+
+RESOURCES = (jobs, calendars, previews, runs, fleet)
+"""The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
 READY_S = 2.0
@@ -56,6 +60,7 @@ def build_api(
         "owners": owners,
         "calendars": PostgresCalendars(database, owners),
         "manual": PostgresManual(database, hints),
+        "previews": PostgresPreviews(database),
         "audits": PostgresAudits(database),
         "status": status,
     }
@@ -67,7 +72,7 @@ def _resources(parts: dict[str, object]) -> Litestar:
         return Provide(lambda: part, sync_to_thread=False)
 
     return Litestar(
-        [Router("/v1", route_handlers=[jobs.ROUTER, calendars.ROUTER, runs.ROUTER, fleet.ROUTER])],
+        [Router("/v1", route_handlers=[part.ROUTER for part in RESOURCES])],
         dependencies={name: give(part) for name, part in parts.items()},
         exception_handlers={Exception: to_response},
         before_request=refuse_unknown,

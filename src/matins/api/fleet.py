@@ -1,24 +1,20 @@
-"""What is behind the jobs: audit, previews, executors, partitions."""
+"""What is behind the jobs: audit, executors, partitions."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
-from litestar import Router, get, post
-from litestar.params import FromQuery, JSONBody
+from litestar import Router, get
+from litestar.params import FromQuery
 
-from matins.api.bodies import Strict
 from matins.api.parameters import check_offset
 from matins.api.parts import Audits, Reads
 from matins.domain.answers import (
     AuditPage,
     ExecutorRecord,
     PartitionRecord,
-    Preview,
-    PreviewRequest,
 )
-from matins.domain.preview import preview
 
 
 @get("/audit")
@@ -39,13 +35,6 @@ async def audit_jobs(
     return await audits.page(team, job, since, until, after)
 
 
-@post("/preview", status_code=200, dto=Strict[PreviewRequest], return_dto=None)
-async def preview_schedule(reads: Reads, data: JSONBody[PreviewRequest]) -> Preview:
-    """Tell when a schedule would be due next. Nothing is stored."""
-    after = data.after or await reads.now()
-    return preview(data.schedule, data.count, after.replace(tzinfo=after.tzinfo or UTC))
-
-
 @get("/executors")
 async def list_executors(reads: Reads) -> list[ExecutorRecord]:
     """List the executors that are alive, and those that ended within a day."""
@@ -61,5 +50,5 @@ async def list_partitions(reads: Reads) -> list[PartitionRecord]:
 ROUTER = Router(
     "/",
     tags=["fleet"],
-    route_handlers=[audit_jobs, preview_schedule, list_executors, list_partitions],
+    route_handlers=[audit_jobs, list_executors, list_partitions],
 )

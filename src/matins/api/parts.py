@@ -9,6 +9,7 @@ from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
+from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 
 Reads = NamedDependency[PostgresReads]
@@ -16,4 +17,5 @@ Owners = NamedDependency[PostgresOwners]
 Manual = NamedDependency[PostgresManual]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
+Previews = NamedDependency[PostgresPreviews]
 Status = NamedDependency[StatusReader]

@@ -1,16 +1,21 @@
-"""`matins preview`: when a schedule will be due, computed here, without an API."""
+"""`matins preview`: when a schedule will be due, and what may surprise in it."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import parse_moment
+from matins.cli.connecting import parse_moment, with_api
+from matins.cli.documents import read_document
 from matins.cli.showing import AsJson, between, console, print_json, table
+from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError
+from matins.domain.preview import Subject, check_request
 from matins.domain.preview import preview as due_times
-from matins.domain.schedules.cron import Dialect
+from matins.domain.reading import read_value
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel.clock import HostClock
 
@@ -19,47 +24,89 @@ commands = typer.Typer()
 
 @commands.command(epilog='Example: matins preview "30 2 * * *" --tz Europe/Berlin -n 5')
 def preview(
-    cron: Annotated[str | None, typer.Argument(help="A cron expression.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SCHEDULE",
+            help="A cron expression, or in braces a whole schedule as a job file has it.",
+        ),
+    ] = None,
     every: Annotated[
         str | None, typer.Option(help="A length of time such as 15m, instead of cron.")
     ] = None,
     timezone: Annotated[
-        str, typer.Option("--tz", "--timezone", help="The IANA zone of the schedule.")
-    ] = "UTC",
+        str | None, typer.Option("--tz", "--timezone", help="The IANA zone; UTC without it.")
+    ] = None,
     count: Annotated[int, typer.Option("-n", "--count", help="How many due times.")] = 10,
     after: Annotated[
         str | None, typer.Option(help="An instant to begin after, instead of now.")
     ] = None,
-    dialect: Annotated[Dialect, typer.Option(help="The dialect of cron.")] = "unix",
+    team: Annotated[
+        str | None, typer.Option(help="Ask the API, which knows this team's calendars and load.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the next due times of a schedule. Needs no API."""
-    if cron is None and every is None:
+    """Show when a schedule is due, in words and in instants. Needs no API, unless for a team.
+
+    In braces stands a whole schedule, such as "{rrule: FREQ=MONTHLY;BYDAY=-1FR, jitter: 5m}".
+    """
+    schedule = _schedule(text, every, timezone)
+    start = parse_moment("after", after) or HostClock().now()
+    if team is None:
+        check_request(schedule, count)
+        shown = due_times(Subject(schedule, Timing(start, start)), count, start)
+    else:
+        shown = with_api(
+            lambda client: client.preview(schedule, count=count, after=start, team=team)
+        )
+    print_preview(shown, start, is_now=after is None, as_json=as_json)
+
+
+def _schedule(text: str | None, every: str | None, timezone: str | None) -> Schedule:
+    if text is None and every is None:
         raise InvalidInputError.at(
             "schedule", 'is missing; write a cron expression such as "0 2 * * *", or --every 15m'
         )
-    start = parse_moment("after", after) or HostClock().now()
-    schedule = Schedule(cron=cron, every=every, timezone=timezone, dialect=dialect)
-    shown = due_times(schedule, count, start)
+    if text is None or not text.lstrip().startswith("{"):
+        return Schedule(cron=text, every=every, timezone=timezone or "UTC")
+    if every is not None or timezone is not None:
+        raise InvalidInputError.at("schedule", "is given as a whole; leave the options out")
+    return read_value(read_document(text).value, Schedule)
+
+
+def print_preview(shown: Preview, start: datetime, *, is_now: bool, as_json: bool) -> None:
+    """Print due times as a table, after the sentence and before the warnings."""
     if as_json:
         print_json(shown)
         return
-    rows = [
-        (
-            f"{due.local:%a %Y-%m-%d %H:%M:%S %z}",
-            f"{due.utc:%Y-%m-%d %H:%M:%S}",
-            between(start.replace(microsecond=0), due.utc),
-        )
-        for due in shown.due
-    ]
-    if rows:
-        printer = console()
-        printer.print(
-            table(
-                printer,
-                (f"DUE IN {shown.timezone}", "UTC", "FROM THEN" if after else "FROM NOW"),
-                rows,
-            )
-        )
+    typer.echo(shown.sentence)
+    printer = console()
+    begin = start.replace(microsecond=0)
+    if shown.due:
+        heads = [f"DUE IN {shown.timezone}", "UTC", "FROM NOW" if is_now else "FROM THEN"]
+        rows = [_row(due, begin) for due in shown.due]
+        if any(due.fire_at != due.utc for due in shown.due):
+            heads.append("FIRES")
+            rows = [
+                (*row, f"{due.fire_at:%H:%M:%S} UTC")
+                for row, due in zip(rows, shown.due, strict=True)
+            ]
+        if any(due.skipped or due.held for due in shown.due):
+            heads.append("BUT")
+            rows = [
+                (*row, due.skipped or due.held) for row, due in zip(rows, shown.due, strict=True)
+            ]
+        printer.print(table(printer, tuple(heads), rows))
     else:
         typer.echo("never due again")
+    for warning in shown.warnings:
+        typer.echo(f"! {warning}")
+
+
+def _row(due: DueTime, begin: datetime) -> tuple[str, ...]:
+    shown = "%Y-%m-%d %H:%M:%S.%f" if due.utc.microsecond else "%Y-%m-%d %H:%M:%S"
+    return (
+        f"{due.local:%a {shown} %z}",
+        f"{due.utc:{shown}}",
+        between(begin, due.utc),
+    )

@@ -221,11 +221,24 @@ class Matins:
         return msgspec.structs.replace(first, jobs=found, next=None)
 
     async def preview(
-        self, schedule: Schedule, *, count: int = 10, after: datetime | None = None
+        self,
+        schedule: Schedule,
+        *,
+        count: int = 10,
+        after: datetime | None = None,
+        team: str | None = None,
+        job: str | None = None,
     ) -> Preview:
         """The next due times of a schedule, without making a job."""
-        said = PreviewRequest(schedule, count, after)
+        said = PreviewRequest(schedule, count, after, team, job)
         return await self._calls.ask(Preview, "POST", "/v1/preview", said=said)
+
+    async def preview_job(
+        self, team: str, name: str, *, count: int = 10, after: datetime | None = None
+    ) -> Preview:
+        """A job's next due times, with its calendars and exemptions."""
+        query = _query(count=count, after=after)
+        return await self._calls.ask(Preview, "GET", _job(team, name) + "/preview", query=query)
 
     async def executors(self) -> list[ExecutorRecord]:
         """All executors alive, and those that ended within a day."""

@@ -110,26 +110,43 @@ class CalendarChanged(msgspec.Struct, frozen=True):
 class PreviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A schedule whose next `count` due times after an instant (now, if none is given) are asked.
 
-    `every` counts from that instant when the schedule has no anchor.
+    `every` counts from that instant when the schedule has no anchor. The calendars that it names
+    are those of the `team`. With the name of a `job` of that team, `H` and jitter are the job's.
     """
 
     schedule: Schedule
     count: int = 10
     after: datetime | None = None
+    team: str | None = None
+    job: str | None = None
 
 
 class DueTime(msgspec.Struct, frozen=True):
-    """A due time, in UTC and as the clocks of the schedule's zone show it."""
+    """A due time, in UTC and as the clocks of the schedule's zone show it, and its fire time.
+
+    One that will not run is `skipped` with the reason; one that waits for the end of a maintenance
+    window is `held`.
+    """
 
     utc: datetime
     local: datetime
+    fire_at: datetime
+    skipped: str = ""
+    held: str = ""
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The next due times, fewer than were asked for if there are no more."""
+    """The next due times, fewer than were asked for if there are no more.
+
+    `sentence` says in English when the schedule is due, `warnings` what may surprise its owner.
+    `zone_data` is the release of the IANA zone data.
+    """
 
     timezone: str
     due: list[DueTime]
+    sentence: str
+    warnings: list[str]
+    zone_data: str
 
 
 class JobAudit(msgspec.Struct, frozen=True):

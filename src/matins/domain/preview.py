@@ -4,34 +4,97 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+import msgspec
+
 from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.explaining.sentences import explain
+from matins.domain.explaining.warnings import warnings
 from matins.domain.schedules.checking import problems
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.compiling import Timing, compile_schedule
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.timetable import Timetable
+from matins.domain.schedules.zones import Zone, data_version, find_zone
 
 COUNT_MAX = 1000
 """The most due times of one preview."""
 
 
-def preview(schedule: Schedule, count: int, after: datetime) -> Preview:
-    """Give the next due times after an instant. Raises InvalidInputError.
+class Subject(msgspec.Struct, frozen=True):
+    """The schedule that is looked at: a job's with its id as `seed`, or that of no job yet.
 
-    The values of `H` differ from job to job: here they are those of no job in particular.
+    `next_due_at` is the job's, which counts where a due time follows from the end of a run.
     """
+
+    schedule: Schedule
+    timing: Timing
+    seed: str = ""
+    next_due_at: datetime | None = None
+
+    def timetable(self) -> Timetable:
+        """When it is due. Raises ScheduleError."""
+        return compile_schedule(
+            self.schedule,
+            seed=self.seed,
+            anchor=self.timing.anchor,
+            since=self.timing.since,
+            closures=self.timing.closures,
+            exemptions=self.timing.exemptions,
+        )
+
+
+def check_request(schedule: Schedule, count: int) -> None:
+    """Raise InvalidInputError if there is anything wrong with what is asked."""
     found = [Problem(f"schedule.{it.where}", it.message) for it in problems(schedule)]
     if not 1 <= count <= COUNT_MAX:
         found.append(Problem("count", f"is {count}; it must be from 1 to {COUNT_MAX}"))
     if found:
         raise InvalidInputError(found)
-    timetable = compile_schedule(schedule, seed="", anchor=after)
+
+
+def preview(subject: Subject, count: int, after: datetime) -> Preview:
+    """Give the next due times after an instant, what they mean, and what may surprise in them.
+
+    Raises InvalidInputError. Without a job the values of `H` are those of no job in particular.
+    """
+    schedule, anchor = subject.schedule, subject.timing.anchor
+    check_request(schedule, count)
+    timetable = subject.timetable()
     zone = find_zone(schedule.timezone)
     due: list[DueTime] = []
     at = timetable.next_after(after)
+    if schedule.follows_end:
+        at = subject.next_due_at
     while at is not None and len(due) < count:
-        offset = timedelta(seconds=zone.offset_at(epoch_s(at)))
-        due.append(DueTime(utc=at, local=at.astimezone(timezone(offset))))
+        due.append(_shown(timetable, at, zone))
         at = timetable.next_after(at)
-    return Preview(schedule.timezone, due)
+    return Preview(
+        timezone=schedule.timezone,
+        due=due,
+        sentence=explain(schedule, seed=subject.seed, anchor=anchor),
+        warnings=[
+            *_unseen(subject),
+            *warnings(schedule, timetable, after, seed=subject.seed, anchor=anchor),
+        ],
+        zone_data=data_version(),
+    )
+
+
+def _unseen(subject: Subject) -> list[str]:
+    """Warn of calendars that were not looked at, because whose they are is not known."""
+    if subject.timing.closures or not subject.schedule.calendars:
+        return []
+    names = ", ".join(subject.schedule.calendars)
+    return [f"what is closed in {names} is not shown: calendars are known to the API only"]
+
+
+def _shown(timetable: Timetable, at: datetime, zone: Zone) -> DueTime:
+    offset = timedelta(seconds=zone.offset_at(epoch_s(at)))
+    fire = at if at.microsecond else timetable.fire_time(at)
+    return DueTime(
+        utc=at,
+        local=at.astimezone(timezone(offset)),
+        fire_at=fire,
+        skipped=timetable.skip_reason(epoch_s(at)),
+    )

@@ -6,11 +6,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from matins.domain.answers import Preview
 from matins.domain.errors import InvalidInputError
-from matins.domain.preview import preview
+from matins.domain.preview import Subject
+from matins.domain.preview import preview as look_ahead
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 
 NOON = datetime(2026, 3, 28, 12, tzinfo=UTC)
+
+
+def preview(schedule: Schedule, count: int, after: datetime) -> Preview:
+    """Look at a schedule that would be set at noon."""
+    return look_ahead(Subject(schedule, Timing(NOON, NOON)), count, after)
 
 
 def test_due_times_are_shown_in_utc_and_as_clocks_show_them() -> None:

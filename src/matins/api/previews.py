@@ -1,0 +1,38 @@
+"""Looking ahead: when a schedule or a job will be due."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from litestar import Router, get, post
+from litestar.params import FromPath, FromQuery, JSONBody
+
+from matins.api.bodies import Strict
+from matins.api.parameters import check_offset
+from matins.api.parts import Previews
+from matins.domain.answers import Preview, PreviewRequest
+
+
+@post("/preview", status_code=200, dto=Strict[PreviewRequest], return_dto=None)
+async def preview_schedule(previews: Previews, data: JSONBody[PreviewRequest]) -> Preview:
+    """Tell when a schedule would be due next, what it means, and what may surprise in it.
+
+    Nothing is stored.
+    """
+    return await previews.of_schedule(data)
+
+
+@get("/teams/{team:str}/jobs/{name:str}/preview")
+async def preview_job(
+    previews: Previews,
+    team: FromPath[str],
+    name: FromPath[str],
+    count: FromQuery[int] = 10,
+    after: FromQuery[datetime | None] = None,
+) -> Preview:
+    """Tell when a job will be due next, with its calendars and exemptions."""
+    check_offset("after", after)
+    return await previews.of_job(team, name, count, after)
+
+
+ROUTER = Router("/", tags=["previews"], route_handlers=[preview_schedule, preview_job])

@@ -1,0 +1,91 @@
+"""Previews of schedules that depend on what is stored: a job's, or one with a team's calendars."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import asyncpg
+import msgspec
+
+from matins.domain.answers import Preview, PreviewRequest
+from matins.domain.calendars.closures import Closures
+from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.jobs import JobSpec, check_name
+from matins.domain.preview import Subject, check_request, preview
+from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.schedule import Schedule
+from matins.store.database import Database
+from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars, timing_of
+
+_Q = load_queries("previews.sql")
+
+
+class PostgresPreviews:
+    """Looks ahead for jobs that are stored, and for schedules that are not."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._calendars = KnownCalendars()
+
+    async def of_job(self, team: str, name: str, count: int, after: datetime | None) -> Preview:
+        """A job's next due times, with its calendars and exemptions. Raises NotFoundError."""
+        row = await self._job(team, name)
+        if row is None:
+            raise NotFoundError(f"team {team} has no job {name!r}")
+        spec = msgspec.json.decode(row["spec"], type=JobSpec)
+        if spec.schedule is None:
+            raise ConflictError(f"the job {name!r} has no schedule; it runs only when triggered")
+        closures = await self._calendars.closures(self._database.fetch, row["calendars"])
+        timing = timing_of(row, closures)
+        subject = Subject(spec.schedule, timing, str(row["id"]), row["next_due_at"])
+        return await self._look(subject, count, after)
+
+    async def of_schedule(self, asked: PreviewRequest) -> Preview:
+        """The next due times of a schedule as if it were set now."""
+        check_request(asked.schedule, asked.count)
+        after = asked.after or await self._now()
+        after = after.replace(tzinfo=after.tzinfo or UTC)
+        closures = await self._current(asked.team, asked.schedule)
+        subject = Subject(asked.schedule, Timing(after, after, closures))
+        if asked.job is not None:
+            if asked.team is None:
+                raise InvalidInputError.at("team", "is missing; a job is named by team and name")
+            row = await self._job(asked.team, asked.job)
+            if row is not None:
+                timing = Timing(row["anchor"], after, closures)
+                subject = Subject(asked.schedule, timing, str(row["id"]))
+        return await self._look(subject, asked.count, after)
+
+    async def _look(self, subject: Subject, count: int, after: datetime | None) -> Preview:
+        start = after or await self._now()
+        start = start.replace(tzinfo=start.tzinfo or UTC)
+        # in a thread, since a thousand due times of a rare schedule take a moment
+        return await asyncio.to_thread(preview, subject, count, start)
+
+    async def _job(self, team: str, name: str) -> asyncpg.Record | None:
+        check_name("team", team)
+        check_name("job", name)
+        return await self._database.fetchrow(_Q["subject"], team=team, name=name)
+
+    async def _current(self, team: str | None, schedule: Schedule) -> tuple[Closures, ...]:
+        """The calendars that a schedule names, as they are now."""
+        names = schedule.calendars
+        if not names:
+            return ()
+        if team is None:
+            raise InvalidInputError.at("team", "is missing; calendars are those of a team")
+        check_name("team", team)
+        rows = await self._database.fetch(_Q["current_calendars"], team=team, names=names)
+        found = {row["name"]: row["id"] for row in rows}
+        if missing := [name for name in names if name not in found]:
+            message = f"team {team} has no calendar {missing[0]!r}; put it first"
+            raise InvalidInputError.at("schedule.calendars", message)
+        ids = [found[name] for name in names]
+        return await self._calendars.closures(self._database.fetch, ids)
+
+    async def _now(self) -> datetime:
+        [row] = await self._database.fetch(_Q["clock"])
+        now: datetime = row["now"]
+        return now
