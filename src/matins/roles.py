@@ -21,6 +21,7 @@ import uvloop
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
 from matins.client.gateway_link import HttpGatewayLink
+from matins.domain.schedules.zones import data_version
 from matins.engines.places import ApiPlace, Places
 from matins.executor.fleet import Executor
 from matins.executor.keeper.frames import Limits
@@ -30,7 +31,7 @@ from matins.gateway.asgi import Gateway
 from matins.kernel.clock import DatabaseClock, HostClock
 from matins.kernel.http import HttpServer, health_app
 from matins.kernel.logs import set_up_logs
-from matins.kernel.metrics import SCHEDULE_LAG
+from matins.kernel.metrics import SCHEDULE_LAG, ZONE_DATA
 from matins.kernel.service import Service, run_services, stop_on_signals
 from matins.kernel.settings import Settings
 from matins.scheduler.scheduler import Scheduler
@@ -41,6 +42,7 @@ from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import migrate
+from matins.store.upkeep import Upkeep
 
 log = structlog.get_logger()
 
@@ -83,6 +85,7 @@ def run_role(
         await main(stopping)
 
     set_up_logs(role, level=settings.log_level)
+    ZONE_DATA.info({"version": data_version()})
     uvloop.run(work())
 
 
@@ -132,21 +135,24 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             _database(dsn, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
         )
         reads = await stack.enter_async_context(_database(dsn, "agenda", 4, by_key_only=True))
+        slow = await stack.enter_async_context(_database(dsn, "upkeep", 1, by_key_only=True))
         agenda = PostgresAgenda(claims, reads)
         clock = DatabaseClock(agenda.database_time)
+        hints = PostgresHints(reads)
         scheduler = Scheduler(
             uuid4(),
             leases=PostgresLeases(leases),
             agenda=agenda,
             watch=PostgresWatch(reads),
-            hints=PostgresHints(reads),
+            hints=hints,
             clock=clock,
             rng=SystemRandom(),
             settings=settings,
         )
         SCHEDULE_LAG.set_function(scheduler.lag_s)
         days = DayKeeper(reads, clock)
-        services: list[Service] = [days, scheduler]
+        upkeep = Upkeep(slow, hints, clock, settings.upkeep_s)
+        services: list[Service] = [days, upkeep, scheduler]
         services += _health(settings, scheduler.is_ready)
         await run_services(services, stopping)
 

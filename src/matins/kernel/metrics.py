@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
 
 _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
@@ -17,6 +17,14 @@ PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")
 QUARANTINED = Counter("matins_quarantined", "Jobs quarantined")
+ZONE_DATA = Info("matins_zone_data", "IANA's version of the time zone data of this process")
+ZONE_DATA_BEHIND = Gauge(
+    "matins_zone_data_behind",
+    "1 while next due times were computed with newer zone data than that of this scheduler",
+)
+DUE_CORRECTED = Counter("matins_next_due_corrected", "Next due times that new zone data changed")
+JOBS_PASSED = Counter("matins_jobs_passed", "Jobs deleted some time after their last run")
+UPKEEP_BROKEN = Counter("matins_upkeep_broken", "Jobs met in the upkeep that can't be read")
 EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")
 LOSS_BRAKE = Gauge("matins_loss_brake", "1 while most executors look lost at once")
 HANDED_OUT = Counter("matins_handed_out", "Attempts handed out")

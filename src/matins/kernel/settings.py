@@ -52,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The short poll that stands behind every hint."""
     flush_s: float = 3.0
     """How late next due times are written."""
+    upkeep_s: float = 60.0
+    """How often a scheduler looks for new zone data and for jobs to be deleted after their end."""
     claim_batch: int = 1000
     """The most runs in one claim statement."""
     beat_s: float = 3.0
@@ -109,6 +111,6 @@ def _check(settings: Settings) -> None:
         raise SettingsError("MATINS_CUT_OFF must be at least two MATINS_BEAT")
     if settings.lease_term_s < 1:
         raise SettingsError("MATINS_LEASE_TERM must be at least 1s")
-    for name in ("poll_s", "beat_s", "flush_s", "horizon_s"):
+    for name in ("poll_s", "beat_s", "flush_s", "horizon_s", "upkeep_s"):
         if getattr(settings, name) <= 0:
             raise SettingsError(f"{variable(name)} must be over zero")

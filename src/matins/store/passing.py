@@ -1,0 +1,123 @@
+"""Jobs with `delete_after` are deleted so long after their last run has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import structlog
+
+from matins.domain.durations import parse_duration
+from matins.domain.errors import UnavailableError
+from matins.domain.jobs import JobState
+from matins.domain.ports import Hints
+from matins.domain.schedules.schedule import Schedule
+from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
+from matins.store.changes import Change, Wanted
+from matins.store.database import Database
+from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars, timing_of
+
+PAGE: Final = 1_000
+"""The most jobs that are looked at in one statement."""
+
+REASON: Final = "delete_after"
+"""The reason of a job that was deleted so."""
+
+_FIRST: Final = UUID(int=0)
+
+_Q = load_queries("passing.sql")
+
+log = structlog.get_logger()
+
+
+class PassingJobs:
+    """The jobs whose schedules have come to their end and say that the job is to be deleted."""
+
+    def __init__(self, database: Database, hints: Hints, stopping: asyncio.Event) -> None:
+        self._database = database
+        self._hints = hints
+        self._stopping = stopping
+        self._calendars = KnownCalendars()
+        self._after = _FIRST
+
+    async def delete(self) -> None:
+        """Delete those whose time has come, each as its owner would do it.
+
+        The next call goes on behind a job that raised UnavailableError, so that it stops nobody.
+        """
+        full = True
+        while full:
+            rows = await self._database.fetch(_Q["page"], after=self._after, limit=PAGE)
+            wanted = {it for row in rows for it in row["calendars"]}
+            await self._calendars.read(self._database.fetch, wanted)
+            for row in rows:
+                if self._stopping.is_set():
+                    return
+                self._after = row["id"]
+                await self._delete_if_passed(row)
+            full = len(rows) == PAGE
+        self._after = _FIRST
+
+    async def _delete_if_passed(self, row: asyncpg.Record) -> None:
+        try:
+            if self._has_passed(row) and await self._delete(row):
+                JOBS_PASSED.inc()
+                log.info(
+                    "job.deleted",
+                    job=str(row["id"]),
+                    team=row["team"],
+                    name=row["name"],
+                    reason=REASON,
+                )
+        except UnavailableError:
+            raise
+        except Exception as error:  # whatever it is, it must not stop the others
+            UPKEEP_BROKEN.inc()
+            log.warning("upkeep.job_broken", job=str(row["id"]), error=str(error))
+
+    def _has_passed(self, row: asyncpg.Record) -> bool:
+        """Whether its schedule is at its end, and its last scheduled run has ended long enough ago.
+
+        Without a run it counts from when the job was written as it is.
+        """
+        schedule = msgspec.json.decode(row["schedule"], type=Schedule)
+        assert schedule.delete_after is not None
+        ended = row["changed_at"] if row["last_due_at"] is None else row["finished_at"]
+        if ended is None:
+            return False
+        if row["now"] - ended < timedelta(seconds=parse_duration(schedule.delete_after)):
+            return False
+        if not schedule.follows_end:
+            return True
+        # Without a next due time is also one whose last run has just ended.
+        timing = timing_of(row, self._calendars.of(row["calendars"]))
+        return timing.compile(schedule, row["id"]).next_after_end(ended) is None
+
+    async def _delete(self, row: asyncpg.Record) -> bool:
+        """Delete a job in one transaction, unless it was changed or a run of any kind goes on."""
+        async with self._database.transaction() as session:
+            change = Change(self._database, session, self._calendars, [])
+            found = await change.lock(row["team"], row["name"])
+            if found is None:
+                return False
+            standing, job = found
+            if (job.id, job.revision, job.next_due_at) != (row["id"], row["revision"], None):
+                return False
+            if await session.fetchval(_Q["unfinished"].sql, job.id):
+                return False
+            await change.update(job, standing, Wanted(job.spec, JobState.DELETED, "deleted"))
+            await session.fetch(_Q["say_why"].sql, job.id, REASON)
+        await self._tell(job.id)
+        return True
+
+    async def _tell(self, job_id: UUID) -> None:
+        """Let schedulers look at once. Their polls stand behind it."""
+        try:
+            await self._hints.send("jobs", [str(job_id)])
+        except UnavailableError as error:
+            log.warning("hint.lost", job=str(job_id), error=str(error))

@@ -1,0 +1,33 @@
+-- Jobs that are deleted some time after their last run.
+
+-- name: page
+-- By jobs_passing; the last run by the unique key (job_id, due_at, kind).
+SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,
+       j.exemptions::text AS exemptions, j.calendars, j.changed_at, r.due_at AS last_due_at,
+       r.finished_at, coalesce(:now::timestamptz, clock_timestamp()) AS now
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+LEFT JOIN LATERAL (
+    SELECT due_at, finished_at
+    FROM runs
+    WHERE job_id = j.id AND kind = 'scheduled'
+    ORDER BY due_at DESC
+    LIMIT 1
+) AS r ON true
+WHERE j.state = 'active'
+  AND j.next_due_at IS NULL
+  AND j.schedule ? 'delete_after'
+  AND j.id > :after::uuid
+ORDER BY j.id
+LIMIT :limit
+
+-- name: unfinished
+-- By the unique key (job_id, due_at, kind): of every kind.
+SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL) AS unfinished
+
+-- name: say_why
+UPDATE jobs j
+SET reason = w.reason
+FROM (SELECT :job_id::uuid AS job_id, :reason::text AS reason) AS w
+WHERE j.id = w.job_id
+RETURNING j.id

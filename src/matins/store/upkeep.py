@@ -1,0 +1,49 @@
+"""The slow upkeep of jobs, on which no claim depends: each task may be repeated at any moment, by
+any number of schedulers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Clock, Hints
+from matins.kernel.service import repeat
+from matins.store.database import Database
+from matins.store.passing import PassingJobs
+from matins.store.zone_data import ZoneKeeper
+
+log = structlog.get_logger()
+
+
+class Upkeep:
+    """Does all tasks one after the other, again every `every_s`. See `kernel.service.Service`."""
+
+    def __init__(self, database: Database, hints: Hints, clock: Clock, every_s: float) -> None:
+        self._clock = clock
+        self._every_s = every_s
+        self._stopping = asyncio.Event()
+        # A line for each task; one that runs for long looks at `_stopping` between its pages.
+        self._tasks: dict[str, Callable[[], Awaitable[object]]] = {
+            "zone_data": ZoneKeeper(database, hints, clock, self._stopping).follow,
+            "delete_after": PassingJobs(database, hints, self._stopping).delete,
+        }
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        await repeat(self.work, self._every_s, self._clock, self._stopping, name="upkeep")
+
+    async def stop(self) -> None:
+        """End soon."""
+        self._stopping.set()
+
+    async def work(self) -> None:
+        """Do each task once; one that meets an unavailable peer holds up none of the others."""
+        for name, task in self._tasks.items():
+            try:
+                await task()
+            except UnavailableError as error:
+                log.warning("upkeep.unavailable", task=name, error=str(error))

@@ -1,0 +1,255 @@
+"""Next due times follow the zone data: a new version of it computes them anew, from now on.
+
+They are compared again every hour, because a process that still has older data, while a new version
+is rolled out, goes on to write what that says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import structlog
+
+from matins.domain.errors import UnavailableError
+from matins.domain.ports import Clock, Hints
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.timetable import Timetable
+from matins.domain.schedules.zones import data_version
+from matins.kernel.metrics import DUE_CORRECTED, UPKEEP_BROKEN, ZONE_DATA_BEHIND
+from matins.kernel.service import pause
+from matins.store.changes import Change, Settled
+from matins.store.database import Database
+from matins.store.days import with_days
+from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars, timing_of
+
+AGAIN: Final = timedelta(hours=1)
+"""How long after a comparison the next one follows, when the zone data stays the same."""
+
+PAGE: Final = 1_000
+"""The most jobs that are read, and corrected, at once."""
+
+REASON: Final = "zone data changed"
+"""Why a due time does not run that new zone data puts before now."""
+
+_PAUSE_S: Final = 1.0
+"""After a page with corrections: schedulers read again all that changed in their last seconds."""
+
+_SLICE: Final = 50
+"""The most jobs that are looked at before others of this process have their turn."""
+
+_FIRST: Final = UUID(int=0)
+_KNOWN_MAX: Final = 16_384
+
+_Q = load_queries("zone_data.sql")
+
+log = structlog.get_logger()
+
+
+class _Recorded(NamedTuple):
+    """The version that was recorded last, empty before the first time, and the present."""
+
+    version: str
+    computed_at: datetime
+    now: datetime
+
+
+class Correction(NamedTuple):
+    """What a job's next due time becomes. `owed_after`: later due times, up to now, lack rows."""
+
+    job_id: UUID
+    team: str
+    name: str
+    revision: int
+    was_due_at: datetime
+    next_due_at: datetime | None
+    next_fire_at: datetime | None
+    owed_after: datetime | None
+
+
+class ZoneKeeper:
+    """Walks over all jobs with a next due time. Any number of them do no harm to each other."""
+
+    def __init__(
+        self, database: Database, hints: Hints, clock: Clock, stopping: asyncio.Event
+    ) -> None:
+        self._database = database
+        self._hints = hints
+        self._clock = clock
+        self._stopping = stopping
+        self._calendars = KnownCalendars()
+        self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)  # many jobs share one text
+
+    async def follow(self) -> None:
+        """Compare, and correct, if it is time. What was interrupted is done again by the next call.
+
+        A job that can't be computed is left to its scheduler, which quarantines it.
+        """
+        recorded = await self._recorded()
+        ours = data_version()
+        ZONE_DATA_BEHIND.set(recorded.version > ours)
+        if not recorded.version:
+            await self._database.fetch(_Q["record"], version=ours)
+        elif recorded.version > ours:
+            log.error("zone_data.behind", ours=ours, recorded=recorded.version)
+        elif recorded.version < ours or recorded.now - recorded.computed_at >= AGAIN:
+            await self._walk(recorded.version, ours)
+
+    async def _walk(self, before: str, ours: str) -> None:
+        """Look at all jobs, page by page; the version is recorded when nothing was left over."""
+        begun_s = self._clock.elapsed_s()
+        after, seen, corrected, left = _FIRST, 0, 0, 0
+        full = True
+        while full:
+            recorded = await self._recorded()
+            if self._stopping.is_set() or recorded.version > ours:
+                return
+            now = recorded.now
+            rows = await self._database.fetch(_Q["page"], after=after, at=now, limit=PAGE)
+            wanted = await self._settle_all(await self._compare(rows, now), now)
+            written = await self._write(wanted)
+            seen, corrected = seen + len(rows), corrected + written
+            left += len(wanted) - written
+            full = len(rows) == PAGE
+            if full:
+                after = rows[-1]["id"]
+                await pause(_PAUSE_S if written else 0, self._clock, self._stopping)
+        if not left:
+            await self._database.fetch(_Q["record"], version=ours)
+        log.info(
+            "zone_data.compared",
+            before=before,
+            now=ours,
+            jobs=seen,
+            corrected=corrected,
+            left=left,
+            seconds=round(self._clock.elapsed_s() - begun_s, 3),
+        )
+
+    async def _recorded(self) -> _Recorded:
+        row = await self._database.fetchrow(_Q["recorded"])
+        assert row is not None
+        return _Recorded(row["version"] or "", row["computed_at"] or row["now"], row["now"])
+
+    async def _compare(self, rows: Sequence[asyncpg.Record], now: datetime) -> list[Correction]:
+        """Find what is to be corrected. A row of the ledger is looked up only where in doubt."""
+        wanted = {it for row in rows for it in row["calendars"]}
+        await self._calendars.read(self._database.fetch, wanted)
+        doubtful = []
+        for index, row in enumerate(rows):
+            if index % _SLICE == _SLICE - 1:
+                await self._clock.sleep(0)
+            if self._judge(row, now, row["changed_at"]):
+                doubtful.append(row)
+        if not doubtful:
+            return []
+        accounted = await self._database.fetch(
+            _Q["accounted"], job_ids=[row["id"] for row in doubtful]
+        )
+        until = {row["id"]: row["accounted_at"] for row in accounted}
+        found = []
+        for row in doubtful:
+            changed_at = row["changed_at"]
+            found.append(self._judge(row, now, max(changed_at, until.get(row["id"], changed_at))))
+        return [it for it in found if it is not None]
+
+    def _judge(
+        self, row: asyncpg.Record, now: datetime, accounted_until: datetime
+    ) -> Correction | None:
+        """What is to be corrected of one job; None also for one that can't be computed."""
+        try:
+            schedule = self._schedule(row["schedule"])
+            timing = timing_of(row, self._calendars.of(row["calendars"]))
+            return correction(row, timing.compile(schedule, row["id"]), now, accounted_until)
+        except Exception as error:  # whatever it is, it must not stop the others
+            _broken(row["id"], error)
+            return None
+
+    async def _settle_all(
+        self, corrections: Sequence[Correction], now: datetime
+    ) -> list[Correction]:
+        """Put on record what is owed by the new rules; gives those for which that succeeded."""
+        return [it for it in corrections if it.owed_after is None or await self._settle(it, now)]
+
+    async def _settle(self, it: Correction, now: datetime) -> bool:
+        """Skip what a job owes; False if it has changed meanwhile, or is broken."""
+        dues: list[datetime] = []
+        after = it.owed_after or now
+
+        async def step() -> Settled | None:
+            async with self._database.transaction() as session:
+                change = Change(self._database, session, self._calendars, dues)
+                found = await change.lock(it.team, it.name)
+                if found is None or (found[0].id, found[0].revision) != (it.job_id, it.revision):
+                    return None
+                return await change.settle(found[0], now, REASON, 0, after=after)
+
+        try:
+            while (settled := await with_days(self._database, dues, step)) is not None:
+                if settled.complete:
+                    return True
+                after = settled.until
+        except UnavailableError:
+            raise
+        except Exception as error:  # whatever it is, it must not stop the others
+            _broken(it.job_id, error)
+        return False
+
+    async def _write(self, corrections: Sequence[Correction]) -> int:
+        """Write new revisions, and tell the schedulers; gives how many were written.
+
+        A job that was changed or has come due meanwhile is left as it is.
+        """
+        if not corrections:
+            return 0
+        rows = await self._database.fetch(
+            _Q["correct"],
+            job_ids=[it.job_id for it in corrections],
+            revisions=[it.revision for it in corrections],
+            was_due_ats=[it.was_due_at for it in corrections],
+            next_due_ats=[it.next_due_at for it in corrections],
+            next_fire_ats=[it.next_fire_at for it in corrections],
+        )
+        DUE_CORRECTED.inc(len(rows))
+        try:
+            await self._hints.send("jobs", [""])
+        except UnavailableError as error:
+            log.warning("hint.lost", error=str(error))
+        return len(rows)
+
+
+def correction(
+    row: asyncpg.Record, timetable: Timetable, now: datetime, accounted_until: datetime
+) -> Correction | None:
+    """What is to be corrected of a job whose due times up to an instant have their rows."""
+    due = timetable.next_after(max(now, accounted_until))
+    fire = timetable.fire_time(due) if due else None
+    if (due, fire) == (row["next_due_at"], row["next_fire_at"]):
+        return None
+    owed = timetable.next_after(accounted_until)
+    return Correction(
+        row["id"],
+        row["team"],
+        row["name"],
+        row["revision"],
+        row["next_due_at"],
+        due,
+        fire,
+        accounted_until if owed and owed <= now else None,
+    )
+
+
+def _broken(job_id: UUID, error: Exception) -> None:
+    UPKEEP_BROKEN.inc()
+    log.warning("upkeep.job_broken", job=str(job_id), error=f"{type(error).__name__}: {error}")
+
+
+def _schedule(text: str) -> Schedule:
+    return msgspec.json.decode(text, type=Schedule)

@@ -1,0 +1,167 @@
+"""A job is deleted `delete_after` its last run has ended, as its owner would do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import asyncpg
+import pytest
+from tests.sql.owned import MINUTE, NOON, TEAM, insert_by_hand, spec
+from tests.sql.upkept import Upkept, upkept
+
+from matins.domain.errors import NotFoundError
+from matins.domain.schedules.schedule import Schedule
+
+HOUR = timedelta(hours=1)
+ONCE = Schedule(at="2026-03-02T12:01:00Z", delete_after="1h")
+
+
+@pytest.fixture
+async def world(dsn: str) -> AsyncIterator[Upkept]:
+    async with upkept(dsn) as world:
+        yield world
+
+
+async def exists(world: Upkept, name: str = "job") -> bool:
+    """Whether the job is there after the upkeep has looked."""
+    await world.work()
+    try:
+        await world.job(name)
+    except NotFoundError:
+        return False
+    return True
+
+
+async def finish(world: Upkept, kind: str = "scheduled") -> None:
+    """Let all runs of a kind end now."""
+    await world.execute(
+        "UPDATE runs SET state = 'succeeded', finished_at = $1 WHERE kind = $2", world.now, kind
+    )
+
+
+async def ran(world: Upkept, schedule: Schedule = ONCE, name: str = "job") -> None:
+    """Make a job; its one run is due a minute later and ends five minutes later."""
+    await world.owners.create(TEAM, spec(schedule, name=name))
+    world.now += MINUTE
+    assert await world.claim(name) == 1
+    world.now += 5 * MINUTE
+    await finish(world)
+
+
+async def test_it_goes_so_long_after_its_last_run_has_ended_and_not_before(world: Upkept) -> None:
+    await ran(world)
+    world.now += HOUR - timedelta(seconds=1)
+    assert await exists(world)
+    world.now += timedelta(seconds=1)
+    assert not await exists(world)
+
+
+async def test_it_is_deleted_as_its_owner_would_do_it(world: Upkept) -> None:
+    await ran(world)
+    world.now += HOUR
+    await world.work()
+    async with world.database.session() as session:
+        [job] = await session.fetch("SELECT state, reason, revision, changed_at FROM jobs")
+        last = await session.fetchval("SELECT state FROM revisions WHERE revision = 2")
+        assert await session.fetchval("SELECT count(*) FROM runs") == 1
+    assert tuple(job) == ("deleted", "delete_after", 2, world.now)
+    assert last == "deleted"
+    assert [it for it in await world.audit() if not it.holds] == []
+    await world.owners.create(TEAM, spec(None))
+
+
+async def test_not_while_it_has_a_due_time_ahead(world: Upkept) -> None:
+    several = ["2026-03-02T12:01:00Z", "2026-03-02T20:00:00Z"]
+    await ran(world, Schedule(at=several, delete_after="1h"))
+    world.now += 2 * HOUR
+    assert await exists(world)
+
+
+async def test_not_without_being_told_to(world: Upkept) -> None:
+    await ran(world, Schedule(at="2026-03-02T12:01:00Z"))
+    world.now += 1000 * HOUR
+    assert await exists(world)
+
+
+async def test_not_while_its_last_run_is_unfinished(world: Upkept) -> None:
+    await world.owners.create(TEAM, spec(ONCE))
+    world.now += MINUTE
+    await world.claim()
+    world.now += 5 * HOUR
+    assert await exists(world)
+    await finish(world)
+    assert await exists(world)
+    world.now += HOUR
+    assert not await exists(world)
+
+
+async def test_not_while_a_run_that_was_triggered_is_unfinished(world: Upkept) -> None:
+    await ran(world)
+    await world.manual.trigger(TEAM, "job")
+    world.now += HOUR
+    assert await exists(world)
+    await finish(world, "manual")
+    assert not await exists(world)
+
+
+async def test_without_any_run_it_counts_from_when_the_job_was_written(world: Upkept) -> None:
+    await world.owners.create(TEAM, spec(Schedule(at="2026-03-01T00:00:00Z", delete_after="1h")))
+    world.now += HOUR - MINUTE
+    assert await exists(world)
+    world.now += MINUTE
+    assert not await exists(world)
+
+
+async def test_a_paused_job_stays(world: Upkept) -> None:
+    await ran(world)
+    await world.owners.pause(TEAM, "job")
+    world.now += 5 * HOUR
+    assert await exists(world)
+
+
+async def test_a_job_between_two_runs_of_a_fixed_delay_is_not_at_its_end(world: Upkept) -> None:
+    await follows(world, ends_at=None)
+    assert await exists(world)
+
+
+async def test_a_fixed_delay_that_leads_past_the_end_is_at_its_end(world: Upkept) -> None:
+    await follows(world, ends_at="2026-03-02T12:30:00Z")
+    assert not await exists(world)
+
+
+async def follows(world: Upkept, ends_at: str | None) -> None:
+    """Let the run of a job that follows ends have ended, when no next due time is written yet."""
+    schedule = Schedule(every="1h", after="end", ends_at=ends_at, delete_after="1m")
+    made = await world.owners.create(TEAM, spec(schedule))
+    await world.execute("UPDATE jobs SET next_due_at = NULL, next_fire_at = NULL")
+    other = await asyncpg.connect(world.database.dsn)
+    await other.execute("SELECT ensure_day($1)", NOON.date())
+    await insert_by_hand(other, made.job.id, NOON + 10 * MINUTE)
+    await other.close()
+    world.now += 20 * MINUTE
+    await finish(world)
+    world.now += 2 * MINUTE
+
+
+async def test_one_that_can_t_be_read_stops_no_other(world: Upkept) -> None:
+    for name in ("one", "two", "three"):
+        await world.owners.create(TEAM, spec(ONCE, name=name))
+    world.now += MINUTE
+    for name in ("one", "two", "three"):
+        await world.claim(name)
+    await finish(world)
+    await world.execute(
+        """UPDATE jobs SET schedule = '{"at": 7, "delete_after": "?"}' WHERE name = 'two'"""
+    )
+    world.now += HOUR
+    assert [await exists(world, name) for name in ("one", "two", "three")] == [False, True, False]
+
+
+async def test_two_at_once_delete_it_once(world: Upkept) -> None:
+    await ran(world)
+    world.now += HOUR
+    await asyncio.gather(world.upkeep().work(), world.upkeep().work())
+    async with world.database.session() as session:
+        assert await session.fetchval("SELECT count(*) FROM revisions") == 2

@@ -1,0 +1,88 @@
+"""The upkeep of a database under virtual time, and what was stored before it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from tests.sql.owned import TEAM, Owned
+
+from matins.domain.claims import Claim, Claimed
+from matins.domain.ids import run_id
+from matins.domain.jobs import Job
+from matins.domain.runs import Kind
+from matins.domain.schedules.zones import data_version
+from matins.kernel.clock import HostClock
+from matins.store.hints import PostgresHints
+from matins.store.upkeep import Upkeep
+
+OLDER, NEWER = "1999z", "2999a"
+"""Versions of zone data before and after the one that is installed."""
+
+
+class Upkept(Owned):
+    """With a scheduler's upkeep, done when it is told to."""
+
+    def upkeep(self) -> Upkeep:
+        """One more scheduler's upkeep."""
+        return Upkeep(self.database, PostgresHints(self.database), HostClock(), 60)
+
+    async def work(self) -> None:
+        """Do all the tasks once, as a scheduler that has just been started."""
+        await self.upkeep().work()
+
+    async def job(self, name: str = "job") -> Job:
+        """A job as it is stored."""
+        return await self.reads.job(TEAM, name)
+
+    async def claims_at(self, due_at: datetime, name: str = "job") -> list[Claim]:
+        """What a scheduler claims that has a job in its memory, due at that instant."""
+        job = await self.job(name)
+        [known] = await self._agenda.find([job.id])
+        run = run_id(job.id, due_at, Kind.SCHEDULED)
+        place = (known.team_id, known.revision, known.partition, known.pool, known.priority)
+        return [Claim(run, job.id, *place, due_at, due_at)]
+
+    async def send(self, claims: list[Claim]) -> Claimed:
+        """Claim under leases that hold."""
+        await self._hold_leases()
+        return await self._agenda.claim(self._holder, self._epochs, claims)
+
+    async def execute(self, sql: str, *arguments: object) -> None:
+        """Change what is stored by hand."""
+        async with self.database.session() as session:
+            await session.execute(sql, *arguments)
+
+    async def computed_with(self, version: str) -> None:
+        """Let the stored next due times come from that version of the zone data."""
+        await self.execute("DELETE FROM zone_data")
+        await self.execute(
+            "INSERT INTO zone_data (version, computed_at) VALUES ($1, $2)", version, self.now
+        )
+
+    async def recorded(self) -> str | None:
+        """The version with which next due times were computed last."""
+        async with self.database.session() as session:
+            version: str | None = await session.fetchval("SELECT version FROM zone_data")
+            return version
+
+    async def told_by_older_data(self, next_due_at: datetime, name: str = "job") -> None:
+        """Let a job have a next due time as other rules of its zone would give it."""
+        await self.execute(
+            "UPDATE jobs SET next_due_at = $1, next_fire_at = $1 WHERE name = $2",
+            next_due_at,
+            name,
+        )
+        await self.computed_with(OLDER)
+
+
+@asynccontextmanager
+async def upkept(dsn: str) -> AsyncIterator[Upkept]:
+    """Open it, with the zone data recorded, and close its connections in the end."""
+    opened = Upkept(dsn)
+    try:
+        await opened.computed_with(data_version())
+        yield opened
+    finally:
+        await opened.database.close()
