@@ -12,7 +12,17 @@ from typing import Annotated
 
 import typer
 
-from matins.cli import audits, executors, files, jobs, previews, runs, serving
+from matins.cli import (
+    audits,
+    calendars,
+    executors,
+    files,
+    jobs,
+    occurrences,
+    previews,
+    runs,
+    serving,
+)
 from matins.cli.showing import clean
 from matins.domain.errors import (
     InvalidInputError,
@@ -33,8 +43,10 @@ app = typer.Typer(
 )
 for part in (serving, files, previews, audits):
     app.add_typer(part.commands)
+jobs.commands.add_typer(occurrences.commands)
 app.add_typer(jobs.commands, name="jobs")
 app.add_typer(runs.commands, name="runs")
+app.add_typer(calendars.commands, name="calendars")
 app.add_typer(executors.commands, name="executors")
 
 

@@ -13,7 +13,7 @@ import msgspec
 from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
 from matins.domain.errors import InvalidInputError, Problem
-from matins.domain.jobs import JobFile, check
+from matins.domain.jobs import JobFile, JobSpec, check
 from matins.domain.reading import read_value
 
 FILE_MAX = 1024 * 1024
@@ -23,11 +23,15 @@ STDIN = "-"
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What became of one job of a file; `skipped` due times were put on record as such."""
+    """What became of one job or calendar of a file.
+
+    `skipped` due times, of the job or of those that follow the calendar, are on record as such.
+    """
 
     team: str
-    job: str
+    job: str | None
     change: str
+    calendar: str | None = None
     skipped: int = 0
     next_due_at: datetime | None = None
 
@@ -43,10 +47,30 @@ async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
 async def apply_jobs(
     client: Matins, file: JobFile, *, dry_run: bool = False
 ) -> AsyncIterator[Applied]:
-    """Store jobs one after the other, and tell what became of each. A dry run only tells."""
+    """Store calendars, then jobs, and tell what became of each. A dry run only tells."""
+    unknown: set[str] = set()
+    for calendar in file.calendars:
+        put = await client.put_calendar(file.team, calendar, dry_run=dry_run)
+        if dry_run and put.change == "created":
+            unknown.add(calendar.name)
+        yield Applied(file.team, None, put.change, calendar.name, put.skipped)
     for spec in file.jobs:
-        answer = await client.put_job(file.team, spec, dry_run=dry_run)
-        yield Applied(file.team, spec.name, answer.change, answer.skipped, answer.job.next_due_at)
+        answer = await client.put_job(file.team, _without(spec, unknown), dry_run=dry_run)
+        next_due_at = answer.job.next_due_at
+        yield Applied(
+            file.team, spec.name, answer.change, skipped=answer.skipped, next_due_at=next_due_at
+        )
+
+
+def _without(spec: JobSpec, unknown: set[str]) -> JobSpec:
+    """Leave out calendars that a dry run does not make: whether the job changes stays the same."""
+    schedule = spec.schedule
+    if schedule is None or unknown.isdisjoint(schedule.calendars):
+        return spec
+    known = [name for name in schedule.calendars if name not in unknown]
+    on_closed = schedule.on_closed if known else "skip"
+    schedule = msgspec.structs.replace(schedule, calendars=known, on_closed=on_closed)
+    return msgspec.structs.replace(spec, schedule=schedule)
 
 
 def read_text(source: str) -> tuple[str, str]:
@@ -80,7 +104,7 @@ def read_jobs(text: str, name: str) -> JobFile:
     except InvalidInputError as error:
         found = [Problem(_place(name, it.where, document), it.message) for it in error.problems]
         raise InvalidInputError(found) from error
-    if not file.jobs:
+    if not file.jobs and not file.calendars:
         raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")
     return file
 

@@ -25,7 +25,7 @@ def apply(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make or change the jobs of a file. Applied again, it changes nothing."""
+    """Make or change the jobs and calendars of a file. Applied again, it changes nothing."""
     name, text = read_text(file)
     wanted = read_jobs(text, name)
 
@@ -44,7 +44,8 @@ def apply(
 
 def _line(applied: Applied, *, dry_run: bool) -> str:
     change = f"would be {applied.change}" if dry_run else applied.change
-    line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{applied.job}"
+    name = f"calendar {applied.calendar}" if applied.job is None else applied.job
+    line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{name}"
     if applied.next_due_at and not dry_run:
         line += f"  next due {local(applied.next_due_at)}"
     if applied.skipped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -10,15 +10,16 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.calendars.calendar import Calendar
 from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.misfire import Misfire
+from matins.domain.names import name_problems
 from matins.domain.retry import RetryPolicy
 from matins.domain.schedules.compiling import job_problems
 from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.targets import Target
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
 _TEXT_MAX = 2000
 _LABELS_MAX = 32
 PRIORITIES = {"high": 0, "normal": 1, "low": 2}
@@ -55,7 +56,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
     def problems(self) -> list[Problem]:
         """All that is wrong with the meaning of it; `where` is relative to the job."""
-        found = _name_problems("name", self.name) + _name_problems("pool", self.pool)
+        found = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
         if self.schedule is not None:
@@ -68,24 +69,17 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of jobs of one team."""
+    """A file of jobs of one team, and of the calendars that they keep to."""
 
     jobs: list[JobSpec]
     team: str = "default"
+    calendars: list[Calendar] = []
 
     def problems(self) -> list[Problem]:
         """All that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
-        found = _name_problems("team", self.team)
-        seen: dict[str, int] = {}
-        for index, job in enumerate(self.jobs):
-            found += [Problem(f"jobs[{index}].{p.where}", p.message) for p in job.problems()]
-            first = seen.setdefault(job.name, index)
-            if first != index:
-                found.append(
-                    Problem(
-                        f"jobs[{index}].name", f"{job.name!r} is also the name of jobs[{first}]"
-                    )
-                )
+        found = name_problems("team", self.team)
+        found += _listed_problems("calendars", self.calendars)
+        found += _listed_problems("jobs", self.jobs)
         return found
 
 
@@ -113,14 +107,21 @@ def check(problems: list[Problem]) -> None:
 
 def check_name(where: str, name: str) -> None:
     """Raise InvalidInputError unless `name` may name a team, a job or a pool."""
-    check(_name_problems(where, name))
+    check(name_problems(where, name))
 
 
-def _name_problems(where: str, name: str) -> list[Problem]:
-    if _NAME.fullmatch(name):
-        return []
-    rule = "use 1 to 100 of a-z, 0-9, '.', '_' and '-', beginning and ending with a letter or digit"
-    return [Problem(where, f"{name[:60]!r} can't be a name; {rule}")]
+def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:
+    """All that is wrong in a list whose members have names, each of its own."""
+    found = []
+    seen: dict[str, int] = {}
+    for index, part in enumerate(parts):
+        where = f"{kind}[{index}]"
+        found += [Problem(f"{where}.{p.where}".rstrip("."), p.message) for p in part.problems()]
+        first = seen.setdefault(part.name, index)
+        if first != index:
+            message = f"{part.name!r} is also the name of {kind}[{first}]"
+            found.append(Problem(f"{where}.name", message))
+    return found
 
 
 def _timeout_problems(timeout: str) -> list[Problem]:

@@ -1,0 +1,132 @@
+"""`matins calendars`: a team's calendars, at which its jobs are skipped or moved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+import yaml
+
+from matins.cli.applying import read_text
+from matins.cli.connecting import DEFAULT_TEAM, split_name, with_api
+from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, table
+from matins.client.sdk import Matins
+from matins.domain.answers import CalendarChanged, CalendarRecord
+from matins.domain.calendars.calendar import Calendar, Holidays, Item
+
+TheCalendar = Annotated[
+    str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
+
+commands = typer.Typer(
+    no_args_is_help=True, help="Look at calendars, make them of holidays and files."
+)
+
+
+@commands.command("list", epilog="Example: matins calendars list --team payments")
+def list_calendars(
+    team: Annotated[str, typer.Option(help="Whose calendars.")] = DEFAULT_TEAM,
+    as_json: AsJson = False,
+) -> None:
+    """List a team's calendars, and how many jobs follow each."""
+    found = with_api(lambda client: client.calendars(team))
+    if as_json:
+        print_json(found)
+        return
+    heads = ("CALENDAR", "ZONE", "JOBS", "CLOSED NEXT", "WHY")
+    printer = console()
+    printer.print(table(printer, heads, [_row(team, it) for it in found]))
+
+
+@commands.command(epilog="Example: matins calendars show payments/holidays-de")
+def show(calendar: TheCalendar, as_json: AsJson = False) -> None:
+    """Show a calendar as it was written, and the days that it closes next."""
+    team, name = split_name(calendar)
+    found = with_api(lambda client: client.calendar(team, name))
+    if as_json:
+        print_json(found)
+        return
+    pairs: list[tuple[str, Cell]] = [
+        ("calendar", f"{team}/{name}"),
+        ("jobs", str(found.jobs)),
+        ("version", f"{found.version} of {local(found.made_at)}"),
+    ]
+    printer = console()
+    printer.print(facts(pairs))
+    if found.closed_days:
+        rows = [(f"{it.date:%a %Y-%m-%d}", it.why) for it in found.closed_days]
+        printer.print(table(printer, ("CLOSED", "WHY"), rows))
+    spec = yaml.safe_dump(msgspec.to_builtins(found.calendar), sort_keys=False, allow_unicode=True)
+    typer.echo(f"\n{spec}", nl=False)
+
+
+@commands.command("import", epilog="Example: matins calendars import payments/closing closing.ics")
+def import_file(
+    calendar: TheCalendar,
+    file: Annotated[Path, typer.Argument(help="An iCalendar file (.ics); - reads stdin.")],
+    timezone: Annotated[
+        str, typer.Option("--tz", "--timezone", help="The zone of dates and of local times.")
+    ] = "UTC",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make or replace a calendar that is closed at the events of an iCalendar file."""
+    _, text = read_text(str(file))
+    team, name = split_name(calendar)
+    wanted = Calendar(name, timezone=timezone, exclude=[Item(icalendar=text)])
+    _change(lambda client: client.put_calendar(team, wanted, dry_run=dry_run), team, as_json)
+
+
+@commands.command(epilog="Example: matins calendars holidays payments/berlin DE --part BE")
+def holidays(
+    calendar: TheCalendar,
+    country: Annotated[str, typer.Argument(help="The country's code, such as DE or US.")],
+    part: Annotated[
+        str | None, typer.Option(help="The code of a part of it, such as BE or CA.")
+    ] = None,
+    timezone: Annotated[
+        str, typer.Option("--tz", "--timezone", help="The zone in which the days begin.")
+    ] = "UTC",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make or replace a calendar that is closed at the public holidays of a country."""
+    team, name = split_name(calendar)
+    item = Item(holidays=Holidays(country, part))
+    wanted = Calendar(name, timezone=timezone, exclude=[item])
+    _change(lambda client: client.put_calendar(team, wanted, dry_run=dry_run), team, as_json)
+
+
+@commands.command(epilog="Example: matins calendars delete payments/holidays-de")
+def delete(calendar: TheCalendar, as_json: AsJson = False) -> None:
+    """Delete a calendar that no job follows."""
+    team, name = split_name(calendar)
+    _change(lambda client: client.delete_calendar(team, name), team, as_json)
+
+
+def _row(team: str, record: CalendarRecord) -> tuple[str, ...]:
+    coming = record.closed_days[0] if record.closed_days else None
+    return (
+        f"{team}/{record.calendar.name}",
+        record.calendar.timezone,
+        str(record.jobs),
+        f"{coming.date:%a %Y-%m-%d}" if coming else "",
+        coming.why if coming else "",
+    )
+
+
+def _change(work: Callable[[Matins], Awaitable[CalendarChanged]], team: str, as_json: bool) -> None:
+    answer = with_api(work)
+    if as_json:
+        print_json(answer)
+        return
+    line = f"{answer.change}  {team}/{answer.calendar.name}"
+    if answer.jobs:
+        line += f"  {answer.jobs} jobs follow it"
+    if answer.skipped:
+        line += f"  ({answer.skipped} passed due times are on record as skipped)"
+    typer.echo(line)

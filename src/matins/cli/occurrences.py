@@ -1,0 +1,114 @@
+"""`matins jobs preview|skip|move|readmit`: what comes next of a job, and changing one of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from matins.cli.connecting import parse_moment, split_name, with_api
+from matins.cli.jobs import TheJob
+from matins.cli.previews import print_preview
+from matins.cli.showing import AsJson, print_json
+from matins.client.sdk import Matins
+from matins.domain.answers import Changed, Preview
+from matins.domain.errors import InvalidInputError, ScheduleError
+from matins.domain.schedules.instants import instant_of, parse_instant
+from matins.domain.schedules.schedule import Exemption
+from matins.domain.schedules.zones import find_zone
+from matins.kernel.clock import HostClock
+
+NEXT = "next"
+
+TheDueTime = Annotated[
+    str,
+    typer.Argument(
+        metavar="DUE", help="The due time, in the job's zone if without an offset; or next."
+    ),
+]
+commands = typer.Typer()
+
+Why = Annotated[str, typer.Option(help="The reason, for the ledger.")]
+
+
+@commands.command(epilog="Example: matins jobs preview demo/nightly -n 3")
+def preview(
+    job: TheJob,
+    count: Annotated[int, typer.Option("-n", "--count", help="How many due times.")] = 10,
+    after: Annotated[
+        str | None, typer.Option(help="An instant to begin after, instead of now.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show when a job is due next, with its calendars and exemptions, and what may surprise."""
+    start = parse_moment("after", after)
+    team, name = split_name(job)
+    shown = with_api(lambda client: client.preview_job(team, name, count=count, after=start))
+    begin = start or HostClock().now()
+    print_preview(shown, begin, is_now=start is None, as_json=as_json)
+
+
+@commands.command(epilog='Example: matins jobs skip demo/nightly next --why "release day"')
+def skip(job: TheJob, due: TheDueTime, why: Why = "", as_json: AsJson = False) -> None:
+    """Skip one occurrence of a job."""
+    _exempt(job, due, None, why, as_json=as_json)
+
+
+@commands.command(epilog="Example: matins jobs move demo/nightly next --to 2027-01-02T03:00:00")
+def move(
+    job: TheJob,
+    due: TheDueTime,
+    to: Annotated[str, typer.Option(help="When it is to run instead.")],
+    why: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move one occurrence of a job to another instant."""
+    _exempt(job, due, to, why, as_json=as_json)
+
+
+@commands.command(epilog="Example: matins jobs readmit demo/nightly 2026-12-24T02:00:00")
+def readmit(job: TheJob, due: TheDueTime, as_json: AsJson = False) -> None:
+    """Undo the exemption of an occurrence: it runs at its due time after all."""
+    team, name = split_name(job)
+
+    async def work(client: Matins) -> Changed:
+        return await client.readmit(team, name, await _instant(client, job, "DUE", due))
+
+    _tell(work, as_json=as_json)
+
+
+def _exempt(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> None:
+    team, name = split_name(job)
+
+    async def work(client: Matins) -> Changed:
+        due_at = await _instant(client, job, "DUE", due)
+        move_to = None if to is None else await _instant(client, job, "--to", to)
+        return await client.exempt(team, name, Exemption(due_at, move_to, why))
+
+    _tell(work, as_json=as_json)
+
+
+async def _instant(client: Matins, job: str, where: str, text: str) -> datetime:
+    """An instant as it was typed, in the job's zone; `next` is the job's next due time."""
+    shown: Preview = await client.preview_job(*split_name(job), count=1)
+    if text == NEXT and where == "DUE":
+        if not shown.due:
+            raise InvalidInputError.at(where, "the job is never due again")
+        return shown.due[0].utc
+    try:
+        return instant_of(parse_instant(text, find_zone(shown.timezone)))
+    except ScheduleError as error:
+        raise InvalidInputError.at(where, str(error)) from error
+
+
+def _tell(work: Callable[[Matins], Awaitable[Changed]], *, as_json: bool) -> None:
+    answer = with_api(work)
+    if as_json:
+        print_json(answer)
+        return
+    typer.echo(f"{answer.change}  {answer.job.team}/{answer.job.spec.name}")
+    for it in answer.job.exemptions:
+        what = f"moved to {it.move_to:%Y-%m-%d %H:%M:%S} UTC" if it.move_to else "skipped"
+        typer.echo(f"  {it.due_at:%Y-%m-%d %H:%M:%S} UTC  {what}{': ' if it.why else ''}{it.why}")
