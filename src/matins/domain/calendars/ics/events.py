@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.calendars.ics.components import Component, Property
-from matins.domain.calendars.ics.recurrence import Work
+from matins.domain.calendars.ics.recurrence import Window
 from matins.domain.calendars.ics.stamps import Period, Stamp, read_length, read_periods, read_stamp
 from matins.domain.calendars.ics.time_zones import FileZones
 from matins.domain.errors import ScheduleError
@@ -46,15 +46,15 @@ class Event(msgspec.Struct, frozen=True):
     replaces: Start | None
 
 
-def read_events(calendars: list[Component], floating: Zone, last: int, work: Work) -> list[Event]:
+def read_events(calendars: list[Component], floating: Zone, window: Window) -> list[Event]:
     """Read the events of a file's calendars. Raises ScheduleError with the line that is wrong.
 
-    A time without a zone is `floating`'s. Zones that the file defines hold up to `last`.
+    A time without a zone is `floating`'s. Zones that the file defines hold in the window.
     """
     found = []
     for calendar in calendars:
         definitions = [it for it in calendar.parts if it.name == "VTIMEZONE"]
-        zones = FileZones(floating, definitions, last, work)
+        zones = FileZones(floating, definitions, window)
         found += [_read_event(it, zones) for it in calendar.parts if it.name == "VEVENT"]
     return found
 

@@ -12,7 +12,7 @@ from matins.domain.calendars.calendar import LABEL_MAX, Item
 from matins.domain.calendars.conditions import day_number
 from matins.domain.calendars.ics.components import read_components
 from matins.domain.calendars.ics.events import Event, Start, read_events
-from matins.domain.calendars.ics.recurrence import Work, expand
+from matins.domain.calendars.ics.recurrence import Window
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.schedules.instants import instant_of
@@ -41,10 +41,10 @@ def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> lis
     """
     first = day_number(date(first_year, 1, 1)) * DAY_S
     last = day_number(date(last_year, 12, 31)) * DAY_S + DAY_S - 1
-    work = Work()
-    events = read_events(read_components(item.icalendar or ""), zone, last + _SLACK_S, work)
+    window = Window(first - _SLACK_S, last + _SLACK_S)
+    events = read_events(read_components(item.icalendar or ""), zone, window)
     found = []
-    for occurrence in _all_occurrences(_counting(events, item), last, work):
+    for occurrence in _all_occurrences(_counting(events, item), window):
         shift = 0 if occurrence.is_all_day else zone.offset_at(occurrence.start)
         if first < occurrence.end + shift and occurrence.start + shift <= last:
             found.append(occurrence)
@@ -71,7 +71,7 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
     ]
 
 
-def _all_occurrences(events: list[Event], last: int, work: Work) -> Iterator[_Occurrence]:
+def _all_occurrences(events: list[Event], window: Window) -> Iterator[_Occurrence]:
     replaced: dict[str, set[Start]] = {}
     for event in events:
         if event.replaces is not None:
@@ -79,19 +79,15 @@ def _all_occurrences(events: list[Event], last: int, work: Work) -> Iterator[_Oc
     for event in events:
         if not event.is_cancelled:
             gone = replaced.get(event.uid, set()) if event.replaces is None else set()
-            yield from _occurrences(event, gone | event.skipped, last, work)
+            yield from _occurrences(event, gone | event.skipped, window)
 
 
-def _occurrences(event: Event, gone: set[Start], last: int, work: Work) -> Iterator[_Occurrence]:
+def _occurrences(event: Event, gone: set[Start], window: Window) -> Iterator[_Occurrence]:
     """Give the occurrences of one event; `gone` are starts that are left out or replaced."""
     starts = {event.start: event.length_s}
-    wall = event.start + event.zone.offset_at(event.start)
     for rule in event.rules:
-        try:
-            for found in expand(rule.value, wall, last + _SLACK_S, event.zone, work):
-                starts.setdefault(event.zone.first_reached(found), event.length_s)
-        except ScheduleError as error:
-            raise ScheduleError(f"line {rule.line}: {error}") from error
+        for found in window.starts(rule, event.start, event.zone, event.length_s):
+            starts.setdefault(found, event.length_s)
     starts.update(event.more)
     for start, length_s in starts.items():
         day = (start + event.zone.offset_at(start)) // DAY_S

@@ -8,7 +8,7 @@ from typing import Final
 from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from matins.domain.calendars.ics.components import Component, Property
-from matins.domain.calendars.ics.recurrence import Work, expand
+from matins.domain.calendars.ics.recurrence import Window
 from matins.domain.calendars.ics.stamps import read_offset, read_periods, read_stamp
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.zones import Zone, find_zone, zone_names
@@ -23,13 +23,10 @@ class FileZones:
     others define their own zones under names of their own. A time without a zone is `floating`'s.
     """
 
-    def __init__(
-        self, floating: Zone, definitions: Sequence[Component], last: int, work: Work
-    ) -> None:
+    def __init__(self, floating: Zone, definitions: Sequence[Component], window: Window) -> None:
         self.floating = floating
         self._definitions = {it.text("TZID"): it for it in definitions}
-        self._last = last
-        self._work = work
+        self._window = window
         self._found: dict[str, Zone] = {}
 
     def find(self, prop: Property) -> Zone:
@@ -47,7 +44,7 @@ class FileZones:
         if known is None and definition is not None:
             known = _known_name(definition.text("X-LIC-LOCATION"))
             if known is None:
-                return _defined_zone(name, definition, self._last, self._work)
+                return _defined_zone(name, definition, self._window)
         try:
             return find_zone(known or name)
         except ScheduleError as error:
@@ -65,7 +62,7 @@ def _known_name(name: str) -> str | None:
     return next((it for it in tails if it in zone_names()), None)
 
 
-def _defined_zone(name: str, definition: Component, last: int, work: Work) -> Zone:
+def _defined_zone(name: str, definition: Component, window: Window) -> Zone:
     """Make the zone that a VTIMEZONE defines: each of its parts has the onsets of one offset."""
     changes: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
@@ -75,8 +72,8 @@ def _defined_zone(name: str, definition: Component, last: int, work: Work) -> Zo
                 read_offset(_needed(part, "TZOFFSETFROM")),
                 read_offset(_needed(part, "TZOFFSETTO")),
             )
-            onsets = _onsets(part, begun, last, work)
-            changes += [(onset - begun, after) for onset in onsets]
+            onsets = _onsets(part, begun, window)
+            changes += [(onset, after) for onset in onsets]
             before = min(before or (onsets[0], begun), (onsets[0], begun))
     if before is None:
         raise ScheduleError(f"line {definition.line}: the VTIMEZONE {name!r} has no offset")
@@ -84,18 +81,14 @@ def _defined_zone(name: str, definition: Component, last: int, work: Work) -> Zo
     return Zone(name, [instant for instant, _ in changes], [before[1], *(it for _, it in changes)])
 
 
-def _onsets(part: Component, offset: int, last: int, work: Work) -> list[int]:
-    """Give the wall times, of the offset before them, at which a part of a zone sets in."""
-    start = read_stamp(_needed(part, "DTSTART")).wall
+def _onsets(part: Component, offset: int, window: Window) -> list[int]:
+    """Give the instants at which a part of a zone sets in; up to them its clocks have `offset`."""
+    start = read_stamp(_needed(part, "DTSTART")).wall - offset
     onsets = {start}
     for rule in part.all("RRULE"):
-        fixed = Zone("", [], [offset])
-        try:
-            onsets.update(expand(rule.value, start, last, fixed, work))
-        except ScheduleError as error:
-            raise ScheduleError(f"line {rule.line}: {error}") from error
+        onsets.update(window.onsets(rule, start, Zone("", [], [offset])))
     for dates in part.all("RDATE"):
-        onsets.update(stamp.wall for stamp, _ in read_periods(dates))
+        onsets.update(stamp.wall - offset for stamp, _ in read_periods(dates))
     return sorted(onsets)
 
 
