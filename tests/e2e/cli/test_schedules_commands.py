@@ -1,0 +1,129 @@
+"""What owners type about schedules: previews, exemptions, calendars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.cli.typed import Typist
+
+from matins.client.sdk import Matins
+from matins.domain.jobs import JobSpec
+from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.targets import CommandTarget, Target
+
+NIGHTLY = Schedule(cron="0 2 * * *", timezone="Europe/Berlin")
+SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), NIGHTLY)
+EVENT = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//example//EN
+BEGIN:VEVENT
+UID:1
+DTSTAMP:20260101T000000Z
+DTSTART;VALUE=DATE:20270104
+SUMMARY:Stocktaking
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.fixture
+async def job(matins: Matins) -> str:
+    await matins.put_job("payments", SPEC)
+    return "payments/nightly"
+
+
+async def test_a_job_is_looked_ahead_at(typed: Typist, job: str) -> None:
+    shown = await typed("jobs", "preview", job, "-n", "2")
+    assert shown.out.startswith("At 02:00, every day, Europe/Berlin time.\n")
+    assert "DUE IN Europe/Berlin" in shown.out
+    assert len((await typed("jobs", "preview", job, "-n", "2", "--json")).json["due"]) == 2
+
+
+async def test_the_next_occurrence_is_skipped_and_readmitted(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    due = (await matins.job("payments", "nightly")).next_due_at
+    assert due
+    skipped = await typed("jobs", "skip", job, "next", "--why", "release day")
+    assert skipped.out == (f"changed  {job}\n  {due:%Y-%m-%d %H:%M:%S} UTC  skipped: release day\n")
+    local = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
+    undone = await typed("jobs", "readmit", job, f"{local:%Y-%m-%dT%H:%M:%S}")
+    assert undone.out == f"changed  {job}\n"
+    assert (await matins.job("payments", "nightly")).exemptions == []
+
+
+async def test_an_occurrence_is_moved_in_the_jobs_zone(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    moved = await typed("jobs", "move", job, "next", "--to", "2099-01-01T03:00:00")
+    assert moved.code == 0
+    [exemption] = (await matins.job("payments", "nightly")).exemptions
+    assert exemption == Exemption(exemption.due_at, exemption.move_to)
+    assert exemption.move_to
+    assert exemption.move_to.isoformat() == "2099-01-01T02:00:00+00:00"
+
+
+@pytest.mark.parametrize("due", ["soon", "2026-02-30T02:00:00"])
+async def test_a_due_time_that_can_not_be_read_is_refused(
+    typed: Typist, job: str, due: str
+) -> None:
+    refused = await typed("jobs", "skip", job, due)
+    assert (refused.code, refused.out) == (2, "")
+    assert "DUE:" in refused.err
+
+
+async def test_a_calendar_is_made_of_a_countrys_holidays(typed: Typist) -> None:
+    made = await typed("calendars", "holidays", "payments/berlin", "DE", "--part", "BE")
+    assert made.out == "created  payments/berlin\n"
+    listed = await typed("calendars", "list", "--team", "payments")
+    assert "payments/berlin" in listed.out
+    shown = await typed("calendars", "show", "payments/berlin")
+    assert "Labor Day" in shown.out or "Christmas" in shown.out
+    assert "country: DE" in shown.out
+    nowhere = await typed("calendars", "holidays", "payments/mars", "XX")
+    assert nowhere.code == 2
+
+
+async def test_a_calendar_is_imported_from_a_file(
+    typed: Typist, matins: Matins, tmp_path: Path
+) -> None:
+    path = tmp_path / "closing.ics"
+    path.write_text(EVENT, "utf-8")
+    told = await typed("calendars", "import", "payments/closing", str(path), "--dry-run")
+    assert told.out == "created  payments/closing\n"
+    assert await matins.calendars("payments") == []
+    await typed("calendars", "import", "payments/closing", str(path), "--tz", "Europe/Berlin")
+    shown = await typed("calendars", "show", "payments/closing", "--json")
+    assert {"date": "2027-01-04", "why": "Stocktaking"} in shown.json["closed_days"]
+    assert (await typed("calendars", "delete", "payments/closing")).code == 0
+
+
+async def test_a_file_brings_its_calendars_along(
+    typed: Typist, matins: Matins, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.yaml"
+    path.write_text(
+        "team: payments\n"
+        "calendars:\n"
+        "  - name: bank\n"
+        "    exclude: [{dates: 12-24/12-26}]\n"
+        "jobs:\n"
+        "  - name: nightly\n"
+        "    schedule: {cron: 0 2 * * *, calendars: [bank], on_closed: next_business_day}\n"
+        "    target: {command: {argv: ['true']}}\n",
+        "utf-8",
+    )
+    told = await typed("apply", "-f", str(path), "--dry-run")
+    assert [line.split()[2:] for line in told.out.splitlines()] == [
+        ["created", "payments/calendar", "bank"],
+        ["created", "payments/nightly"],
+    ]
+    applied = await typed("apply", "-f", str(path), "--json")
+    assert [(it["calendar"], it["job"], it["change"]) for it in applied.json] == [
+        ("bank", None, "created"),
+        (None, "nightly", "created"),
+    ]
+    again = await typed("apply", "-f", str(path), "--json")
+    assert {it["change"] for it in again.json} == {"unchanged"}
+    assert (await matins.calendar("payments", "bank")).jobs == 1
