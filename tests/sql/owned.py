@@ -89,7 +89,7 @@ class Owned:
         if advance and due and not newest:
             coming = timetable.next_after(due[-1])
             fire = timetable.fire_time(coming) if coming else None
-            await self._agenda.advance([Advance(job.id, job.revision, coming, fire)])
+            await self._agenda.advance([Advance(job.id, job.revision, coming, fire, due[-1])])
         return len(made.made)
 
     async def fire(self, name: str = "job") -> int:
@@ -107,7 +107,8 @@ class Owned:
                 entry.move_to(step.next_s)
             due = None if entry.due_s is None else instant_of(entry.due_s)
             fire = None if due is None else instant_of(entry.fire_s)
-            await self._agenda.advance([Advance(job.id, job.revision, due, fire)])
+            until = instant_of(entry.accounted_s)
+            await self._agenda.advance([Advance(job.id, job.revision, due, fire, until)])
         return made
 
     async def ledger(self, name: str = "job") -> list[tuple[str, str]]:

@@ -78,10 +78,37 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Advance(msgspec.Struct, frozen=True):
-    """A job's next due time, written some seconds after its claims, in batches."""
+    """A job's next due time, written some seconds after its claims, in batches.
+
+    Every due time up to `accounted_until` has its row.
+    """
 
     job_id: UUID
     revision: int
+    next_due_at: datetime | None
+    next_fire_at: datetime | None
+    accounted_until: datetime
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A job that follows the ends of its runs, and waits for what follows its last one.
+
+    That run was due at `due_at`, and has ended. `run_count` is how many due times its schedule has
+    had so far; it is counted only with `max_runs`.
+    """
+
+    job: DueJob
+    due_at: datetime
+    ended_at: datetime
+    run_count: int = 0
+
+
+class FollowUp(msgspec.Struct, frozen=True):
+    """The due time that follows the end of the run that was due at `follows`; None: none does."""
+
+    job_id: UUID
+    revision: int
+    follows: datetime
     next_due_at: datetime | None
     next_fire_at: datetime | None
 

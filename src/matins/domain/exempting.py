@@ -44,6 +44,9 @@ def exempted(job: Standing, wanted: Exemption, now: datetime) -> Exemptions:
         raise ConflictError(f"{wanted.due_at.isoformat()} has passed; what was due has its row")
     if not _is_due(job, wanted.due_at):
         raise InvalidInputError.at("due_at", _not_due(job, wanted.due_at))
+    if wanted.move_to is not None and job.spec.schedule and job.spec.schedule.follows_end:
+        message = "is not for a job that follows the ends of its runs; skip it, and trigger a run"
+        raise InvalidInputError.at("move_to", message)
     if wanted.move_to is not None and wanted.move_to <= now:
         raise InvalidInputError.at("move_to", f"{wanted.move_to.isoformat()} has passed")
     if len(others) >= EXEMPTIONS_MAX:

@@ -25,7 +25,8 @@ RANGE_MIN = 10
 class Standing(msgspec.Struct, frozen=True):
     """A stored job as a change of it finds it.
 
-    All due times up to `accounted_until`, inclusive, have their rows; later ones may have.
+    All due times up to `accounted_until`, inclusive, have their rows; later ones may have. If it
+    follows the ends of its runs: `follows` is the due time of the one that it waits for.
     """
 
     id: UUID
@@ -38,6 +39,7 @@ class Standing(msgspec.Struct, frozen=True):
     calendars: tuple[int, ...]
     changed_at: datetime
     accounted_until: datetime
+    follows: datetime | None = None
 
     def timetable(self, *, exempt: bool = True) -> Timetable | None:
         """When it is due; None without a schedule. Raises ScheduleError.
@@ -65,9 +67,13 @@ def retimed(job: Standing, spec: JobSpec, closures: tuple[Closures, ...], now: d
     timetable = timetable_of(spec, job.id, timing)
     if timetable is None:
         return timing
-    kept = tuple(
-        it for it in job.timing.exemptions if timetable.next_after(it.due_at - SECOND) == it.due_at
-    )
+    if timetable.following is not None:
+        kept = job.timing.exemptions if spec.schedule == job.spec.schedule else ()
+    else:
+        exemptions = job.timing.exemptions
+        kept = tuple(
+            it for it in exemptions if timetable.next_after(it.due_at - SECOND) == it.due_at
+        )
     return msgspec.structs.replace(timing, exemptions=kept)
 
 

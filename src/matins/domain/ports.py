@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
 from matins.domain.handouts import (
     Beat,
     BeatAnswer,
@@ -91,7 +91,17 @@ class Agenda(Protocol):
         """
 
     async def advance(self, advances: Sequence[Advance]) -> None:
-        """Write next due times; never backwards, and only at the same revision."""
+        """Write next due times; only at the same revision, and over none that may lack a row."""
+
+    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+        """Active jobs whose next due time follows from the end of a run which is over by now."""
+
+    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+        """Write due times that follow ends, and let the jobs wait for the ends of those runs next.
+
+        Only at the same revision, and only while a job waits for the end of that very run. Gives
+        the jobs for which it was done.
+        """
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """Take a job out of the agenda because its schedule can't be computed."""

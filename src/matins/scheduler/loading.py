@@ -1,4 +1,4 @@
-"""Bringing jobs and retries into memory: the horizon, changes, doubts, and poisoned jobs out."""
+"""Bringing jobs and retries into memory: the horizon, changes, ends, doubts; poisoned jobs out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matins.domain.errors import UnavailableError
 from matins.domain.ports import Agenda, Clock, Hints
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import pause
+from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import instant_of, slot_of
 from matins.scheduler.roster import Roster
@@ -21,7 +22,7 @@ PAGE = 5_000
 """The most jobs or retries read at once."""
 
 OVERLAP = timedelta(seconds=10)
-"""How far a poll for changes looks back: a change is visible only once it was committed."""
+"""How far a poll for changes looks back: a change, or an end, is visible once it is committed."""
 
 _HINT_PAUSE_S = 0.02
 
@@ -48,6 +49,7 @@ class Loader:
         self._horizon = timedelta(seconds=horizon_s)
         self._poll_s = poll_s
         self._near = timedelta(seconds=2 * poll_s + 1)
+        self._follower = Follower(roster, agenda, clock, poll_s / 2)
         self._complete: dict[int, int] = {}
         self._polled_at: datetime | None = None
         self._hinted = asyncio.Event()
@@ -58,12 +60,14 @@ class Loader:
 
         `oldest_s` is the oldest fire time in memory that has none.
         """
-        roster = self._roster
-        if self._polled_at is None or roster.doubtful or roster.poisoned:
+        roster, held = self._roster, self._leases.epochs()
+        followed_at = self._follower.complete_at(held)
+        if self._polled_at is None or followed_at is None or self._complete != held:
             return None
-        if self._complete != self._leases.epochs():
+        if roster.doubtful or roster.poisoned:
             return None
-        known = min(self._polled_at - OVERLAP, instant_of(roster.horizon_s))
+        seen_at = min(self._polled_at, followed_at) - OVERLAP
+        known = min(seen_at, instant_of(roster.horizon_s))
         return known if oldest_s is None else min(known, instant_of(oldest_s - 1))
 
     async def run(self) -> None:
@@ -89,7 +93,7 @@ class Loader:
         self._stopping.set()
 
     async def read(self) -> None:
-        """Bring the memory up to date once: leases, doubts, horizon, changes, retries."""
+        """Bring the memory up to date once: leases, doubts, horizon, changes, retries, ends."""
         for event in (self._hinted, self._leases.changed, self._roster.doubts):
             event.clear()
         self._roster.let_go()
@@ -98,6 +102,7 @@ class Loader:
         self._drop_lost()
         await self._load()
         await self._poll()
+        await self._follower.look()
 
     def _drop_lost(self) -> None:
         held = self._leases.epochs()

@@ -50,6 +50,7 @@ class Entry:
     """A job in the scheduler's memory, with its compiled schedule and where it stands."""
 
     __slots__ = (
+        "accounted_s",
         "armed",
         "busy",
         "due_s",
@@ -71,7 +72,9 @@ class Entry:
         self.timetable = job.timetable()
         self.jitter_s = parse_duration(job.schedule.jitter)
         self.due_s: int | None = slot_of(job.next_due_at)
-        """The next due time to be claimed; all before it are accounted for."""
+        """The next due time to be claimed."""
+        self.accounted_s = self.due_s - 1
+        """Every due time up to here has its row."""
         self.fire_s = slot_of(job.next_fire_at)
         self.armed = False
         """Whether its name lies in the slot of `fire_s`."""
@@ -86,12 +89,16 @@ class Entry:
 
     def move_to(self, due_s: int | None) -> None:
         """Go on to the next due time to be claimed."""
+        if due_s is not None:
+            self.accounted_s = due_s - 1
+        elif self.due_s is not None:
+            self.accounted_s = self.due_s
         self.due_s = due_s
         self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
 
     def catch_up_with(self, other: Entry) -> None:
         """Be no further behind than another entry of the same job and revision."""
-        if other.due_s is None or (self.due_s is not None and other.due_s > self.due_s):
+        if self.due_s is not None and self.due_s <= other.accounted_s:
             self.move_to(other.due_s)
 
 

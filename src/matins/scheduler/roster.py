@@ -81,6 +81,11 @@ class Roster:
             self.entries[job.id] = entry
             self._arm(entry)
 
+    def follow(self, job: DueJob) -> None:
+        """Take in a job with the due time that was found to follow, and written, just now."""
+        self.moved.pop(job.id, None)  # what it tells is older
+        self.replace(job)
+
     def forget(self, job_id: UUID) -> None:
         """Drop a job; what was fired of it is no longer claimed."""
         entry = self.entries.pop(job_id, None)
@@ -187,7 +192,7 @@ class Roster:
 
 
 def _advance(entry: Entry) -> Advance:
-    if entry.due_s is None:
-        return Advance(entry.job.id, entry.job.revision, None, None)
-    due, fire = instant_of(entry.due_s), instant_of(entry.fire_s)
-    return Advance(entry.job.id, entry.job.revision, due, fire)
+    due = None if entry.due_s is None else instant_of(entry.due_s)
+    fire = None if entry.due_s is None else instant_of(entry.fire_s)
+    accounted = instant_of(entry.accounted_s)
+    return Advance(entry.job.id, entry.job.revision, due, fire, accounted)

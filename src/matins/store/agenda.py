@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
 from matins.domain.schedules.compiling import Timing
@@ -21,6 +21,7 @@ from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, timing_of
 
 _Q = load_queries("agenda.sql")
+_FOLLOWING = load_queries("following.sql")
 _FIRST = UUID(int=0)
 _KNOWN_MAX = 16_384
 
@@ -107,13 +108,38 @@ class PostgresAgenda:
 
     async def advance(self, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
+        ordered = sorted(advances, key=_job_id)
         await self._reads.fetch(
             _Q["advance"],
-            job_ids=[advance.job_id for advance in advances],
-            revisions=[advance.revision for advance in advances],
-            next_due_ats=[advance.next_due_at for advance in advances],
-            next_fire_ats=[advance.next_fire_at for advance in advances],
+            job_ids=[advance.job_id for advance in ordered],
+            revisions=[advance.revision for advance in ordered],
+            next_due_ats=[advance.next_due_at for advance in ordered],
+            next_fire_ats=[advance.next_fire_at for advance in ordered],
+            accounted_untils=[advance.accounted_until for advance in ordered],
         )
+
+    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._reads.fetch(
+            _FOLLOWING["ended"], partitions=list(partitions), limit=limit
+        )
+        return [
+            Ended(job, row["due_at"], row["ended_at"], row["run_count"])
+            for job, row in zip(await self._due_jobs(rows), rows, strict=True)
+        ]
+
+    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+        """See `domain.ports.Agenda`."""
+        ordered = sorted(follow_ups, key=_job_id)
+        rows = await self._reads.fetch(
+            _FOLLOWING["follow"],
+            job_ids=[follow_up.job_id for follow_up in ordered],
+            revisions=[follow_up.revision for follow_up in ordered],
+            follows=[follow_up.follows for follow_up in ordered],
+            next_due_ats=[follow_up.next_due_at for follow_up in ordered],
+            next_fire_ats=[follow_up.next_fire_at for follow_up in ordered],
+        )
+        return {row["id"] for row in rows}
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""
@@ -175,6 +201,11 @@ class PostgresAgenda:
             next_fire_at=row["next_fire_at"],
             fault=fault,
         )
+
+
+def _job_id(written: Advance | FollowUp) -> UUID:
+    """Rows are locked in this order, so that no two writers wait for each other."""
+    return written.job_id
 
 
 def _schedule(text: str) -> Schedule:

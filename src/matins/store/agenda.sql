@@ -91,17 +91,17 @@ SELECT array(SELECT id FROM made) AS made,
        array(SELECT DISTINCT job_id FROM due WHERE NOT fresh) AS stale
 
 -- name: advance
--- Never backwards, and not across a change: a late writer does no harm.
+-- Not across a change, and not over a due time that may lack its row: a late writer does no harm.
 UPDATE jobs j
 SET next_due_at = a.next_due_at, next_fire_at = a.next_fire_at
 FROM unnest(
     :job_ids::uuid[], :revisions::integer[], :next_due_ats::timestamptz[],
-    :next_fire_ats::timestamptz[]
-) AS a (job_id, revision, next_due_at, next_fire_at)
+    :next_fire_ats::timestamptz[], :accounted_untils::timestamptz[]
+) AS a (job_id, revision, next_due_at, next_fire_at, accounted_until)
 WHERE j.id = a.job_id
   AND j.revision = a.revision
   AND j.state = 'active'
-  AND j.next_due_at < coalesce(a.next_due_at, 'infinity')
+  AND j.next_due_at <= a.accounted_until
 
 -- name: quarantine
 WITH stopped AS (

@@ -23,6 +23,7 @@ from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Exemption
 from matins.domain.schedules.timetable import Timetable
 from matins.store.database import Database
+from matins.store.following import Ahead, ahead, first, owed
 from matins.store.job_rows import as_json, job_of, spec_columns
 from matins.store.queries import Query, load_queries
 from matins.store.timings import KnownCalendars, timing_of
@@ -97,6 +98,7 @@ class Change:
             calendars=calendars,
             changed_at=job.changed_at,
             accounted_until=await self._accounted_until(job),
+            follows=row["follows"],
         )
         return standing, job
 
@@ -110,7 +112,10 @@ class Change:
         timetable = _timetable(job)
         if timetable is None:
             return Settled(now)
-        due = timetable.due_between(after, now, LOOK_MAX + COUNT_MAX)
+        if timetable.following is None:
+            due = timetable.due_between(after, now, LOOK_MAX + COUNT_MAX)
+        else:
+            due = await owed(self._fetch, job, timetable, now)
         complete = len(due) < LOOK_MAX + COUNT_MAX
         to_run = _newest(timetable, due, run_max) if complete else []
         past = [at for at in (due if complete else due[:LOOK_MAX]) if at not in to_run]
@@ -144,7 +149,9 @@ class Change:
         await self._fetch(_Q["make_team"], team=team)
         calendars = await self._current_calendars(team, spec)
         timing = Timing(now.replace(microsecond=0), now, await self._closures(calendars))
-        due, fire = await self._first_after(spec, job_id, timing, now)
+        timetable = _compiled(spec, job_id, timing)
+        due = timetable.next_after(now) or timetable.next_after_end(now) if timetable else None
+        coming = ahead(timetable, due)
         [row] = await self._fetch(
             _Q["insert_job"],
             id=job_id,
@@ -153,8 +160,7 @@ class Change:
             name=spec.name,
             at=now,
             calendars=list(calendars),
-            next_due_at=due,
-            next_fire_at=fire,
+            **coming._asdict(),
             **spec_columns(spec),
         )
         return job_of(row, team)
@@ -171,15 +177,14 @@ class Change:
             timing = retimed(job, wanted.spec, closures, at)
         if wanted.exemptions is not None:
             timing = msgspec.structs.replace(timing, exemptions=wanted.exemptions)
-        due, fire = old.next_due_at, old.next_fire_at
+        coming = Ahead(old.next_due_at, old.next_fire_at, job.follows)
         if wanted.state is not JobState.ACTIVE:
-            due, fire = None, None
+            coming = Ahead()
         elif due_after is not None:
-            due, fire = await self._first_after(wanted.spec, job.id, timing, due_after)
-        elif due is not None and wanted.exemptions is not None:
-            # What lies before the next due time is accounted for, but a moved one may be new.
-            moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > at]
-            due, fire = _next(wanted.spec, job.id, timing, min([due, *moved]) - _SECOND)
+            timetable = _compiled(wanted.spec, job.id, timing)
+            coming = await first(self._fetch, job, wanted.spec, timing, timetable, due_after)
+        elif coming.next_due_at is not None and wanted.exemptions is not None:
+            coming = _exempted(wanted.spec, job.id, timing, coming.next_due_at, at)
         [row] = await self._fetch(
             _Q["update_job"],
             id=job.id,
@@ -188,8 +193,7 @@ class Change:
             since=timing.since,
             exemptions=as_json(timing.exemptions),
             calendars=list(calendars),
-            next_due_at=due,
-            next_fire_at=fire,
+            **coming._asdict(),
             **spec_columns(wanted.spec),
         )
         return job_of(row, old.team)
@@ -207,19 +211,6 @@ class Change:
             return stopped_at
         rows = await self._fetch(_Q["last_accounted"], job_id=job.id)
         return rows[0]["accounted_at"] if rows else job.created_at
-
-    async def _first_after(
-        self, spec: JobSpec, job_id: UUID, timing: Timing, instant: datetime
-    ) -> tuple[datetime | None, datetime | None]:
-        """The first due time after an instant, and its fire time.
-
-        One that follows the end of a run is not known before that run has ended.
-        """
-        if spec.schedule is not None and spec.schedule.follows_end:
-            rows = await self._fetch(_Q["last_run"], job_id=job_id)
-            if rows and rows[0]["finished_at"] is None:
-                return None, None
-        return _next(spec, job_id, timing, instant)
 
     async def _current_calendars(self, team: str, spec: JobSpec) -> tuple[int, ...]:
         """The versions of the calendars that a schedule names, kept as they are meanwhile."""
@@ -270,18 +261,20 @@ class Change:
         return await self._session.fetch(query.sql, *self._database.ordered(query, given))
 
 
-def _next(
-    spec: JobSpec, job_id: UUID, timing: Timing, instant: datetime
-) -> tuple[datetime | None, datetime | None]:
-    """The first due time after an instant, and its fire time."""
+def _compiled(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:
     try:
-        timetable = timetable_of(spec, job_id, timing)
+        return timetable_of(spec, job_id, timing)
     except ScheduleError as error:
         raise InvalidInputError.at("schedule", str(error)) from error
-    if timetable is None:
-        return None, None
-    due = timetable.next_after(instant) or timetable.next_after_end(instant)
-    return due, timetable.fire_time(due) if due else None
+
+
+def _exempted(spec: JobSpec, job_id: UUID, timing: Timing, due: datetime, now: datetime) -> Ahead:
+    """What lies ahead with other exemptions, of a job whose next due time was `due`."""
+    timetable = _compiled(spec, job_id, timing)
+    assert timetable is not None  # it has a next due time
+    # What lies before the next due time is accounted for, but a moved one may be new.
+    moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > now]
+    return ahead(timetable, timetable.next_after(min([due, *moved]) - _SECOND) or due)
 
 
 def _newest(timetable: Timetable, due: Sequence[datetime], count: int) -> list[datetime]:

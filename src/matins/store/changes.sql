@@ -12,7 +12,7 @@ ON CONFLICT (name) DO NOTHING
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at
+       j.next_due_at, j.next_fire_at, j.follows
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
@@ -45,14 +45,6 @@ FROM calendars c
 JOIN teams t ON t.id = c.team_id
 WHERE t.name = :team AND c.name = ANY (:names::text[]) AND c.replaced_at IS NULL
 FOR SHARE OF c
-
--- name: last_run
--- By the unique key (job_id, due_at, kind).
-SELECT due_at, finished_at
-FROM runs
-WHERE job_id = :job_id::uuid AND kind = 'scheduled'
-ORDER BY due_at DESC
-LIMIT 1
 
 -- name: accounted
 -- By the unique key (job_id, due_at, kind).
@@ -100,12 +92,12 @@ SELECT id FROM made
 WITH made AS (
     INSERT INTO jobs (
         id, team_id, partition, name, revision, state, spec, schedule, misfire, pool, priority,
-        anchor, since, calendars, created_at, changed_at, next_due_at, next_fire_at
+        anchor, since, calendars, created_at, changed_at, next_due_at, next_fire_at, follows
     )
     SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
            :schedule::jsonb, :misfire::jsonb, :pool::text, :priority::smallint,
            date_trunc('second', :at::timestamptz), :at, :calendars::integer[], :at, :at,
-           :next_due_at::timestamptz, :next_fire_at::timestamptz
+           :next_due_at::timestamptz, :next_fire_at::timestamptz, :follows::timestamptz
     FROM teams t
     WHERE t.name = :team::text
     RETURNING *
@@ -136,7 +128,8 @@ WITH changed AS (
         calendars = :calendars::integer[],
         changed_at = :at::timestamptz,
         next_due_at = :next_due_at::timestamptz,
-        next_fire_at = :next_fire_at::timestamptz
+        next_fire_at = :next_fire_at::timestamptz,
+        follows = :follows::timestamptz
     WHERE id = :id::uuid
     RETURNING *
 ),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.claims import Claim
+from matins.domain.claims import Advance, Claim
 from matins.domain.ids import partition_of, run_id
 from matins.domain.jobs import PRIORITIES, JobSpec
 from matins.domain.ports import Agenda, Dispatch, Leases, Watch
@@ -95,6 +95,11 @@ def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Clai
     return msgspec.structs.replace(given, **fields)
 
 
+def advance(job: UUID, due: datetime, revision: int = 1) -> Advance:
+    """The next due time of a job; each before it has its row."""
+    return Advance(job, revision, due, due, due - timedelta(seconds=1))
+
+
 class MemoryRows:
     """Owners' deeds in a world."""
 
@@ -105,6 +110,7 @@ class MemoryRows:
         """See `Rows`."""
         row = self._world.add_job(job, spec)
         row.next_due_at = row.next_fire_at = self._world.now()
+        row.follows = row.next_due_at if spec.schedule and spec.schedule.follows_end else None
 
     async def cancel(self, run: UUID) -> None:
         """See `Rows`."""
@@ -132,9 +138,10 @@ class PostgresRows:
         )
         await self._run(
             "INSERT INTO jobs (id, team_id, partition, name, revision, state, spec, schedule,"
-            " misfire, pool, priority, anchor, created_at, changed_at, next_due_at, next_fire_at)"
+            " misfire, pool, priority, anchor, created_at, changed_at, next_due_at, next_fire_at,"
+            " follows)"
             " SELECT $1, id, $2, $3, 1, 'active', $4::text::jsonb, ($4::text::jsonb) -> 'schedule',"
-            " $5::text::jsonb, $6, $7, $8, $8, $8, $8, $8 FROM teams",
+            " $5::text::jsonb, $6, $7, $8, $8, $8, $8, $8, $9 FROM teams",
             job,
             partition_of(job),
             f"{spec.name}-{job}",
@@ -143,6 +150,7 @@ class PostgresRows:
             spec.pool,
             PRIORITIES[spec.priority],
             now,
+            now if spec.schedule and spec.schedule.follows_end else None,
         )
         await self._run(
             "INSERT INTO revisions SELECT id, revision, partition, changed_at, state, anchor, spec"

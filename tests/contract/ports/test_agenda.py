@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-from tests.contract.ports.ground import SPEC, START, Ground, claim
+from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
 from matins.domain.claims import Advance
 from matins.domain.handouts import Beat, Poll
@@ -117,23 +117,31 @@ async def test_due_jobs_are_loaded_by_partition_fire_time_and_page(ground: Groun
 async def test_next_due_times_never_go_backwards(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     later, earlier = START + 2 * MINUTE, START + MINUTE
-    await ground.agenda.advance([Advance(JOB, 1, later, later)])
-    await ground.agenda.advance([Advance(JOB, 1, earlier, earlier)])
+    await ground.agenda.advance([advance(JOB, later)])
+    await ground.agenda.advance([advance(JOB, earlier)])
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == later
 
 
 async def test_next_due_times_of_another_revision_are_not_written(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    await ground.agenda.advance([Advance(JOB, 2, START + MINUTE, START + MINUTE)])
+    await ground.agenda.advance([advance(JOB, START + MINUTE, revision=2)])
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == START
 
 
 async def test_a_schedule_that_came_to_its_end_is_due_no_more(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    await ground.agenda.advance([Advance(JOB, 1, None, None)])
+    await ground.agenda.advance([Advance(JOB, 1, None, None, START)])
     assert await ground.agenda.find([JOB]) == []
+
+
+async def test_an_end_that_was_reached_earlier_hides_no_later_due_time(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    await ground.agenda.advance([advance(JOB, START + MINUTE)])
+    await ground.agenda.advance([Advance(JOB, 1, None, None, START)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == START + MINUTE
 
 
 async def test_a_quarantined_job_is_told_as_changed_and_claimed_no_more(ground: Ground) -> None:

@@ -17,10 +17,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from tests.conftest import fresh_database
-from tests.contract.ports.ground import SPEC, START, Ground, claim, on_memory, on_postgres
+from tests.contract.ports.ground import (
+    SPEC,
+    START,
+    Ground,
+    advance,
+    claim,
+    on_memory,
+    on_postgres,
+)
 
 from matins.domain.attempts import Result
-from matins.domain.claims import Advance
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import run_id
 from matins.domain.runs import Outcome, RunState
@@ -108,7 +115,7 @@ class BothPorts(RuleBasedStateMachine):
 
     @rule(job=jobs, due=dues)
     def advance(self, job: UUID, due: Any) -> None:
-        self.both(lambda it: it.agenda.advance([Advance(job, 1, due, due)]))
+        self.both(lambda it: it.agenda.advance([advance(job, due)]))
         self.both(lambda it: _found(it, job))
 
     @rule(holder=holders)

@@ -14,9 +14,11 @@ ALTER TABLE revisions
 
 CREATE INDEX jobs_calendars ON jobs USING gin (calendars) WHERE calendars <> '{}';
 
--- Jobs whose next due time follows from the end of their last run.
-CREATE INDEX jobs_following ON jobs (partition)
-    WHERE state = 'active' AND schedule ->> 'after' = 'end';
+-- The due time of the run whose end the job's next due time follows; null: none follows any end.
+ALTER TABLE jobs ADD COLUMN follows timestamptz;
+
+CREATE INDEX jobs_following ON jobs (partition, follows)
+    WHERE state = 'active' AND follows IS NOT NULL;
 
 -- Jobs that are deleted some time after their last run.
 CREATE INDEX jobs_passing ON jobs (id)

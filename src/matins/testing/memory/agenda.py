@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, RetryDue
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
 from matins.domain.jobs import PRIORITIES, JobState
-from matins.domain.runs import RunState
+from matins.domain.runs import Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
 
 
@@ -71,12 +71,36 @@ class MemoryAgenda:
             job = self._world.jobs.get(advance.job_id)
             if job is None or job.revision != advance.revision or job.state is not JobState.ACTIVE:
                 continue
-            is_later = advance.next_due_at is None or (
-                job.next_due_at is not None and job.next_due_at < advance.next_due_at
-            )
-            if job.next_due_at is not None and is_later:
+            if job.next_due_at is not None and job.next_due_at <= advance.accounted_until:
                 job.next_due_at = advance.next_due_at
                 job.next_fire_at = advance.next_fire_at
+
+    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+        """See `domain.ports.Agenda`."""
+        wanted, now = set(partitions), self._world.now()
+        found: list[Ended] = []
+        for job in self._world.jobs.values():
+            if job.follows is None or job.follows > now or job.partition not in wanted:
+                continue
+            run = self._world.runs.get((job.id, job.follows, Kind.SCHEDULED))
+            if job.state is JobState.ACTIVE and run is not None and run.finished_at is not None:
+                [due_job] = _due_jobs([job])
+                count = self._world.run_count(job)
+                found.append(Ended(due_job, run.due_at, run.finished_at, count))
+        return found[:limit]
+
+    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+        """See `domain.ports.Agenda`."""
+        done = set()
+        for it in follow_ups:
+            job = self._world.jobs.get(it.job_id)
+            if job is None or (job.revision, job.follows) != (it.revision, it.follows):
+                continue
+            if job.state is JobState.ACTIVE:
+                job.next_due_at = job.follows = it.next_due_at
+                job.next_fire_at = it.next_fire_at
+                done.add(job.id)
+        return done
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""

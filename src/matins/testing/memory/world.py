@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappush
@@ -17,6 +17,7 @@ from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.ledger import timetable_of, unaccounted
 from matins.domain.runs import Kind, Outcome, RunState
 from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.timetable import Timetable
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class JobRow:
     reason: str = ""
     next_due_at: datetime | None = None
     next_fire_at: datetime | None = None
+    follows: datetime | None = None
+    """The due time of the run whose end the next due time follows."""
 
 
 @dataclass(slots=True)
@@ -142,18 +145,22 @@ class World:
         """Change a job from now on; what was due before and has no row is put down as skipped."""
         job = self.jobs[job_id]
         self._account(job)
+        before = job.state, job.spec.schedule
         if spec is not None and spec.schedule != job.spec.schedule:
             job.timing = msgspec.structs.replace(job.timing, since=self.now())
         job.spec = spec or job.spec
         job.state = state or job.state
-        self.revise(job)
+        self.revise(job, goes_on=before == (JobState.ACTIVE, job.spec.schedule))
         return job
 
-    def revise(self, job: JobRow) -> None:
-        """Write down what a job has become, and when it is due from now on."""
+    def revise(self, job: JobRow, *, goes_on: bool = False) -> None:
+        """Write down what a job has become, and when it is due from now on.
+
+        `goes_on`: it was active with the same schedule before.
+        """
         job.revision += 1
         job.changed_at = self.now()
-        self._plan(job)
+        self._plan(job, goes_on=goes_on)
 
     def cancel(self, run_id: UUID) -> None:
         """Ask for a run's end; one that does not run is cancelled at once."""
@@ -190,6 +197,19 @@ class World:
         in_force = row.expires_at is not None and row.expires_at > self.now()
         return in_force and row.holder == holder and row.epoch == epoch
 
+    def newest_run(self, job_id: UUID) -> RunRow | None:
+        """The scheduled run of a job with the latest due time."""
+        runs = (it for it in self.runs.values() if it.job_id == job_id)
+        scheduled = (it for it in runs if it.kind is Kind.SCHEDULED)
+        return max(scheduled, key=lambda run: run.due_at, default=None)
+
+    def run_count(self, job: JobRow) -> int:
+        """How many due times a job's schedule has had; counted only where it matters."""
+        if job.spec.schedule is None or job.spec.schedule.max_runs is None:
+            return 0
+        since = job.timing.since
+        return sum(it.job_id == job.id and it.due_at > since for it in self.runs.values())
+
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
             watcher(run, before)
@@ -198,6 +218,9 @@ class World:
         """Give a row to each due time up to now that has none."""
         timetable = timetable_of(job.spec, job.id, job.timing)
         since = job.changed_at if job.state is not JobState.ACTIVE else job.next_due_at
+        if timetable is not None and timetable.following is not None:
+            self._skip(job, timetable, self._owed(job, timetable))
+            return
         if timetable is None or since is None:
             return
         if job.state is JobState.ACTIVE:
@@ -206,7 +229,25 @@ class World:
         rows = sorted(
             (run.due_at, run.due_until) for run in self.runs.values() if run.job_id == job.id
         )
-        for due in chain(*unaccounted(timetable.due_between(since, now, 1_000_000), rows)):
+        missing = unaccounted(timetable.due_between(since, now, 1_000_000), rows)
+        self._skip(job, timetable, chain(*missing))
+
+    def _owed(self, job: JobRow, timetable: Timetable) -> list[datetime]:
+        """The due time that has passed, of a job that follows the ends of its runs."""
+        if job.follows is None:
+            return []
+        due: datetime | None = job.follows
+        run = self.runs.get((job.id, job.follows, Kind.SCHEDULED))
+        if run is not None and run.finished_at is None:
+            return []
+        if run is not None and run.finished_at is not None:
+            due = timetable.next_after_end(run.finished_at, self.run_count(job))
+        until = self.now() if job.state is JobState.ACTIVE else job.changed_at
+        return [due] if due is not None and due <= until else []
+
+    def _skip(self, job: JobRow, timetable: Timetable, dues: Iterable[datetime]) -> None:
+        now = self.now()
+        for due in dues:
             run = RunRow(
                 id=run_id(job.id, due, Kind.SCHEDULED),
                 job_id=job.id,
@@ -224,13 +265,30 @@ class World:
             )
             self.insert(run)
 
-    def _plan(self, job: JobRow) -> None:
+    def _plan(self, job: JobRow, *, goes_on: bool = False) -> None:
         job.next_due_at = job.next_fire_at = None
         revision = Revision(self.now(), job.state, job.timing, job.spec)
         self.revisions.setdefault(job.id, []).append(revision)
+        if job.state is JobState.PAUSED:
+            job.follows = None
         if job.state is not JobState.ACTIVE:
             return
         timetable = timetable_of(job.spec, job.id, job.timing)
-        job.next_due_at = timetable.next_after(self.now()) if timetable else None
+        if timetable is not None and timetable.following is not None:
+            job.next_due_at = self._await(job, timetable, goes_on=goes_on)
+        else:
+            job.next_due_at = timetable.next_after(self.now()) if timetable else None
+            job.follows = None
         if timetable and job.next_due_at:
             job.next_fire_at = timetable.fire_time(job.next_due_at)
+
+    def _await(self, job: JobRow, timetable: Timetable, *, goes_on: bool) -> datetime | None:
+        """Choose what a job awaits that follows the ends of its runs; gives its next due time."""
+        if goes_on and (job.follows is None or job.follows > self.now()):
+            return job.follows
+        newest = self.newest_run(job.id)
+        if newest is not None and (goes_on or newest.finished_at is None):
+            job.follows = newest.due_at
+            return None
+        job.follows = timetable.next_after_end(self.now(), self.run_count(job))
+        return job.follows

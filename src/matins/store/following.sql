@@ -1,0 +1,57 @@
+-- Jobs that are due some time after the end of their last run. `jobs.follows` is the due time of the
+-- run whose end the next due time follows: of one that is still to be claimed (`next_due_at` is the
+-- same then), or of one that has its row. Null: nothing will follow.
+
+-- name: ended
+-- By jobs_following, then the row of the one run that each of them waits for.
+SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
+       j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
+       j.priority, j.next_due_at, j.next_fire_at, r.due_at, r.finished_at AS ended_at,
+       CASE WHEN j.schedule ? 'max_runs' THEN (
+           SELECT count(*)
+           FROM runs c
+           WHERE c.job_id = j.id
+             AND c.due_at > coalesce(j.since, j.anchor)
+             AND c.kind = 'scheduled'
+       ) ELSE 0 END AS run_count
+FROM jobs j
+JOIN runs r ON r.job_id = j.id AND r.due_at = j.follows AND r.kind = 'scheduled'
+WHERE j.partition = ANY (:partitions::smallint[])
+  AND j.state = 'active'
+  AND j.follows <= (SELECT coalesce(:now::timestamptz, clock_timestamp()))
+  AND r.finished_at IS NOT NULL
+LIMIT :limit
+
+-- name: follow
+-- Only while a job waits for the end of that very run: a late writer does no harm.
+UPDATE jobs j
+SET next_due_at = f.next_due_at, next_fire_at = f.next_fire_at, follows = f.next_due_at
+FROM unnest(
+    :job_ids::uuid[], :revisions::integer[], :follows::timestamptz[], :next_due_ats::timestamptz[],
+    :next_fire_ats::timestamptz[]
+) AS f (job_id, revision, follows, next_due_at, next_fire_at)
+WHERE j.id = f.job_id
+  AND j.revision = f.revision
+  AND j.state = 'active'
+  AND j.follows = f.follows
+RETURNING j.id
+
+-- name: run
+-- By the unique key (job_id, due_at, kind).
+SELECT due_at, finished_at
+FROM runs
+WHERE job_id = :job_id::uuid AND due_at = :due_at::timestamptz AND kind = 'scheduled'
+
+-- name: newest_run
+-- By the unique key (job_id, due_at, kind).
+SELECT due_at, finished_at
+FROM runs
+WHERE job_id = :job_id::uuid AND kind = 'scheduled'
+ORDER BY due_at DESC
+LIMIT 1
+
+-- name: run_count
+-- By the unique key (job_id, due_at, kind).
+SELECT count(*) AS run_count
+FROM runs
+WHERE job_id = :job_id::uuid AND due_at > :since::timestamptz AND kind = 'scheduled'
