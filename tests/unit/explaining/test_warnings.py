@@ -91,8 +91,11 @@ def test_clock_changes_before_the_start_and_after_the_end_are_not_told() -> None
     early = Schedule(cron=daily, timezone=BERLIN, ends_at="2026-04-01T00:00")
     assert warned(late)[0].startswith("02:30 occurs twice on 25 October 2026")
     assert warned(early) == ["02:30 does not exist on 29 March 2026: runs at 03:00"]
-    dense = Schedule(cron="* * * * *", timezone=BERLIN, ends_at="2026-01-01T00:00")
-    assert warned(dense) == []
+    dense = "* * * * *"
+    assert warned(Schedule(cron=dense, timezone=BERLIN, ends_at="2026-01-01T00:00")) == []
+    assert warned(Schedule(cron=dense, timezone=BERLIN, starts_at="2026-04-01T00:00")) == [
+        "on 25 October 2026 02:00 to 03:00 occurs twice: due in both"
+    ]
 
 
 def test_days_by_the_calendar_are_told_like_fixed_times() -> None:
@@ -221,6 +224,18 @@ def test_two_limited_day_fields_are_told_to_be_enough_one_by_one() -> None:
     )
 
 
+def test_the_rule_that_needs_both_day_fields_has_their_special_items_and_months() -> None:
+    (told,) = of_cron("0 0 L,L-3 6,7 5L,1#2")
+    assert told.endswith("FREQ=MONTHLY;BYDAY=-1FR,2MO;BYMONTHDAY=-1,-4;BYMONTH=6,7")
+    assert "rrule" not in of_cron("0 0 LW * 5")[0]
+
+
+def test_a_leap_day_or_a_weekday_is_not_told_to_be_leap_days_only() -> None:
+    either, short = of_cron("0 0 29 2 1")
+    assert either.startswith("either day field is enough")
+    assert short.startswith("not in every month: February has a 29th in leap years only")
+
+
 def test_two_day_fields_that_must_both_hold_are_not_told() -> None:
     assert "either" not in " ".join(of_cron("0 0 13 * */5"))
 
@@ -250,6 +265,7 @@ def test_a_step_that_does_not_divide_its_field_is_told(expression: str, said: st
 
 def test_steps_that_leave_no_odd_gap_are_not_told() -> None:
     for expression in (
+        "0 5/7 * * *",
         "*/15 * * * *",
         "5/15 * * * *",
         "*/60 * * * *",

@@ -96,9 +96,7 @@ def clock_warnings(
 
 def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
     for index in range(bisect_right(zone.starts, after), bisect_right(zone.starts, until)):
-        change = _Change(zone.starts[index], zone.offsets[index - 1], zone.offsets[index])
-        if change.before != change.after:
-            yield change
+        yield _Change(zone.starts[index], zone.offsets[index - 1], zone.offsets[index])
 
 
 def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
@@ -130,9 +128,11 @@ def _daily_walls(every: str, first: int) -> _Walls | None:
     if not interval.days or interval.seconds:
         return None  # it counts in real time
     step = interval.days * DAY_S
-    return _Walls(
-        lambda wall: first + max(0, -((first - wall) // step)) * step, "run_after", "first", True
-    )
+
+    def next_from(wall: int) -> int:
+        return first + max(0, -((first - wall) // step)) * step
+
+    return _Walls(next_from, "run_after", "first", is_fixed=True)
 
 
 def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
