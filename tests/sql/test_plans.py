@@ -15,6 +15,7 @@ from matins.store.queries import Query, load_queries
 
 HOT = [
     *("agenda.sql:load", "agenda.sql:claim", "agenda.sql:advance", "agenda.sql:load_retries"),
+    *("agenda.sql:loosen", "manual.sql:cancel"),
     *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
@@ -27,7 +28,7 @@ BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")
 
 QUERIES = {
     query.name: query
-    for file in ("agenda", "dispatch", "leases")
+    for file in ("agenda", "dispatch", "leases", "manual")
     for query in load_queries(f"{file}.sql").values()
 }
 

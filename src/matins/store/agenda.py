@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from uuid import UUID
 
@@ -13,6 +13,7 @@ import msgspec
 from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
+from matins.domain.runs import RunState
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
@@ -23,6 +24,7 @@ from matins.store.timings import KnownCalendars, timing_of
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
 _FIRST = UUID(int=0)
+_NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _KNOWN_MAX = 16_384
 
 
@@ -74,6 +76,7 @@ class PostgresAgenda:
         wanted = sorted({claim.partition for claim in claims})
         leased = [partition for partition in wanted if partition in epochs]
         due_ats = [claim.due_at for claim in claims]
+        queued = [claim.fire_at for claim in claims if claim.state is RunState.QUEUED]
         columns = {
             "run_ids": [claim.run_id for claim in claims],
             "job_ids": [claim.job_id for claim in claims],
@@ -93,6 +96,7 @@ class PostgresAgenda:
             return await self._claims.fetchrow(
                 _Q["claim"],
                 holder=holder,
+                oldest_fire_at=min(queued, default=_NEVER),
                 partitions=leased,
                 epochs=[epochs[partition] for partition in leased],
                 **columns,
@@ -148,10 +152,10 @@ class PostgresAgenda:
     async def load_retries(
         self, partitions: Collection[int], until: datetime, limit: int
     ) -> list[RetryDue]:
-        """See `domain.ports.Agenda`."""
-        rows = await self._reads.fetch(
-            _Q["load_retries"], partitions=list(partitions), until=until, limit=limit
-        )
+        """See `domain.ports.Agenda`. What a window holds that has changed is due at once."""
+        given: dict[str, object] = {"partitions": list(partitions), "limit": limit}
+        await self._reads.fetch(_Q["loosen"], **given)
+        rows = await self._reads.fetch(_Q["load_retries"], until=until, **given)
         return [RetryDue(row["run_id"], row["partition"], row["retry_at"]) for row in rows]
 
     async def promote(

@@ -42,7 +42,10 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 --   compares the epoch, under READ COMMITTED. An EXISTS would compare a snapshot and let stale
 --   claims through.
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
+--   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however late
+--   it is claimed. Only where any could matter are they looked up, by windows_team.
 -- made: the row's unique key decides who owns the firing.
+-- held: what waits for the end of a window, in the place of `enqueued`.
 WITH fence AS (
     SELECT p.partition
     FROM unnest(:partitions::smallint[], :epochs::bigint[]) AS h (partition, epoch)
@@ -55,7 +58,23 @@ WITH fence AS (
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh
+           coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh,
+           CASE WHEN EXISTS (
+               SELECT
+               FROM windows
+               WHERE ends_at > :oldest_fire_at::timestamptz
+                 AND starts_at <= coalesce(:now, clock_timestamp())
+           ) AND c.state = 'queued' AND c.kind = 'scheduled' THEN (
+               SELECT w
+               FROM windows w
+               WHERE w.team_id = j.team_id
+                 AND w.ends_at > :oldest_fire_at
+                 AND (tstzrange(w.starts_at, w.ends_at) @> coalesce(:now, clock_timestamp())
+                      OR w.policy = 'skip' AND tstzrange(w.starts_at, w.ends_at) @> c.fire_at)
+                 AND coalesce(j.spec -> 'labels', '{}') @> w.labels
+               ORDER BY w.policy DESC, w.ends_at DESC
+               LIMIT 1
+           ) END AS met
     FROM unnest(
         :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
         :claim_epochs::bigint[],
@@ -72,19 +91,29 @@ made AS (
         partition, priority, kind, state, pool, reason
     )
     SELECT id, job_id, due_at, fire_at, coalesce(:now, clock_timestamp()),
-           CASE state WHEN 'skipped' THEN coalesce(:now, clock_timestamp()) END,
-           due_until, epoch, team_id, due_count, partition, priority, kind, state, pool, reason
+           CASE WHEN state = 'skipped' OR (met).policy = 'skip'
+                THEN coalesce(:now, clock_timestamp()) END,
+           due_until, epoch, team_id, due_count, partition, priority, kind,
+           CASE (met).policy WHEN 'skip' THEN 'skipped' ELSE state END,
+           pool, coalesce((met).reason, reason)
     FROM due
     WHERE fresh
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, priority, state
+),
+held AS (
+    INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
+    SELECT partition, (met).ends_at, id, due_at, (met).id
+    FROM due
+    WHERE fresh AND (met).policy = 'hold' AND id = ANY (array(SELECT id FROM made))
+    RETURNING run_id
 ),
 enqueued AS (
     INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
     SELECT pool, priority,
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint, id, due_at
     FROM made
-    WHERE state = 'queued'
+    WHERE state = 'queued' AND NOT id = ANY (array(SELECT run_id FROM held))
 )
 SELECT array(SELECT id FROM made) AS made,
        array(SELECT partition FROM fence) AS fenced,
@@ -119,6 +148,43 @@ SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptio
 FROM stopped
 RETURNING job_id
 
+-- name: loosen
+-- What is held by a window that is gone, or ends at another time, or begins later, comes due now;
+-- promotion decides about it anew. So it does not matter what a claim saw that was under way when
+-- the window changed. By retries_held: a look for each window that holds something, however much.
+WITH RECURSIVE holding AS (
+    SELECT min(held_by) AS id FROM retries WHERE held_by > 0
+    UNION ALL
+    SELECT (SELECT min(held_by) FROM retries WHERE held_by > h.id) FROM holding h WHERE h.id > 0
+),
+known AS (
+    SELECT h.id, w.ends_at, coalesce(:now::timestamptz, now()) AS now
+    FROM holding h
+    LEFT JOIN windows w ON w.id = h.id AND w.starts_at <= coalesce(:now, now())
+    WHERE h.id > 0
+),
+changed AS (
+    (
+        SELECT r.partition, r.retry_at, r.run_id, k.now
+        FROM known k
+        JOIN retries r ON r.held_by = k.id AND r.retry_at > greatest(k.now, k.ends_at)
+        WHERE r.partition = ANY (:partitions::smallint[])
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT r.partition, r.retry_at, r.run_id, k.now
+        FROM known k
+        JOIN retries r ON r.held_by = k.id AND r.retry_at > k.now AND r.retry_at < k.ends_at
+        WHERE r.partition = ANY (:partitions)
+        LIMIT :limit
+    )
+)
+UPDATE retries r
+SET retry_at = c.now
+FROM changed c
+WHERE r.partition = c.partition AND r.retry_at = c.retry_at AND r.run_id = c.run_id
+
 -- name: load_retries
 SELECT r.run_id, r.partition, r.retry_at
 FROM unnest(:partitions::smallint[]) AS held (partition)
@@ -134,6 +200,7 @@ LIMIT :limit
 
 -- name: promote
 -- The row of `retries` decides: whoever deletes it puts the run on the queue, once.
+-- met: the window that holds it instead, and what was held before waits for any that is in force.
 WITH fence AS (
     SELECT p.partition
     FROM unnest(:partitions::smallint[], :epochs::bigint[]) AS h (partition, epoch)
@@ -150,14 +217,53 @@ due AS (
         AS d (run_id, partition, retry_at)
     WHERE d.partition = ANY (array(SELECT partition FROM fence))
       AND r.partition = d.partition AND r.retry_at = d.retry_at AND r.run_id = d.run_id
-    RETURNING r.run_id, r.due_at
+    RETURNING r.run_id, r.due_at, r.held_by
+),
+met AS (
+    SELECT d.*,
+           CASE WHEN EXISTS (
+               SELECT
+               FROM windows
+               WHERE ends_at > coalesce(:now, now())
+                 AND starts_at <= coalesce(:now, clock_timestamp())
+           ) THEN (
+               SELECT w
+               FROM (
+                   SELECT j.team_id, coalesce(j.spec -> 'labels', '{}') AS labels
+                   FROM runs r
+                   JOIN jobs j ON j.id = r.job_id
+                   WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.kind = 'scheduled'
+                   LIMIT 1
+               ) AS j
+               JOIN windows w ON w.team_id = j.team_id
+               WHERE w.ends_at > coalesce(:now, now())
+                 AND tstzrange(w.starts_at, w.ends_at) @> coalesce(:now, clock_timestamp())
+                 AND (w.policy = 'hold' OR d.held_by IS NOT NULL)
+                 AND j.labels @> w.labels
+               ORDER BY w.ends_at DESC
+               LIMIT 1
+           ) END AS w
+    FROM due d
+),
+moved AS (
+    UPDATE runs r
+    SET state = CASE WHEN (m.w).id IS NULL THEN 'queued' ELSE r.state END,
+        retry_at = CASE r.state WHEN 'retrying' THEN (m.w).ends_at END,
+        reason = CASE WHEN (m.w).id IS NOT NULL THEN (m.w).reason
+                      WHEN m.held_by IS NOT NULL THEN ''
+                      ELSE r.reason END
+    FROM met m
+    WHERE r.id = m.run_id AND r.due_at = m.due_at
+      AND (r.state = 'retrying' OR r.state = 'queued' AND m.held_by IS NOT NULL)
+    RETURNING r.id, r.due_at, r.pool, r.priority, r.partition, (m.w).id AS held_by,
+              (m.w).ends_at AS held_until
+),
+held AS (
+    INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
+    SELECT partition, held_until, id, due_at, held_by FROM moved WHERE held_by IS NOT NULL
 ),
 queued AS (
-    UPDATE runs r
-    SET state = 'queued', retry_at = NULL
-    FROM due d
-    WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state = 'retrying'
-    RETURNING r.id, r.due_at, r.pool, r.priority
+    SELECT * FROM moved WHERE held_by IS NULL
 ),
 enqueued AS (
     INSERT INTO dispatch (pool, priority, rank, run_id, due_at)

@@ -45,13 +45,19 @@ unscheduled AS (
     DELETE FROM retries t
     USING run
     WHERE t.partition = run.partition AND t.retry_at = run.retry_at AND t.run_id = :run_id
+      AND t.held_by IS NULL
     RETURNING t.run_id
+),
+unheld AS (
+    DELETE FROM retries
+    WHERE run_id = :run_id AND held_by IS NOT NULL AND (SELECT count(*) FROM unscheduled) >= 0
+    RETURNING run_id
 ),
 unqueued AS (
     DELETE FROM dispatch d
     USING run
     WHERE d.pool = run.pool AND d.priority = run.priority AND d.run_id = :run_id
-      AND (SELECT count(*) FROM unscheduled) >= 0
+      AND (SELECT count(*) FROM unheld) >= 0
     RETURNING d.run_id
 ),
 cancelled AS (

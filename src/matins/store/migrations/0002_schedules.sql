@@ -40,6 +40,7 @@ CREATE UNIQUE INDEX calendars_name ON calendars (team_id, name) WHERE replaced_a
 
 -- Windows in which a team's runs are held back or skipped: all of them, or those whose jobs have
 -- the labels. Claims look here, so that a window holds from the moment it was acknowledged.
+-- `reason` is what the runs' rows say. A window that begins to mean other jobs is another row.
 CREATE TABLE windows (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     team_id integer NOT NULL REFERENCES teams,
@@ -49,17 +50,20 @@ CREATE TABLE windows (
     starts_at timestamptz NOT NULL,
     ends_at timestamptz NOT NULL,
     why text NOT NULL DEFAULT '',
+    reason text NOT NULL,
     made_at timestamptz NOT NULL,
     CHECK (starts_at < ends_at),
     UNIQUE (team_id, name)
 );
 
 CREATE INDEX windows_ends ON windows (ends_at);
+CREATE INDEX windows_team ON windows (team_id, ends_at);
 
 -- A run that is held waits here as well, in state `queued`, until its window ends.
 ALTER TABLE retries ADD COLUMN held_by integer;
 
-CREATE INDEX retries_held ON retries (held_by) WHERE held_by IS NOT NULL;
+CREATE INDEX retries_held ON retries (held_by, retry_at) WHERE held_by IS NOT NULL;
+CREATE INDEX retries_held_run ON retries (run_id) WHERE held_by IS NOT NULL;
 
 -- The zone data with which next due times were computed last.
 CREATE TABLE zone_data (
