@@ -12,7 +12,9 @@ import structlog
 from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
 from matins.kernel.service import repeat
+from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
+from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
 from matins.store.zone_data import ZoneKeeper
 
@@ -29,6 +31,7 @@ class Upkeep:
         # A line for each task; one that runs for long looks at `_stopping` between its pages.
         self._tasks: dict[str, Callable[[], Awaitable[object]]] = {
             "zone_data": ZoneKeeper(database, hints, clock, self._stopping).follow,
+            "calendars": PostgresCalendars(database, PostgresOwners(database, hints)).keep_up,
             "delete_after": PassingJobs(database, hints, self._stopping).delete,
         }
 

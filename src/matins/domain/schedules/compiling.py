@@ -103,21 +103,26 @@ def compile_schedule(
 def job_problems(schedule: Schedule) -> list[Problem]:
     """As `problems`, and also what only a preview may have.
 
-    A job is due at whole seconds, and what is due very often can't be moved to other days.
+    A job is due at whole seconds and at least once, and what is due very often can't be moved to
+    other days.
     """
     if found := problems(schedule):
         return found
     if schedule.every is not None and is_fine(schedule.every):
         message = f"{schedule.every[:40]!r} has a fraction of a second; write whole seconds"
         return [Problem("every", message)]
-    if schedule.on_closed != "skip":
-        rule, _, _ = _bounded(schedule, "", 0, 0)
-        if is_too_dense(rule, _LOOK_FROM):
-            message = (
-                f"can't be {schedule.on_closed} for what is due more than {DUE_PER_DAY_MAX} times"
-                " in a day; write skip"
-            )
-            return [Problem("on_closed", message)]
+    if schedule.follows_end:
+        return []
+    rule, _, _ = _bounded(schedule, "", 0, 0)
+    if rule.next_after(FIRST_S - 1) is None:
+        message = "can never be due; no instant matches the whole of it"
+        return [Problem("rrule" if schedule.rrule is not None else "", message)]
+    if schedule.on_closed != "skip" and is_too_dense(rule, _LOOK_FROM):
+        message = (
+            f"can't be {schedule.on_closed} for what is due more than {DUE_PER_DAY_MAX} times"
+            " in a day; write skip"
+        )
+        return [Problem("on_closed", message)]
     return []
 
 
