@@ -15,7 +15,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
-from matins.api import calendars, demo, fleet, jobs, previews, runs
+from matins.api import calendars, demo, fleet, jobs, previews, runs, windows
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -31,8 +31,9 @@ from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.windows import PostgresWindows
 
-RESOURCES = (jobs, calendars, previews, runs, fleet)
+RESOURCES = (jobs, calendars, windows, previews, runs, fleet)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
@@ -59,6 +60,7 @@ def build_api(
         "reads": reads,
         "owners": owners,
         "calendars": PostgresCalendars(database, owners),
+        "windows": PostgresWindows(database, hints),
         "manual": PostgresManual(database, hints),
         "previews": PostgresPreviews(database),
         "audits": PostgresAudits(database),

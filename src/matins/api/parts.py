@@ -11,11 +11,13 @@ from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.windows import PostgresWindows
 
 Reads = NamedDependency[PostgresReads]
 Owners = NamedDependency[PostgresOwners]
 Manual = NamedDependency[PostgresManual]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
+Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Status = NamedDependency[StatusReader]

@@ -29,6 +29,8 @@ from matins.domain.answers import (
     PreviewRequest,
     Resume,
     RunPage,
+    WindowChanged,
+    WindowRecord,
 )
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.errors import UnavailableError
@@ -36,6 +38,7 @@ from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec, check_name
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.windows import Window
 
 PAGE = 1000
 """How many entries are asked for at once where all are wanted."""
@@ -165,6 +168,25 @@ class Matins:
         """Delete a calendar. Raises ConflictError while a job follows it."""
         return await self._calls.ask(CalendarChanged, "DELETE", _calendar(team, name))
 
+    async def put_window(self, team: str, window: Window) -> WindowChanged:
+        """Make a maintenance window or change it; it holds from when this returns."""
+        path = _window(team, window.name)
+        return await self._calls.ask(WindowChanged, "PUT", path, said=window)
+
+    async def window(self, team: str, name: str) -> WindowRecord:
+        """A maintenance window by its name."""
+        return await self._calls.ask(WindowRecord, "GET", _window(team, name))
+
+    async def windows(self, team: str) -> list[WindowRecord]:
+        """A team's maintenance windows by their begin, with those that were over lately."""
+        check_name("team", team)
+        path = f"/v1/teams/{team}/windows"
+        return await self._calls.ask(list[WindowRecord], "GET", path)
+
+    async def delete_window(self, team: str, name: str) -> WindowChanged:
+        """Delete a maintenance window; what it held runs now."""
+        return await self._calls.ask(WindowChanged, "DELETE", _window(team, name))
+
     async def runs(
         self,
         *,
@@ -264,6 +286,12 @@ def _calendar(team: str, name: str) -> str:
     check_name("team", team)
     check_name("name", name)
     return f"/v1/teams/{team}/calendars/{name}"
+
+
+def _window(team: str, name: str) -> str:
+    check_name("team", team)
+    check_name("name", name)
+    return f"/v1/teams/{team}/windows/{name}"
 
 
 def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:

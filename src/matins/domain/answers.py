@@ -13,6 +13,7 @@ from matins.domain.calendars.outlook import ClosedDay
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.windows import Window, WindowState
 
 Missed = Literal["skip", "last", "all"]
 """What becomes of the due times that passed while a job was paused."""
@@ -105,6 +106,28 @@ class CalendarChanged(msgspec.Struct, frozen=True):
     change: Literal["created", "changed", "unchanged", "deleted"]
     jobs: int = 0
     skipped: int = 0
+
+
+class WindowRecord(msgspec.Struct, frozen=True):
+    """A maintenance window, where it stands, and how many runs it holds."""
+
+    window: Window
+    state: WindowState
+    held: int
+    made_at: datetime
+
+
+class WindowChanged(msgspec.Struct, frozen=True):
+    """What a request did to a maintenance window.
+
+    `jobs` are the scheduled ones that it means. `held`: so many runs it held by then; of one that
+    was changed or deleted they follow the new state of things within a second or so.
+    """
+
+    window: Window
+    change: Literal["created", "changed", "unchanged", "deleted"]
+    jobs: int = 0
+    held: int = 0
 
 
 class PreviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
