@@ -142,6 +142,22 @@ def test_nothing_is_moved_further_than_31_days() -> None:
     assert reason == "calendar cal: break; no business day within 31 days"
 
 
+@pytest.mark.parametrize("month", range(1, 13))
+def test_any_move_of_31_days_is_found_in_both_directions(month: int) -> None:
+    first, last = at(f"2027-{month:02}-01T12:00Z"), at(f"2027-{month:02}-01T12:00Z") + 31 * DAY_S
+    days = f"{instant_of(first + DAY_S).date()}/{instant_of(last - DAY_S).date()}"
+    cal = closures(
+        f"{{weekend: [], exclude: [{{dates: ['{days}', '{instant_of(first).date()}']}}]}}"
+    )
+    found = rule(InstantsRule([first]), cal, on_closed="next_business_day", zone="UTC")
+    assert (found.next_after(first), found.previous_before(last + 1)) == (last, last)
+    cal = closures(
+        f"{{weekend: [], exclude: [{{dates: ['{days}', '{instant_of(last).date()}']}}]}}"
+    )
+    found = rule(InstantsRule([last]), cal, on_closed="previous_business_day", zone="UTC")
+    assert (found.next_after(first - 1), found.previous_before(last)) == (first, first)
+
+
 def test_what_was_moved_past_the_last_occurrence_is_still_due() -> None:
     base = InstantsRule([at("2026-12-25T02:00+01:00")])
     moved = at("2026-12-28T02:00+01:00")

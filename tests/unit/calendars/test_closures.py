@@ -203,6 +203,18 @@ def test_a_second_pass_counts_for_its_day() -> None:
     assert but_an_hour.is_business_day(day("2026-10-25"))
 
 
+def test_a_moment_that_is_open_may_begin_where_clocks_jump() -> None:
+    cal = closures(
+        """
+        timezone: Europe/Berlin
+        weekend: []
+        exclude: [{times: ["00:00-02:30", "03:30-24:00"]}]
+        """
+    )
+    assert cal.closed(at("2026-03-29T03:00:00+02:00")) is None
+    assert cal.is_business_day(day("2026-03-29"))
+
+
 ZONES = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"]
 FIRST = date(2011, 12, 20)
 

@@ -281,6 +281,9 @@ def test_a_file_without_an_event_in_these_years_closes_nothing_and_still_allows_
 def test_events_that_reach_into_the_years_are_taken() -> None:
     text = event("DTSTART;VALUE=DATE:20251230", "DTEND;VALUE=DATE:20260102")
     assert items(text) == [Item(dates=["2025-12-30/2026-01-01"], label="x")]
+    yearly = event("DTSTART;VALUE=DATE:20101227", "DTEND;VALUE=DATE:20110104", "RRULE:FREQ=YEARLY")
+    dates = ["2025-12-27/2026-01-03", "2026-12-27/2027-01-03", "2027-12-27/2028-01-03"]
+    assert items(yearly) == [Item(dates=dates, label="x")]
     late = event("DTSTART:20251231T230000Z", "DTEND:20251231T233000Z")
     assert items(late) == [Item(spans=["2025-12-31T23:00:00Z/2025-12-31T23:30:00Z"], label="x")]
     assert items(late, zone="UTC") == [Item(dates=[])]
@@ -429,6 +432,29 @@ END:VTIMEZONE
     spans = ["2026-01-01T08:00:00Z/2026-01-01T09:00:00Z"]
     assert items(zone + text.partition("\n")[2]) == [Item(spans=spans, label="x")]
     assert "TZID 'Own' is not an IANA time zone" in problem(text)
+
+
+def test_a_zone_of_its_own_keeps_the_offset_of_its_last_change() -> None:
+    zone = """BEGIN:VCALENDAR
+BEGIN:VTIMEZONE
+TZID:Own
+BEGIN:STANDARD
+DTSTART:20101031T030000
+RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU;UNTIL=20161231T000000Z
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:20110327T020000
+RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;UNTIL=20161231T000000Z
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+END:DAYLIGHT
+END:VTIMEZONE
+"""
+    text = event("DTSTART;TZID=Own:20260701T120000", "DURATION:PT1H")
+    spans = ["2026-07-01T11:00:00Z/2026-07-01T12:00:00Z"]
+    assert items(zone + text.partition("\n")[2]) == [Item(spans=spans, label="x")]
 
 
 @pytest.mark.parametrize(

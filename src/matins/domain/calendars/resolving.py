@@ -20,7 +20,6 @@ from matins.domain.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.schedules.zones import find_zone
 
 _USUAL_CATEGORIES: Final = ("public",)
-_USUAL_LANGUAGE: Final = "en_US"
 _CODE_LENGTH: Final = 4
 _SHOWN: Final = 20
 
@@ -112,9 +111,7 @@ def _categories(entity: HolidayBase, wanted: Holidays) -> tuple[str, ...]:
 def _language(entity: HolidayBase) -> str | None:
     """Give the language of names: English if there is any, and never that of the process."""
     english = sorted(it for it in entity.supported_languages if it.startswith("en"))
-    if not english:
-        return entity.default_language
-    return _USUAL_LANGUAGE if _USUAL_LANGUAGE in english else english[0]
+    return english[0] if english else entity.default_language
 
 
 def _codes(registry: RegistryDict) -> tuple[dict[str, str], dict[str, str]]:
