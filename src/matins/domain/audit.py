@@ -1,7 +1,8 @@
 """The audit of one job: its due times computed anew from its revisions, beside the ledger's rows.
 
 A due time belongs to the last revision that began before it. Those of a pause come on record when
-the pause ends, so while it lasts nothing is expected.
+the pause ends, so while it lasts nothing is expected. What follows the ends of runs is computed
+from the rows themselves (see `chains`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.answers import JobAudit
+from matins.domain.chains import Chain, due_in
 from matins.domain.errors import ScheduleError
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.ledger import timetable_of
@@ -55,6 +57,7 @@ class LedgerRow(msgspec.Struct, frozen=True):
     state: RunState
     reason: str = ""
     due_until: datetime | None = None
+    finished_at: datetime | None = None
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -85,6 +88,7 @@ class _Period(msgspec.Struct, frozen=True):
     end: datetime
     timetable: Timetable
     is_due: bool
+    revision: Revision
 
 
 def audit(
@@ -101,12 +105,25 @@ def audit(
         if len(due) > DUE_MAX:
             fault = f"it was due over {DUE_MAX} times in the window; take a shorter one"
             return _finding(job, {}, {}, [], [], fault=fault)
+    chained = _chained(periods, rows, window)
+    due.update(chained)
     on_record = _on_record(rows, due)
     missing = sorted(due.keys() - on_record.keys())
     claimed_until = min(window.now - GRACE, job.watermark or window.now)
     pending = {at for at in missing if due[at].fire_time(at) > claimed_until}
-    strange = [it.due_at for it in rows if _is_strange(it, periods, window)]
+    unknown = [it for it in rows if it.due_at not in chained]
+    strange = [it.due_at for it in unknown if _is_strange(it, periods, window)]
     return _finding(job, due, on_record, [it for it in missing if it not in pending], strange)
+
+
+def rows_since(revisions: Iterable[Revision], window: Window) -> datetime:
+    """From when on rows are needed: `max_runs` of what follows ends counts from its beginning."""
+    counted = [
+        it.timing.since
+        for it in revisions
+        if it.spec.schedule and it.spec.schedule.follows_end and it.spec.schedule.max_runs
+    ]
+    return min([window.since, *counted])
 
 
 def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> list[_Period]:
@@ -117,7 +134,8 @@ def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> lis
         timetable = timetable_of(revision.spec, job.id, revision.timing)
         if timetable is None or revision.state is JobState.DELETED:
             continue
-        periods.append(_Period(revision.effective_at, end, timetable, index < open_from))
+        is_due = index < open_from
+        periods.append(_Period(revision.effective_at, end, timetable, is_due, revision))
     return periods
 
 
@@ -135,6 +153,38 @@ def _within(period: _Period, window: Window) -> list[datetime]:
     begin = max(period.begin, window.since - _SECOND)
     end = min(period.end, window.until - _SECOND)
     return period.timetable.due_between(begin, end, DUE_MAX + 1)
+
+
+def _chained(
+    periods: Iterable[_Period], rows: Iterable[LedgerRow], window: Window
+) -> dict[datetime, Timetable]:
+    """The due times that follow the ends of runs, within the window."""
+    runs = sorted(rows, key=lambda row: row.due_at)
+    return {
+        at: chain.timetable
+        for chain in _chains(periods)
+        for at in due_in(chain, runs, window.since)
+        if window.since <= at < window.until
+    }
+
+
+def _chains(periods: Iterable[_Period]) -> list[Chain]:
+    """A chain goes on over revisions that keep the schedule and never stop it."""
+    chains: list[Chain] = []
+    before: _Period | None = None
+    for period in periods:
+        revision = period.revision
+        if period.timetable.following is None or revision.state is not JobState.ACTIVE:
+            before = None
+            continue
+        schedule = before.revision.spec.schedule if before else None
+        if before is not None and (before.end, schedule) == (period.begin, revision.spec.schedule):
+            chains[-1] = msgspec.structs.replace(chains[-1], end=period.end)
+        else:
+            since = revision.timing.since
+            chains.append(Chain(period.begin, period.end, period.timetable, since))
+        before = period
+    return chains
 
 
 def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datetime, LedgerRow]:

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.answers import AuditPage, JobAudit
-from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit
+from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit, rows_since
 from matins.domain.errors import InvalidInputError
 from matins.domain.jobs import JobSpec, JobState, check_name
 from matins.store.database import Database
@@ -60,7 +60,8 @@ class PostgresAudits:
         window = Window(since, until, now)
         found: list[JobAudit] = []
         for subject in subjects:
-            rows = await self._rows(subject.id, window)
+            rows_from = rows_since(revisions[subject.id], window)
+            rows = await self._rows(subject.id, rows_from, until)
             # in a thread, since other requests are not to wait for it
             found.append(
                 await asyncio.to_thread(audit, subject, revisions[subject.id], rows, window)
@@ -109,8 +110,6 @@ class PostgresAudits:
             )
         return found
 
-    async def _rows(self, job_id: UUID, window: Window) -> list[LedgerRow]:
-        rows = await self._database.fetch(
-            _Q["rows"], job_id=job_id, since=window.since, until=window.until
-        )
+    async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
+        rows = await self._database.fetch(_Q["rows"], job_id=job_id, since=since, until=until)
         return [msgspec.convert(dict(row), LedgerRow) for row in rows]

@@ -47,7 +47,7 @@ class Checker:
         """Every due time of every job has a row."""
         rows: dict[UUID, list[LedgerRow]] = {}
         for run in self._world.runs.values():
-            row = LedgerRow(run.due_at, run.state, run.reason, run.due_until)
+            row = LedgerRow(run.due_at, run.state, run.reason, run.due_until, run.finished_at)
             rows.setdefault(run.job_id, []).append(row)
         for job in self._world.jobs.values():
             self._audit(job, rows.get(job.id, []), now)
