@@ -22,6 +22,7 @@ from matins.cli import (
     previews,
     runs,
     serving,
+    windows,
 )
 from matins.cli.showing import clean
 from matins.domain.errors import (
@@ -47,6 +48,7 @@ jobs.commands.add_typer(occurrences.commands)
 app.add_typer(jobs.commands, name="jobs")
 app.add_typer(runs.commands, name="runs")
 app.add_typer(calendars.commands, name="calendars")
+app.add_typer(windows.commands, name="windows")
 app.add_typer(executors.commands, name="executors")
 
 

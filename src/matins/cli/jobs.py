@@ -17,7 +17,7 @@ from matins.domain.answers import Changed, Missed
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.runs import FINAL, RunState
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.schedule import Exemption, Schedule, Times
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
@@ -80,6 +80,7 @@ def show(job: TheJob, as_json: AsJson = False) -> None:
         ("reason", found.reason),
         ("next due time", local(found.next_due_at)),
         ("next fire time", local(found.next_fire_at)),
+        *[("exempt", exemption(it)) for it in found.exemptions],
         ("revision", f"{found.revision} of {local(found.changed_at)}"),
         ("made", local(found.created_at)),
         ("id", str(found.id)),
@@ -141,14 +142,31 @@ def trigger(
 
 
 def describe(schedule: Schedule | None) -> str:
-    """A schedule in a few words."""
+    """A schedule in a few words; `matins jobs preview` has a sentence for it."""
     if schedule is None:
         return "only triggered"
-    if schedule.every is not None:
-        return f"every {schedule.every}"
-    if schedule.cron is not None:
-        return f"{schedule.cron} in {schedule.timezone}"
-    instants = [schedule.at] if isinstance(schedule.at, str) else schedule.at or []
+    if schedule.follows_end:
+        return f"{schedule.every} after the end"
+    return " or ".join(
+        _kind(times, times.timezone or schedule.timezone) for times in schedule.kinds()
+    )
+
+
+def exemption(one: Exemption) -> str:
+    """What becomes of an exempt occurrence."""
+    what = f"moved to {local(one.move_to)}" if one.move_to else "skipped"
+    return f"{local(one.due_at)}  {what}{': ' if one.why else ''}{one.why}"
+
+
+def _kind(times: Times, timezone: str) -> str:
+    if times.every is not None:
+        return f"every {times.every}"
+    if times.cron is not None:
+        return f"{times.cron} in {timezone}"
+    if times.rrule is not None:
+        rule = next((it for it in times.rrule.split() if "FREQ=" in it), times.rrule)
+        return f"{rule.removeprefix('RRULE:')} in {timezone}"
+    instants = [times.at] if isinstance(times.at, str) else times.at or []
     more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
     return f"at {instants[0]}{more}" if instants else "never"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import parse_moment, split_name, with_api
-from matins.cli.jobs import TheJob
+from matins.cli.jobs import TheJob, exemption
 from matins.cli.previews import print_preview
 from matins.cli.showing import AsJson, print_json
 from matins.client.sdk import Matins
@@ -110,5 +110,4 @@ def _tell(work: Callable[[Matins], Awaitable[Changed]], *, as_json: bool) -> Non
         return
     typer.echo(f"{answer.change}  {answer.job.team}/{answer.job.spec.name}")
     for it in answer.job.exemptions:
-        what = f"moved to {it.move_to:%Y-%m-%d %H:%M:%S} UTC" if it.move_to else "skipped"
-        typer.echo(f"  {it.due_at:%Y-%m-%d %H:%M:%S} UTC  {what}{': ' if it.why else ''}{it.why}")
+        typer.echo(f"  {exemption(it)}")

@@ -38,6 +38,8 @@ _STYLES = {
     "alive": "green",
     "paused": "yellow",
     "quarantined": "bold red",
+    "in_force": "yellow",
+    "past": "bright_black",
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.e2e.cli.typed import Typist
 
+from matins.cli.showing import local
 from matins.client.sdk import Matins
 from matins.domain.jobs import JobSpec
-from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.schedules.schedule import Exemption, Schedule, Times
 from matins.domain.targets import CommandTarget, Target
 
 NIGHTLY = Schedule(cron="0 2 * * *", timezone="Europe/Berlin")
@@ -46,11 +48,33 @@ async def test_the_next_occurrence_is_skipped_and_readmitted(
     due = (await matins.job("payments", "nightly")).next_due_at
     assert due
     skipped = await typed("jobs", "skip", job, "next", "--why", "release day")
-    assert skipped.out == (f"changed  {job}\n  {due:%Y-%m-%d %H:%M:%S} UTC  skipped: release day\n")
-    local = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
-    undone = await typed("jobs", "readmit", job, f"{local:%Y-%m-%dT%H:%M:%S}")
+    assert skipped.out == (f"changed  {job}\n  {local(due)}  skipped: release day\n")
+    wall = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
+    undone = await typed("jobs", "readmit", job, f"{wall:%Y-%m-%dT%H:%M:%S}")
     assert undone.out == f"changed  {job}\n"
     assert (await matins.job("payments", "nightly")).exemptions == []
+
+
+async def test_what_is_exempt_is_shown_with_the_job(typed: Typist, job: str) -> None:
+    await typed("jobs", "skip", job, "next")
+    shown = await typed("jobs", "show", job)
+    assert "exempt" in shown.out
+    assert "skipped" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (Schedule(every="15m", after="end"), "15m after the end"),
+        (Schedule(rrule="DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY"), "FREQ=DAILY in UTC"),
+        (Schedule(any_of=[Times(every="1h"), Times(cron="0 2 * * *")]), "every 1h or 0 2 * * *"),
+    ],
+)
+async def test_schedules_are_listed_in_a_few_words(
+    typed: Typist, matins: Matins, schedule: Schedule, words: str
+) -> None:
+    await matins.put_job("payments", msgspec.structs.replace(SPEC, schedule=schedule))
+    assert words in " ".join((await typed("jobs", "list")).out.split())
 
 
 async def test_an_occurrence_is_moved_in_the_jobs_zone(

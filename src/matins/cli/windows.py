@@ -1,0 +1,150 @@
+"""`matins windows`: a team's maintenance windows, in which its runs are held back or skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from matins.cli.connecting import DEFAULT_TEAM, split_name, with_api
+from matins.cli.showing import AsJson, Cell, console, local, print_json, state, table
+from matins.client.sdk import Matins
+from matins.domain.answers import WindowChanged, WindowRecord
+from matins.domain.durations import parse_duration
+from matins.domain.errors import InvalidInputError, ScheduleError
+from matins.domain.schedules.instants import instant_of, parse_instant
+from matins.domain.schedules.zones import find_zone
+from matins.domain.windows import Policy, Window
+from matins.kernel.clock import HostClock
+
+NOW = "now"
+
+TheWindow = Annotated[
+    str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")
+]
+
+_HEADS = ("WINDOW", "STATE", "FROM", "TO", "POLICY", "LABELS", "HELD", "WHY")
+_STACKS = (("WINDOW", "WHY"), ("STATE", "POLICY", "HELD"), ("FROM", "TO"), ("LABELS",))
+
+commands = typer.Typer(
+    no_args_is_help=True, help="Hold runs back, or skip them, while something is being mended."
+)
+
+
+@commands.command("list", epilog="Example: matins windows list --team payments")
+def list_windows(
+    team: Annotated[str, typer.Option(help="Whose windows.")] = DEFAULT_TEAM,
+    as_json: AsJson = False,
+) -> None:
+    """List a team's windows: in force, to come, and those that were over within 30 days."""
+    found = with_api(lambda client: client.windows(team))
+    if as_json:
+        print_json(found)
+        return
+    printer = console()
+    printer.print(table(printer, _HEADS, [_row(team, it) for it in found], _STACKS))
+
+
+@commands.command(
+    epilog="Example: matins windows put payments/db-upgrade --from 2026-12-01T22:00 --to +2h"
+    ' --tz Europe/Berlin --label tier=gold --why "PostgreSQL 18"'
+)
+def put(
+    window: TheWindow,
+    ends: Annotated[
+        str, typer.Option("--to", help="When it ends: an instant, or +2h for 2h after its begin.")
+    ],
+    starts: Annotated[
+        str, typer.Option("--from", help="When it begins: an instant, now, or +30m.")
+    ] = NOW,
+    timezone: Annotated[
+        str | None,
+        typer.Option("--tz", "--timezone", help="The zone of local times, instead of this host's."),
+    ] = None,
+    policy: Annotated[
+        Policy, typer.Option(help="Runs wait for its end (hold), or are skipped.")
+    ] = "hold",
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Only jobs with this label, as KEY=VALUE; with all of them, if several."),
+    ] = None,
+    why: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make or replace a window. It holds from when this command ends."""
+    team, name = split_name(window)
+    begin, end = read_span(starts, ends, timezone, HostClock().now())
+    wanted = Window(name, begin, end, policy, read_labels(label or []), why)
+    _change(lambda client: client.put_window(team, wanted), team, as_json=as_json)
+
+
+@commands.command(epilog="Example: matins windows delete payments/db-upgrade")
+def delete(window: TheWindow, as_json: AsJson = False) -> None:
+    """End a window at once. What it held runs now."""
+    team, name = split_name(window)
+    _change(lambda client: client.delete_window(team, name), team, as_json=as_json)
+
+
+def read_span(
+    starts: str, ends: str, timezone: str | None, now: datetime
+) -> tuple[datetime, datetime]:
+    """Read begin and end as people type them. Raises InvalidInputError."""
+    begin = _edge("--from", starts, timezone, now.replace(microsecond=0))
+    return begin, _edge("--to", ends, timezone, begin)
+
+
+def read_labels(texts: list[str]) -> dict[str, str]:
+    """Read labels that are typed as KEY=VALUE. Raises InvalidInputError."""
+    for text in texts:
+        if "=" not in text.lstrip("="):
+            raise InvalidInputError.at("--label", f"{text[:40]!r} is no label; write tier=gold")
+    return dict(text.split("=", 1) for text in texts)
+
+
+def _edge(option: str, text: str, timezone: str | None, base: datetime) -> datetime:
+    """An instant, or one that lies so long after `base`."""
+    if text == NOW:
+        return base
+    try:
+        if text.startswith("+"):
+            return base + timedelta(seconds=parse_duration(text[1:]))
+        if timezone is not None:
+            return instant_of(parse_instant(text, find_zone(timezone)))
+        return datetime.fromisoformat(text).astimezone()
+    except ScheduleError as error:
+        raise InvalidInputError.at(option, str(error)) from error
+    except (ValueError, OverflowError):
+        message = f"{text[:40]!r} is no instant; write 2026-12-01T22:00, or +2h"
+        raise InvalidInputError.at(option, message) from None
+
+
+def _row(team: str, record: WindowRecord) -> tuple[Cell, ...]:
+    window = record.window
+    return (
+        f"{team}/{window.name}",
+        state(record.state),
+        local(window.starts_at),
+        local(window.ends_at),
+        window.policy,
+        ",".join(f"{key}={value}" for key, value in window.labels.items()),
+        str(record.held),
+        window.why,
+    )
+
+
+def _change(
+    work: Callable[[Matins], Awaitable[WindowChanged]], team: str, *, as_json: bool
+) -> None:
+    answer = with_api(work)
+    if as_json:
+        print_json(answer)
+        return
+    line = f"{answer.change}  {team}/{answer.window.name}"
+    if answer.change != "deleted":
+        begin, end = local(answer.window.starts_at), local(answer.window.ends_at)
+        line += f"  from {begin} to {end}, for {answer.jobs} jobs"
+    if answer.held:
+        line += f"  ({answer.held} runs {'were' if answer.change == 'deleted' else 'are'} held)"
+    typer.echo(line)
