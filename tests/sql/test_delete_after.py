@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import asyncpg
 import pytest
-from tests.sql.owned import MINUTE, NOON, TEAM, insert_by_hand, spec
+from tests.sql.owned import MINUTE, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
 from matins.domain.errors import NotFoundError
@@ -121,28 +120,18 @@ async def test_a_paused_job_stays(world: Upkept) -> None:
     assert await exists(world)
 
 
-async def test_a_job_between_two_runs_of_a_fixed_delay_is_not_at_its_end(world: Upkept) -> None:
-    await follows(world, ends_at=None)
-    assert await exists(world)
-
-
-async def test_a_fixed_delay_that_leads_past_the_end_is_at_its_end(world: Upkept) -> None:
-    await follows(world, ends_at="2026-03-02T12:30:00Z")
-    assert not await exists(world)
-
-
-async def follows(world: Upkept, ends_at: str | None) -> None:
-    """Let the run of a job that follows ends have ended, when no next due time is written yet."""
-    schedule = Schedule(every="1h", after="end", ends_at=ends_at, delete_after="1m")
-    made = await world.owners.create(TEAM, spec(schedule))
-    await world.execute("UPDATE jobs SET next_due_at = NULL, next_fire_at = NULL")
-    other = await asyncpg.connect(world.database.dsn)
-    await other.execute("SELECT ensure_day($1)", NOON.date())
-    await insert_by_hand(other, made.job.id, NOON + 10 * MINUTE)
-    await other.close()
-    world.now += 20 * MINUTE
+async def test_not_while_a_job_waits_for_the_end_that_its_next_due_time_follows(
+    world: Upkept,
+) -> None:
+    delay = Schedule(every="1h", after="end", ends_at="2026-03-02T13:30:00Z", delete_after="1m")
+    await world.owners.create(TEAM, spec(delay))
+    world.now += HOUR
+    await world.fire()
     await finish(world)
-    world.now += 2 * MINUTE
+    world.now += 5 * MINUTE
+    assert await exists(world)
+    await world.execute("UPDATE jobs SET follows = NULL")
+    assert not await exists(world)
 
 
 async def test_one_that_can_t_be_read_stops_no_other(world: Upkept) -> None:

@@ -8,19 +8,17 @@ from typing import Final
 from uuid import UUID
 
 import asyncpg
-import msgspec
 import structlog
 
 from matins.domain.durations import parse_duration
 from matins.domain.errors import UnavailableError
 from matins.domain.jobs import JobState
 from matins.domain.ports import Hints
-from matins.domain.schedules.schedule import Schedule
 from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
 from matins.store.changes import Change, Wanted
 from matins.store.database import Database
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars
 
 PAGE: Final = 1_000
 """The most jobs that are looked at in one statement."""
@@ -53,8 +51,6 @@ class PassingJobs:
         full = True
         while full:
             rows = await self._database.fetch(_Q["page"], after=self._after, limit=PAGE)
-            wanted = {it for row in rows for it in row["calendars"]}
-            await self._calendars.read(self._database.fetch, wanted)
             for row in rows:
                 if self._stopping.is_set():
                     return
@@ -65,7 +61,7 @@ class PassingJobs:
 
     async def _delete_if_passed(self, row: asyncpg.Record) -> None:
         try:
-            if self._has_passed(row) and await self._delete(row):
+            if has_passed(row) and await self._delete(row):
                 JOBS_PASSED.inc()
                 log.info(
                     "job.deleted",
@@ -79,24 +75,6 @@ class PassingJobs:
         except Exception as error:  # whatever it is, it must not stop the others
             UPKEEP_BROKEN.inc()
             log.warning("upkeep.job_broken", job=str(row["id"]), error=str(error))
-
-    def _has_passed(self, row: asyncpg.Record) -> bool:
-        """Whether its schedule is at its end, and its last scheduled run has ended long enough ago.
-
-        Without a run it counts from when the job was written as it is.
-        """
-        schedule = msgspec.json.decode(row["schedule"], type=Schedule)
-        assert schedule.delete_after is not None
-        ended = row["changed_at"] if row["last_due_at"] is None else row["finished_at"]
-        if ended is None:
-            return False
-        if row["now"] - ended < timedelta(seconds=parse_duration(schedule.delete_after)):
-            return False
-        if not schedule.follows_end:
-            return True
-        # Without a next due time is also one whose last run has just ended.
-        timing = timing_of(row, self._calendars.of(row["calendars"]))
-        return timing.compile(schedule, row["id"]).next_after_end(ended) is None
 
     async def _delete(self, row: asyncpg.Record) -> bool:
         """Delete a job in one transaction, unless it was changed or a run of any kind goes on."""
@@ -121,3 +99,15 @@ class PassingJobs:
             await self._hints.send("jobs", [str(job_id)])
         except UnavailableError as error:
             log.warning("hint.lost", job=str(job_id), error=str(error))
+
+
+def has_passed(row: asyncpg.Record) -> bool:
+    """Whether the last scheduled run of a job at its end is over for long enough.
+
+    Without a run it counts from when the job was written as it is.
+    """
+    if row["ended_at"] is None:
+        return False
+    kept = timedelta(seconds=parse_duration(row["delete_after"]))
+    is_over: bool = row["now"] - row["ended_at"] >= kept
+    return is_over

@@ -1,10 +1,11 @@
 -- Jobs that are deleted some time after their last run.
 
 -- name: page
--- By jobs_passing; the last run by the unique key (job_id, due_at, kind).
-SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,
-       j.exemptions::text AS exemptions, j.calendars, j.changed_at, r.due_at AS last_due_at,
-       r.finished_at, coalesce(:now::timestamptz, clock_timestamp()) AS now
+-- By jobs_passing; the last run by the unique key (job_id, due_at, kind). A job that waits for the end
+-- of a run which its next due time follows is not at its end.
+SELECT j.id, t.name AS team, j.name, j.revision, j.schedule ->> 'delete_after' AS delete_after,
+       CASE WHEN r.due_at IS NULL THEN j.changed_at ELSE r.finished_at END AS ended_at,
+       coalesce(:now::timestamptz, clock_timestamp()) AS now
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN LATERAL (
@@ -16,6 +17,7 @@ LEFT JOIN LATERAL (
 ) AS r ON true
 WHERE j.state = 'active'
   AND j.next_due_at IS NULL
+  AND j.follows IS NULL
   AND j.schedule ? 'delete_after'
   AND j.id > :after::uuid
 ORDER BY j.id

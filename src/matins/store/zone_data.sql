@@ -24,7 +24,7 @@ JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid
   AND j.state = 'active'
   AND j.next_due_at > :at::timestamptz
-  AND j.schedule ->> 'after' IS DISTINCT FROM 'end'
+  AND j.follows IS NULL
 ORDER BY j.id
 LIMIT :limit
 
