@@ -51,7 +51,7 @@ def list_windows(
     epilog="Example: matins windows put payments/db-upgrade --from 2026-12-01T22:00 --to +2h"
     ' --tz Europe/Berlin --label tier=gold --why "PostgreSQL 18"'
 )
-def put(
+def put(  # noqa: PLR0913, PLR0917 # a command's options
     window: TheWindow,
     ends: Annotated[
         str, typer.Option("--to", help="When it ends: an instant, or +2h for 2h after its begin.")
