@@ -1,0 +1,99 @@
+"""The page on calendars is true: each row of its example tables is run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from matins.cli.documents import read_document
+from matins.domain.calendars.calendar import Calendar, Holidays, Item
+from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.resolving import resolve
+from matins.domain.errors import InvalidInputError
+from matins.domain.schedules.clock_changes import cron_rule
+from matins.domain.schedules.closing import ClosedRule
+from matins.domain.schedules.cron import parse_cron
+from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.schedule import OnClosed
+from matins.domain.schedules.zones import find_zone
+
+PAGE = Path(__file__).parents[2] / "docs" / "calendars.md"
+YEARS = (2026, 2031)
+GERMAN = """
+name: de
+timezone: Europe/Berlin
+exclude: [{holidays: {country: DE}}, {weekdays: sat-sun, label: weekend}]
+"""
+
+
+def rows(header: str) -> list[list[str]]:
+    """Give the cells of the table with a header."""
+    lines = PAGE.read_text("utf-8").splitlines()
+    found: list[list[str]] = []
+    for line in lines[lines.index(header) + 2 :]:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip().strip("`") for cell in line.strip().strip("|").split("|")])
+    return found
+
+
+def read(text: str) -> Calendar:
+    fields = read_document(text).value
+    assert isinstance(fields, dict)
+    return msgspec.convert({"name": "cal"} | fields, Calendar)
+
+
+def closures(text: str) -> Closures:
+    return compile_calendar(resolve(read(text), *YEARS))
+
+
+def second(text: str) -> int:
+    return epoch_s(datetime.fromisoformat(text))
+
+
+CLOSED = rows("| calendar | at | it is |")
+HOLIDAYS = rows("| holidays | date | label |")
+OCCURRENCES = rows("| cron | on_closed | due | reason why it does not run |")
+REFUSED = rows("| calendar | field | the message contains |")
+
+
+@pytest.mark.parametrize(("text", "at", "label"), CLOSED)
+def test_example_is_closed_as_the_page_says(text: str, at: str, label: str) -> None:
+    assert closures(text).closed(second(at)) == (None if label == "open" else label)
+
+
+@pytest.mark.parametrize(("text", "date", "label"), HOLIDAYS)
+def test_example_is_a_holiday_as_the_page_says(text: str, date: str, label: str) -> None:
+    cal = closures(f"exclude: [{{holidays: {text}}}]")
+    assert cal.closed(second(f"{date}T12:00Z")) == (None if label == "none" else label)
+
+
+@pytest.mark.parametrize(("cron", "on_closed", "due", "reason"), OCCURRENCES)
+def test_example_is_due_as_the_page_says(
+    cron: str, on_closed: OnClosed, due: str, reason: str
+) -> None:
+    assert GERMAN.strip().splitlines()[-1] in PAGE.read_text("utf-8")
+    zone = find_zone("Europe/Berlin")
+    base = cron_rule(parse_cron(cron, "unix", ""), zone, None)
+    rule = ClosedRule(base, [closures(GERMAN)], on_closed, zone)
+    assert rule.next_after(second(due) - 1) == second(due)
+    assert rule.skip_reason(second(due)) == reason
+
+
+@pytest.mark.parametrize(("text", "field", "message"), REFUSED)
+def test_example_is_refused_as_the_page_says(text: str, field: str, message: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        resolve(read(text), *YEARS)
+    (problem,) = error.value.problems
+    assert problem.where == field
+    assert message in problem.message
+
+
+def test_the_page_names_every_field() -> None:
+    page = PAGE.read_text("utf-8")
+    fields = [it.name for kind in (Calendar, Item, Holidays) for it in msgspec.structs.fields(kind)]
+    assert [name for name in fields if f"`{name}" not in page] == []
+    assert len(CLOSED) + len(HOLIDAYS) + len(OCCURRENCES) + len(REFUSED) > 35
