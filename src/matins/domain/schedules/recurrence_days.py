@@ -18,6 +18,7 @@ from dateutil.rrule import YEARLY, rrule, weekday
 from matins.domain.schedules.recurrence_parts import Frequency, Parts
 
 _EPOCH: Final = date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = 1 - _EPOCH
 END_DAY: Final = date.max.toordinal() + 1 - _EPOCH
 """The day after the last one of year 9999."""
 
@@ -52,8 +53,7 @@ class YearDays:
         length, parts = 365 + isleap(year), self._parts
         mask = (1 << length) - 1
         if parts.year_days:
-            bits = (day - 1 if day > 0 else length + day for day in parts.year_days)
-            mask &= sum(1 << bit for bit in set(bits) if bit >= 0)
+            mask &= _numbered_days(length, parts.year_days)
         if parts.weeks:
             mask &= _week_days(year, parts.weeks, parts.week_start)
         if self._months or self._month_days or self._weekdays:
@@ -76,6 +76,12 @@ def _filled(
     if parts.frequency == Frequency.YEARLY:
         return months or (first.month,), (first.day,), ()
     return months, (first.day,) if parts.frequency == Frequency.MONTHLY else (), ()
+
+
+@lru_cache(maxsize=4096)
+def _numbered_days(length: int, numbers: tuple[int, ...]) -> int:
+    bits = {number - 1 if number > 0 else length + number for number in numbers}
+    return sum(1 << bit for bit in bits if bit >= 0)
 
 
 @lru_cache(maxsize=4096)
@@ -131,8 +137,8 @@ def year_start(year: int) -> int:
 
 
 def year_of(day: int) -> int:
-    """Give the year of a day from year 1 to 9999."""
-    return date.fromordinal(day + _EPOCH).year
+    """Give the year of a day; one before year 1 or after 9999 counts as theirs."""
+    return date.fromordinal(min(max(day, _FIRST_DAY), END_DAY - 1) + _EPOCH).year
 
 
 def every_year(first: int, interval: int) -> Gate:
@@ -181,7 +187,7 @@ class RecurrenceDays:
     def __init__(self, years: YearDays, gate: Gate | None, first: int) -> None:
         self._years = years
         self._gate = gate
-        self._first = first
+        self._first = max(first, _FIRST_DAY)
 
     def mask(self, year: int, start: int) -> int:
         """Give the days of a year, which starts on the given day."""
@@ -190,7 +196,7 @@ class RecurrenceDays:
 
     def next(self, day: int, end: int = END_DAY) -> int | None:
         """Give the first day from `day` on and before `end`."""
-        day = max(day, self._first)
+        day, end = max(day, self._first), min(end, END_DAY)
         if day >= end:
             return None
         year = year_of(day)
@@ -224,12 +230,11 @@ class RecurrenceDays:
 
     def between(self, first: int, end: int) -> int:
         """Give the days of a period, bit 0 is its first one; those before the rule's first too."""
-        bits = 0
-        for year in range(year_of(max(first, _FIRST_DAY)), year_of(min(end, END_DAY) - 1) + 1):
-            start = year_start(year)
+        year = year_of(first)
+        start, bits = year_start(year), 0
+        while start < min(end, END_DAY):
             mask = self.mask(year, start)
             bits |= mask >> first - start if start < first else mask << start - first
+            start += 365 + isleap(year)
+            year += 1
         return bits & (1 << end - first) - 1
-
-
-_FIRST_DAY: Final = 1 - _EPOCH

@@ -13,15 +13,10 @@ from typing import Final
 
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S, LAST_S
-from matins.domain.schedules.recurrence_days import RecurrenceDays, YearDays, in_cycle
+from matins.domain.schedules.recurrence_days import END_DAY, RecurrenceDays, YearDays, in_cycle
 from matins.domain.schedules.recurrence_parts import Frequency, Parts
-from matins.domain.schedules.recurrence_walls import (
-    COUNT_MAX,
-    DayWalls,
-    chosen_indices,
-    times_of_day,
-    too_many,
-)
+from matins.domain.schedules.recurrence_positions import COUNT_MAX, chosen_indices, too_many
+from matins.domain.schedules.recurrence_walls import DayWalls, times_of_day
 from matins.domain.schedules.wall_clock import WallClock
 
 UNIT_S: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
@@ -32,7 +27,7 @@ CYCLE_MAX: Final = 10_000
 class ElapsedRule:
     """Due at wall times within each n-th hour, minute or second of real time from the start."""
 
-    __slots__ = ("_clock", "_cycle", "_origin", "_parts", "_start", "_unit", "_walls", "_years")
+    __slots__ = ("_clock", "_origin", "_parts", "_start", "_unit", "_walls", "_years")
 
     def __init__(self, parts: Parts, years: YearDays, clock: WallClock, start: int) -> None:
         self._parts = parts
@@ -41,87 +36,77 @@ class ElapsedRule:
         self._start = start
         self._unit = UNIT_S[parts.frequency]
         self._origin = start - (start + clock.offset_at(start)) % self._unit
-        self._cycle = parts.interval // gcd(parts.interval, DAY_S // self._unit)
-        if self._cycle > CYCLE_MAX:
+        self._walls: dict[int, DayWalls] = {}
+        cycle = cycle_length(parts.interval, self._unit)
+        if cycle > CYCLE_MAX:
             raise ScheduleError(
                 f"RRULE: the rule has INTERVAL={parts.interval}, which with "
-                f"FREQ={parts.frequency.name} comes to the same time of day only after "
-                f"{self._cycle} days; write one that does within {CYCLE_MAX}, or leave out BYxxx"
+                f"FREQ={parts.frequency.name} comes to the same time of day only after {cycle} "
+                f"days; write one that does within {CYCLE_MAX}, or leave out BYxxx"
             )
-        self._walls: dict[int, DayWalls] = {}
 
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
-        at = max(instant + 1, self._start)
-        while at <= LAST_S:
+        at: int | None = max(instant + 1, self._start)
+        while at is not None and at <= LAST_S:
             _, end, offset = self._clock.segment_at(at)
             wall = self._walls_at(offset).next_from(at + offset, end + offset)
             if wall is not None:
                 return wall - offset
-            at = end
+            at = self._leap(end)
         return None
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
-        at = min(instant - 1, LAST_S)
-        while at >= self._start:
+        at: int | None = min(instant - 1, LAST_S)
+        while at is not None and at >= self._start:
             first, _, offset = self._clock.segment_at(at)
             low = max(first, self._start)
             wall = self._walls_at(offset).last_until(at + offset, low + offset)
             if wall is not None:
                 return wall - offset
-            at = first - 1
+            at = self._leap_back(first - 1)
         return None
 
     def nth(self, number: int) -> int | None:
         """Give the n-th due time of all, the first is 1. Raises ScheduleError for a high one."""
         if number > COUNT_MAX:
             raise too_many(number, f"FREQ={self._parts.frequency.name} and BYxxx")
-        due = self.next_after(self._start - 1)
-        for _ in range(number - 1):
-            if due is None:
-                break
-            due = self.next_after(due)
-        return due
+        at: int | None = self._start
+        while at is not None and at <= LAST_S:
+            _, end, offset = self._clock.segment_at(at)
+            wall, number = self._walls_at(offset).nth_before(at + offset, number, end + offset)
+            if wall is not None:
+                return wall - offset
+            at = self._leap(end)
+        return None
+
+    def _leap(self, at: int) -> int | None:
+        """Give an instant before which nothing is due from `at` on, whatever offset holds."""
+        offsets = self._clock.offsets_between(at, LAST_S) if at <= LAST_S else []
+        found = [(self._walls_at(it).next_from(at + it), it) for it in offsets]
+        return min((wall - offset for wall, offset in found if wall is not None), default=None)
+
+    def _leap_back(self, at: int) -> int | None:
+        """Give an instant after which nothing is due up to `at`, whatever offset holds."""
+        offsets = self._clock.offsets_between(self._start, at) if at >= self._start else []
+        found = [(self._walls_at(it).last_until(at + it), it) for it in offsets]
+        return max((wall - offset for wall, offset in found if wall is not None), default=None)
 
     def _walls_at(self, offset: int) -> DayWalls:
         """Give the wall times that are due while an offset holds."""
         walls = self._walls.get(offset)
         if walls is None:
-            walls = self._walls[offset] = self._make_walls(offset)
+            interval, origin = self._parts.interval, self._origin + offset
+            cycle = DayCycle(self._times(offset), self._unit, interval, origin)
+            # The start may lie a day earlier by the clock of another offset.
+            first = self._start // DAY_S - 1
+            gate = in_cycle(0, cycle.length, cycle.days())
+            days = RecurrenceDays(self._years, gate, first)
+            if days.next(first) is None:  # and so that nobody searches again:
+                days = RecurrenceDays(self._years, gate, END_DAY)
+            walls = self._walls[offset] = DayWalls(days, cycle.times_on)
         return walls
-
-    def _make_walls(self, offset: int) -> DayWalls:
-        """Find out on which days of the cycle there is anything due.
-
-        Block 0 is the period of the start, as an hour (or minute, or second) of the clock at this
-        offset; block b is kept if b is a multiple of INTERVAL. In units of blocks a day is as long
-        as a day has hours, so that those of a day come again after the cycle.
-        """
-        interval, unit = self._parts.interval, self._unit
-        per_day, shift = DAY_S // unit, self._origin + offset
-        times = self._times(offset)
-        shared = gcd(interval, per_day)
-        inverse = pow(per_day // shared, -1, self._cycle) if self._cycle > 1 else 0
-        blocks = {(time - shift) // unit for time in times}
-        kept = {-block // shared * inverse % self._cycle for block in blocks if block % shared == 0}
-        bits = sum(1 << number for number in kept)
-        known: dict[int, Sequence[int]] = {}
-
-        def times_on(day: int) -> Sequence[int]:
-            number = day % self._cycle
-            found = known.get(number)
-            if found is None:
-                found = known[number] = _kept(
-                    times, number * per_day * unit - shift, unit, interval
-                )
-            return found
-
-        # The first day may be the one before, where another offset holds.
-        first = self._start // DAY_S - 1
-        return DayWalls(
-            RecurrenceDays(self._years, in_cycle(0, self._cycle, bits), first), times_on
-        )
 
     def _times(self, offset: int) -> Sequence[int]:
         """Give the seconds of a day that the parts allow, where the start fills in what they don't.
@@ -130,25 +115,71 @@ class ElapsedRule:
         BYSETPOS chooses within the hour, minute or second of the clock.
         """
         parts, unit, shown = self._parts, self._unit, (self._start + offset) % DAY_S
+        if unit == 1 and not (parts.hours or parts.minutes or parts.seconds or parts.positions):
+            return range(DAY_S)
         hours: Sequence[int] = parts.hours or range(24)
         minutes: Sequence[int] = parts.minutes or (range(60) if unit < 3600 else [shown // 60 % 60])
         seconds: Sequence[int] = parts.seconds or (range(60) if unit == 1 else [shown % 60])
         outer = times_of_day(hours, minutes if unit < 3600 else [0], seconds if unit == 1 else [0])
         inner = times_of_day([0], minutes if unit == 3600 else [0], seconds if unit > 1 else [0])
-        inner = tuple(inner[index] for index in chosen_indices(parts.positions, len(inner)))
-        return tuple(start + time for start in outer for time in inner)
+        chosen = [inner[index] for index in chosen_indices(parts.positions, len(inner))]
+        return outer if chosen == [0] else [start + time for start in outer for time in chosen]
 
 
-def _kept(times: Sequence[int], elapsed: int, unit: int, interval: int) -> Sequence[int]:
-    """Give the times of a day whose block is kept; `elapsed` is from block 0 to the day's start."""
-    if interval == 1:
-        return times
-    low, high = elapsed // unit, (elapsed + DAY_S - 1) // unit
-    first = low + -low % interval
-    if len(times) * interval < 4 * DAY_S // unit:
-        return [time for time in times if (elapsed + time) // unit % interval == 0]
-    found: list[int] = []
-    for block in range(first, high + 1, interval):
-        start = bisect_left(times, block * unit - elapsed)
-        found += times[start : bisect_left(times, (block + 1) * unit - elapsed, start)]
-    return found
+def cycle_length(interval: int, unit: int) -> int:
+    """Give the days after which each n-th hour, minute or second is at the same time of day."""
+    return interval // gcd(interval, DAY_S // unit)
+
+
+class DayCycle:
+    """The times of a day that lie in each n-th block of time; days come again after a cycle.
+
+    A block is as long as a unit; `origin` is the wall time at which block 0 starts.
+    """
+
+    __slots__ = ("_interval", "_known", "_origin", "_times", "_unit", "length")
+
+    def __init__(self, times: Sequence[int], unit: int, interval: int, origin: int) -> None:
+        self._times = times
+        self._unit = unit
+        self._interval = interval
+        self._origin = origin
+        self.length = cycle_length(interval, unit)
+        self._known: dict[int, Sequence[int]] = {}
+
+    def days(self) -> int:
+        """Give the days of the cycle that have any times, as bits (bit 0 is 1970-01-01)."""
+        if self.length == 1:
+            return int(bool(self.times_on(0)))
+        if len(self._times) == DAY_S >= self._interval * self._unit:
+            return (1 << self.length) - 1
+        # On day d, a block b of day 0 has become b + d * per_day: solve for a multiple of INTERVAL.
+        per_day, shared = DAY_S // self._unit, self._interval // self.length
+        inverse = pow(per_day // shared, -1, self.length)
+        blocks = {(time - self._origin) // self._unit % self._interval for time in self._times}
+        steps = {block // shared for block in blocks if block % shared == 0}
+        return sum(1 << number for number in {-step * inverse % self.length for step in steps})
+
+    def times_on(self, day: int) -> Sequence[int]:
+        """Give the times of a day, in order."""
+        number = day % self.length
+        found = self._known.get(number)
+        if found is None:
+            found = self._known[number] = self._kept(number * DAY_S - self._origin)
+        return found
+
+    def _kept(self, elapsed: int) -> Sequence[int]:
+        """Give the times of the day that starts so long after block 0."""
+        times, unit, interval = self._times, self._unit, self._interval
+        if interval == 1:
+            return times
+        if isinstance(times, range):
+            return times[-elapsed % interval :: interval]
+        if len(times) * interval < 4 * DAY_S // unit:
+            return [time for time in times if (elapsed + time) // unit % interval == 0]
+        found: list[int] = []
+        first = elapsed // unit
+        for block in range(first + -first % interval, (elapsed + DAY_S - 1) // unit + 1, interval):
+            start = bisect_left(times, block * unit - elapsed)
+            found += times[start : bisect_left(times, (block + 1) * unit - elapsed, start)]
+        return found

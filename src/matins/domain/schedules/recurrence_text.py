@@ -80,6 +80,9 @@ def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
     if named["DTSTART"]:
         moment, local, clock = _read_start(named["DTSTART"][0], zone, parts)
         start = _instant(moment, clock, "DTSTART")
+    wall = start + clock.offset_at(start) if moment is None else moment.wall
+    if not FIRST_S <= wall <= LAST_S:
+        raise ScheduleError("the rule would start outside the years 1 to 9999; write a DTSTART")
     is_date = moment is not None and moment.is_date
     added = [
         _read_added(line, local, value, is_date=is_date) for line, value in _values(named["RDATE"])
@@ -90,7 +93,7 @@ def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
     return Recurrence(
         clock=clock,
         start=start,
-        wall=start + clock.offset_at(start) if moment is None else moment.wall,
+        wall=wall,
         parts=parts,
         until=None if parts is None or parts.until is None else _read_until(parts.until, local),
         added=sorted(set(added)),
@@ -105,7 +108,7 @@ def _read_lines(text: str) -> list[Line]:
 
 
 def _read_line(text: str) -> Line:
-    if ":" not in text and "=" in text:
+    if ":" not in text and "FREQ=" in text.upper():
         return Line("RRULE", text)
     match = _LINE.fullmatch(text)
     if match is None:
@@ -117,7 +120,9 @@ def _read_line(text: str) -> Line:
         names = _NAMES.replace("|EXRULE", "").replace("|", ", ")
         raise ScheduleError(f"{name[:40]!r} is not a line of a rule; write {names}")
     given: dict[str, str] = {}
-    for parameter in filter(None, re.split(r""";(?=[A-Z-]+=)""", match["parameters"], flags=re.I)):
+    for parameter in filter(
+        None, re.split(r""";(?=[A-Z-]+=)""", match["parameters"], flags=re.IGNORECASE)
+    ):
         key, _, value = parameter.partition("=")
         if key.upper() not in {"TZID", "VALUE"} or name == "RRULE" or key.upper() in given:
             raise ScheduleError(f"{name}: {parameter[:40]!r} can't stand here; leave it out")

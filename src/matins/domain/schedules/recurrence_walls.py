@@ -10,35 +10,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from datetime import MAXYEAR
 from functools import lru_cache
-from itertools import product
-from typing import Final, Protocol
+from typing import Protocol
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import DAY_S, ERA_DAYS, LAST_S, find_month, month_length
+from matins.domain.schedules.civil import DAY_S, LAST_S
 from matins.domain.schedules.recurrence_days import END_DAY, RecurrenceDays, year_of, year_start
-from matins.domain.schedules.recurrence_parts import Frequency, Parts
 from matins.domain.schedules.wall_clock import WallClock
-
-COUNT_MAX: Final = 10_000
-"""The highest COUNT of a rule whose due times have to be counted one by one."""
 
 
 def times_of_day(
     hours: Sequence[int], minutes: Sequence[int], seconds: Sequence[int]
-) -> tuple[int, ...]:
+) -> Sequence[int]:
     """Give the seconds of a day at these sorted hours, minutes and seconds."""
-    return tuple(
-        hour * 3600 + minute * 60 + second
-        for hour, minute, second in product(hours, minutes, seconds)
-    )
-
-
-def chosen_indices(positions: Sequence[int], size: int) -> Sequence[int]:
-    """Give what BYSETPOS chooses from a list of a size, in order: all of it without BYSETPOS."""
-    if not positions:
-        return range(size)
-    indices = {at - 1 if at > 0 else size + at for at in positions}
-    return sorted(index for index in indices if 0 <= index < size)
+    in_hour = [minute * 60 + second for minute in minutes for second in seconds]
+    return [hour * 3600 + second for hour in hours for second in in_hour]
 
 
 class Walls(Protocol):
@@ -133,6 +117,20 @@ class DayWalls:
         due = found * DAY_S + self._times_on(found)[-1]
         return due if due >= low else None
 
+    def nth_before(self, wall: int, number: int, end: int) -> tuple[int | None, int]:
+        """Give the n-th wall time from one on, if it comes before `end`, and how many are left."""
+        found = self.next_from(wall, end)
+        while found is not None:
+            day, second = divmod(found, DAY_S)
+            times = self._times_on(day)
+            index = bisect_left(times, second)
+            count = bisect_left(times, end - day * DAY_S, index) - index
+            if number <= count:
+                return day * DAY_S + times[index + number - 1], 0
+            number -= count
+            found = self.next_from((day + 1) * DAY_S, end)
+        return None, number
+
 
 class Span:
     """The wall times at the same seconds of some days, without those that lie in holes.
@@ -185,96 +183,15 @@ class DailyWalls(DayWalls):
         """Give the n-th wall time from one on, counting whole years at once."""
         for year in range(year_of(wall // DAY_S), MAXYEAR + 1):
             start = year_start(year)
-            holes = self._clock.gaps(max(wall, start * DAY_S), year_start(year + 1) * DAY_S)
-            if wall > start * DAY_S:
-                holes.insert(0, (start * DAY_S, wall))
-            span = Span(start, self._days.mask(year, start), self._times, holes)
+            mask = self._days.mask(year, start)
+            if not mask:
+                continue
+            first = start * DAY_S
+            holes = self._clock.gaps(max(wall, first), year_start(year + 1) * DAY_S)
+            if wall > first:
+                holes.insert(0, (first, wall))
+            span = Span(start, mask, self._times, holes)
             if number <= span.size:
                 return span[number - 1]
             number -= span.size
         return None
-
-
-class ChosenWalls:
-    """The wall times that BYSETPOS chooses out of each period."""
-
-    __slots__ = ("_clock", "_days", "_never", "_parts", "_reach", "_times")
-
-    def __init__(
-        self, parts: Parts, days: RecurrenceDays, times: Sequence[int], clock: WallClock
-    ) -> None:
-        self._parts = parts
-        self._days = days
-        self._times = times
-        self._clock = clock
-        # A rule that chooses nothing for so long never will: then all periods come again.
-        self._reach = ERA_DAYS * parts.interval
-        width = {Frequency.DAILY: 1, Frequency.WEEKLY: len(parts.weekdays) or 1}
-        most = width.get(parts.frequency, 366) * len(times)
-        self._never = min(map(abs, parts.positions)) > most
-
-    def next_from(self, wall: int) -> int | None:
-        """Give the first wall time from `wall` on."""
-        day: int | None = wall // DAY_S
-        last = END_DAY if self._never else wall // DAY_S + self._reach
-        while day is not None and not self._never and day <= last:
-            first, end = self._period(day)
-            for chosen in self._chosen(first, end):
-                if chosen >= wall:
-                    return chosen
-            day = self._days.next(end)
-        return None
-
-    def last_until(self, wall: int) -> int | None:
-        """Give the last wall time up to and including `wall`."""
-        day: int | None = wall // DAY_S
-        low = wall // DAY_S - self._reach
-        while day is not None and not self._never:
-            first, end = self._period(day)
-            for chosen in reversed(self._chosen(first, end)):
-                if chosen <= wall:
-                    return chosen
-            day = self._days.previous(first - 1, low)
-        return None
-
-    def nth_from(self, wall: int, number: int) -> int | None:
-        """Give the n-th wall time from one on. Raises ScheduleError if that takes too long."""
-        if number > COUNT_MAX:
-            raise too_many(number, "BYSETPOS")
-        found = self.next_from(wall)
-        for _ in range(number - 1):
-            if found is None:
-                break
-            found = self.next_from(found + 1)
-        return found
-
-    def _chosen(self, first: int, end: int) -> list[int]:
-        """Give the chosen wall times of a period, in order."""
-        bits = self._days.between(first, end)
-        if not bits:
-            return []
-        span = Span(first, bits, self._times, self._clock.gaps(first * DAY_S, end * DAY_S))
-        return [span[index] for index in chosen_indices(self._parts.positions, span.size)]
-
-    def _period(self, day: int) -> tuple[int, int]:
-        """Give the first day of a day's period, and the day after its last one."""
-        match self._parts.frequency:
-            case Frequency.YEARLY:
-                year = year_of(day)
-                return year_start(year), year_start(year + 1)
-            case Frequency.MONTHLY:
-                era, index, skipped = find_month(day)
-                length = month_length(2000 + era * 400 + index // 12, index % 12)
-                return day - skipped, day - skipped + length
-            case Frequency.WEEKLY:
-                first = day - (day + 3 - self._parts.week_start) % 7
-                return first, first + 7
-            case _:
-                return day, day + 1
-
-
-def too_many(count: int, what: str) -> ScheduleError:
-    """Give the error for a COUNT that would have to be counted one by one."""
-    return ScheduleError(
-        f"RRULE: the rule has COUNT={count}, over {COUNT_MAX} with {what}; write UNTIL instead"
-    )

@@ -3,8 +3,9 @@
 The standard leaves some things open or contradicts itself; this is what we do. A DTSTART that its
 rule does not hit is not due (without a rule it is). A wall time that the rule generates and that
 clocks skip is left out and not counted; one that was written (RDATE) has the offset from before.
-FREQ=HOURLY and finer follow real time. A local UNTIL, and one that is a date, are read in the zone
-of DTSTART. BYWEEKNO without a day means the weekday of DTSTART.
+FREQ=HOURLY and finer follow real time. UNTIL, EXDATE and RDATE without Z or TZID are read with the
+TZID of DTSTART, or else in the schedule's zone; a date as UNTIL or EXDATE means all of its day.
+BYWEEKNO without a day means the weekday of DTSTART.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from matins.domain.schedules.recurrence_days import (
 )
 from matins.domain.schedules.recurrence_elapsed import UNIT_S, ElapsedRule
 from matins.domain.schedules.recurrence_parts import Frequency, Parts
+from matins.domain.schedules.recurrence_positions import ChosenWalls
 from matins.domain.schedules.recurrence_text import Recurrence, parse_recurrence
 from matins.domain.schedules.recurrence_walls import (
-    ChosenWalls,
     DailyWalls,
     WallRule,
     Walls,
@@ -116,7 +117,7 @@ def _counted_rule(read: Recurrence, parts: Parts) -> WallRule | ElapsedRule:
     days = RecurrenceDays(years, _gate(parts, first, day), day)
     walls: Walls = DailyWalls(days, times, read.clock)
     if parts.positions:
-        walls = ChosenWalls(parts, days, times, read.clock)
+        walls = ChosenWalls(parts, years, days, times, read.clock)
     return WallRule(walls, read.clock, read.start)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from typing import Final
 
 from matins.domain.schedules.civil import DAY_S, ERA_S, LAST_S, month_start
@@ -72,12 +73,24 @@ class WallClock:
             index += 1
         return found
 
+    def offsets_between(self, first: int, last: int) -> list[int]:
+        """Give the offsets that hold at any time from one instant to another."""
+        starts = self._zone.starts
+        low = bisect_right(starts, first - _moved(first)) - 1
+        high = bisect_right(starts, last) if last < _LISTED_S else len(starts)
+        return _distinct(self._zone, low, high)
+
     def segment_at(self, instant: int) -> tuple[int, int, int]:
         """Give the first instant and the end of a time with one offset, and that offset."""
         moved, starts = _moved(instant), self._zone.starts
         index = bisect_right(starts, instant - moved)
         end = starts[index] + moved if index < len(starts) else LAST_S + 1
         return starts[index - 1] + moved, end, self._zone.offsets[index - 1]
+
+
+@lru_cache(maxsize=4096)
+def _distinct(zone: Zone, low: int, high: int) -> list[int]:
+    return list(dict.fromkeys(zone.offsets[low:high]))
 
 
 def _moved(second: int) -> int:
