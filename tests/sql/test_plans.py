@@ -19,6 +19,8 @@ HOT = [
     *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
+    *("zone_data.sql:page", "zone_data.sql:accounted", "zone_data.sql:correct"),
+    *("passing.sql:page", "passing.sql:unfinished"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
 LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}
@@ -28,7 +30,7 @@ BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")
 
 QUERIES = {
     query.name: query
-    for file in ("agenda", "dispatch", "leases", "manual")
+    for file in ("agenda", "dispatch", "leases", "zone_data", "passing", "manual")
     for query in load_queries(f"{file}.sql").values()
 }
 
