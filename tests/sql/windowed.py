@@ -1,0 +1,121 @@
+"""A database under virtual time with maintenance windows, and a scheduler that looks at retries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import msgspec
+from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned
+
+from matins.domain.answers import WindowChanged
+from matins.domain.attempts import Attempt, Result
+from matins.domain.claims import Ended, RetryDue
+from matins.domain.handouts import Beat, End, Ending, Poll, RunStatus
+from matins.domain.jobs import JobSpec
+from matins.domain.runs import Outcome, RunState
+from matins.domain.windows import Window
+from matins.store.dispatch import PostgresDispatch
+from matins.store.hints import PostgresHints
+from matins.store.windows import PostgresWindows
+
+EVERYTHING = range(256)
+
+
+def minute(number: float) -> datetime:
+    """So many minutes after noon."""
+    return NOON + number * MINUTE
+
+
+def window(first: float, last: float, **given: object) -> Window:
+    """The window `upgrade`, from one minute after noon to another."""
+    made = Window("upgrade", minute(first), minute(last), why="new disks")
+    return msgspec.structs.replace(made, **given)
+
+
+def labelled(**labels: str) -> JobSpec:
+    """A job that is due every minute, named after its labels."""
+    name = "-".join(labels.values()) or "job"
+    return msgspec.structs.replace(EVERY_MINUTE, name=name, labels=labels)
+
+
+class Windowed(Owned):
+    """Windows of the team, a scheduler that promotes, and one executor."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn)
+        self.windows = PostgresWindows(self.database, PostgresHints(self.database))
+        self.dispatch = PostgresDispatch(self.database, self.database, self.database)
+        self._executor = uuid4()
+        self._seq = 0
+
+    async def put(self, wanted: Window, team: str = TEAM) -> WindowChanged:
+        """Put a window now."""
+        return await self.windows.put(team, wanted)
+
+    async def fire_at(self, instant: datetime, name: str = "job") -> str:
+        """Let a job fire at an instant; gives what the newest row says."""
+        self.now = instant
+        await self.fire(name)
+        return (await self.newest(name))[1]
+
+    async def newest(self, name: str = "job") -> tuple[RunState, str]:
+        """State, and reason or state, of a job's newest row."""
+        page = await self.reads.runs_of_job(TEAM, name, None, 1)
+        [run] = page.runs
+        return run.state, run.reason or run.state
+
+    async def coming_up(self) -> list[RetryDue]:
+        """What a scheduler's look finds due."""
+        return await self._agenda.load_retries(EVERYTHING, self.now, 1000)
+
+    async def look(self, at: datetime | None = None) -> int:
+        """One look of a scheduler, and what follows from it; gives the length of the queue."""
+        self.now = at or self.now
+        await self.promote(await self.coming_up())
+        return await self.queued()
+
+    async def ended(self) -> list[Ended]:
+        """The ends that due times are to follow."""
+        return await self._agenda.ended(EVERYTHING, 1000)
+
+    async def promote(self, due: list[RetryDue]) -> None:
+        """Put on the queue what a look found."""
+        await self._hold_leases()
+        assert await self._agenda.promote(self._holder, self._epochs, due) == set()
+
+    async def begin(self) -> Attempt:
+        """Hand out the one run that is queued."""
+        self._seq += 1
+        await self.dispatch.beat(Beat(self._executor, "one", ["default"], 9, self._seq))
+        poll = Poll(self._executor, self._seq, ["default"], 9)
+        [attempt] = (await self.dispatch.take(poll, "default")).attempts
+        return attempt
+
+    async def fail(self, attempt: Attempt, retry_in: timedelta) -> RunStatus:
+        """Let an attempt fail, to be tried again in a while."""
+        end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
+        ending = Ending(end, RunState.RETRYING, "no", retry_in.total_seconds())
+        [status] = await self.dispatch.record(self._executor, [ending])
+        return status
+
+    async def status(self, run: UUID) -> RunStatus:
+        """How a run stands."""
+        [status] = await self.reads.statuses([run])
+        return status
+
+    async def held(self, name: str = "upgrade") -> int:
+        """How many runs a window holds."""
+        return (await self.windows.show(TEAM, name)).held
+
+
+@asynccontextmanager
+async def windowed(dsn: str) -> AsyncIterator[Windowed]:
+    """Open it, and close its connections in the end."""
+    opened = Windowed(dsn)
+    try:
+        yield opened
+    finally:
+        await opened.database.close()
