@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -28,14 +29,18 @@ from tests.contract.ports.ground import (
 )
 
 from matins.domain.attempts import Result
+from matins.domain.claims import Advance, FollowUp
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import run_id
 from matins.domain.runs import Outcome, RunState
+from matins.domain.schedules.schedule import Schedule
 
 NAMES = UUID(int=2026)
 HOLDERS = [uuid5(NAMES, f"holder {n}") for n in range(2)]
 EXECUTORS = [uuid5(NAMES, f"executor {n}") for n in range(2)]
 JOBS = [uuid5(NAMES, f"job {n}") for n in range(3)]
+FOLLOWERS = JOBS[:2]
+FOLLOWING = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", after="end", max_runs=3))
 DUES = [START + timedelta(minutes=n) for n in range(4)]
 ENDS = {
     RunState.SUCCEEDED: Outcome.SUCCEEDED,
@@ -71,7 +76,7 @@ class BothPorts(RuleBasedStateMachine):
         self.sides = (on_memory(), ground)
         for side in self.sides:
             for job in JOBS:
-                await side.rows.add_job(job, SPEC)
+                await side.rows.add_job(job, FOLLOWING if job in FOLLOWERS else SPEC)
 
     def teardown(self) -> None:
         self.runner.run(self.stack.aclose())
@@ -116,6 +121,22 @@ class BothPorts(RuleBasedStateMachine):
     @rule(job=jobs, due=dues)
     def advance(self, job: UUID, due: Any) -> None:
         self.both(lambda it: it.agenda.advance([advance(job, due)]))
+        self.both(lambda it: _found(it, job))
+
+    @rule(due=st.sampled_from([*DUES, None]))
+    def follow(self, due: Any) -> None:
+        async def call(side: Ground) -> Any:
+            found = await side.agenda.ended(range(256), 9)
+            ends = {(it.job.id, it.due_at, it.ended_at, it.run_count) for it in found}
+            follow_ups = [FollowUp(it.job.id, 1, it.due_at, due, due) for it in found]
+            return ends, await side.agenda.follow(follow_ups)
+
+        self.both(call)
+        self.both(lambda it: _found(it, *FOLLOWERS))
+
+    @rule(job=st.sampled_from(FOLLOWERS), due=dues)
+    def come_to_an_end(self, job: UUID, due: Any) -> None:
+        self.both(lambda it: it.agenda.advance([Advance(job, 1, None, None, due)]))
         self.both(lambda it: _found(it, job))
 
     @rule(holder=holders)
@@ -212,8 +233,8 @@ class BothPorts(RuleBasedStateMachine):
         self.both(call)
 
 
-async def _found(side: Ground, job: UUID) -> Any:
-    return [(it.next_due_at, it.next_fire_at) for it in await side.agenda.find([job])]
+async def _found(side: Ground, *jobs: UUID) -> Any:
+    return {(it.id, it.next_due_at, it.next_fire_at) for it in await side.agenda.find(jobs)}
 
 
 @pytest.mark.timeout(180)
