@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -19,10 +19,11 @@ from tests.unit.schedules.clock_walk import (
 from tests.unit.schedules.expressions import Expression, Made, expressions
 
 from matins.domain.errors import ScheduleError
-from matins.domain.schedules.clock_changes import cron_rule
+from matins.domain.schedules.civil import ERA_S
+from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
 from matins.domain.schedules.cron import parse_cron
 from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.zones import find_zone, zone_names
 
 ZONES = (
     "Europe/Berlin",
@@ -110,6 +111,41 @@ def test_due_times_rise_and_the_way_back_retraces_them(
     assert before is not None
     assert before <= forwards[0]
     assert rule.next_after(before) == forwards[1]
+
+
+def test_each_zone_repeats_itself_after_400_years_from_2100_on() -> None:
+    first, century = epoch_s(datetime(2100, 1, 1, tzinfo=UTC)), ERA_S // 4
+    for name in zone_names():
+        zone = find_zone(name)
+        changes = [start - first for start in zone.starts]
+        later = [change - ERA_S for change in changes if ERA_S <= change < ERA_S + century]
+        assert [change for change in changes if 0 <= change < century] == later
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    expressions(),
+    st.sampled_from((*ZONES, "UTC")),
+    st.sampled_from([None, ClockChanges("skip", "second"), ClockChanges("run_after", "both")]),
+    st.integers(4_500_000_000, 17_500_000_000),  # from 2112 to 2524
+)
+def test_due_times_repeat_every_400_years(
+    expression: Expression, zone: str, dst: ClockChanges | None, instant: int
+) -> None:
+    try:
+        pattern = parse_cron(expression.text, "unix", "")
+    except ScheduleError:  # such as 31 February
+        return
+    rule = cron_rule(pattern, find_zone(zone), dst)
+    for _ in range(3):
+        due, later = rule.next_after(instant), rule.next_after(instant + ERA_S)
+        assert due is not None
+        assert later == due + ERA_S
+        before = rule.previous_before(instant)
+        assert before is not None
+        if before > 4_200_000_000:
+            assert rule.previous_before(instant + ERA_S) == before + ERA_S
+        instant = due
 
 
 def test_the_second_pass_counts_too_when_no_year_is_left() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.schedules.clock_walk import Change, all_changes, check, kinds_of_change
 from tests.unit.schedules.expressions import Expression, Made, expressions
@@ -134,6 +134,7 @@ ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Pa
     st.sampled_from(POLICIES),
     st.integers(-(2**35), 200_000_000_000),
 )
+@example("30 2 * 2 1#5", "Pacific/Apia", ClockChanges(), 10_544_995_800)  # Apia had DST until 2021
 def test_sparse_due_times_rise_and_are_retraced_however_far_away(
     cron: str, zone: str, dst: ClockChanges, start: int
 ) -> None:
@@ -150,6 +151,17 @@ def test_sparse_due_times_rise_and_are_retraced_however_far_away(
     assert before is not None
     assert before <= start
     assert made.next_after(before) == forwards[1]
+
+
+def test_what_a_gap_skips_each_time_is_never_due_again_and_was_due_before_there_were_gaps() -> None:
+    made = rule("30 2 29 3 */7", "Europe/Berlin", "skip+both")
+    policy = rule("30 2 29 3 */7", "Europe/Berlin", "skip+first")
+    last = epoch_s(datetime.fromisoformat("1970-03-29T02:30:00+01:00"))
+    for one in (made, policy):
+        assert one.previous_before(epoch_s(datetime(2026, 1, 1, tzinfo=UTC))) == last
+        assert one.previous_before(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) == last
+        assert one.next_after(last) is None
+        assert one.next_after(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) is None
 
 
 @pytest.mark.parametrize("dst", POLICIES, ids=lambda dst: f"{dst.gap}+{dst.overlap}")

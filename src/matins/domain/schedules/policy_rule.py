@@ -9,7 +9,7 @@ from typing import Literal
 
 from matins.domain.schedules.civil import LAST_S
 from matins.domain.schedules.pattern import Pattern
-from matins.domain.schedules.rules import FIRST_WALL_S, LISTED_S, far_next, far_previous
+from matins.domain.schedules.rules import FIRST_WALL_S, LISTED_S, UNLISTED_S, far_next, far_previous
 from matins.domain.schedules.zones import Zone
 
 
@@ -37,7 +37,7 @@ class PolicyRule:
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
         if instant >= LISTED_S:
-            return far_next(self, self._pattern, instant)
+            return far_next(self, instant)
         starts, offsets, lows = self._zone.starts, self._zone.offsets, self._lows
         index = bisect_right(starts, instant) - 1
         searched = max(instant + 1 + offsets[index], lows[index])
@@ -50,12 +50,12 @@ class PolicyRule:
             if lows[index] < searched or (wall is not None and wall < lows[index]):
                 searched = lows[index]
                 wall = self._pattern.next_from(searched)
-        return max(wall - offsets[index], starts[index])
+        return None if wall >= UNLISTED_S else max(wall - offsets[index], starts[index])
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
         if instant >= LISTED_S:
-            return far_previous(self, self._pattern, instant)
+            return far_previous(self, instant)
         starts, offsets, highs = self._zone.starts, self._zone.offsets, self._highs
         index = bisect_right(starts, instant - 1) - 1
         searched = min(instant - 1 + offsets[index], highs[index])

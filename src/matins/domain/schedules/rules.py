@@ -14,9 +14,13 @@ from matins.domain.schedules.pattern import Pattern
 from matins.domain.schedules.tzif import LAST_RULE_YEAR
 from matins.domain.schedules.zones import Zone
 
-# No pattern pauses for more than 40 years, so that an answer found from before this instant lies
-# within the zone's listed transitions; after it, calendar and zone rules repeat every 400 years.
+# From 2100 on calendar and zone rules repeat every 400 years: the last single changes that zones
+# list are in 2087. No pattern pauses for more than 40 years, so that what is asked of before 2540
+# is answered within the zone's listed transitions, and what is asked of from 2140 on after 2100.
+_REPEATING_S: Final = month_start(2100, 0) * DAY_S
 LISTED_S: Final = month_start(LAST_RULE_YEAR - 60, 0) * DAY_S
+UNLISTED_S: Final = month_start(LAST_RULE_YEAR + 1, 0) * DAY_S
+"""No wall time that is found this far away is due: a gap skips each one that matches."""
 FIRST_WALL_S: Final = FIRST_S + DAY_S
 """No wall time before this one is due."""
 
@@ -45,7 +49,7 @@ class FixedRule:
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
         if instant >= LISTED_S:
-            return far_next(self, self._pattern, instant)
+            return far_next(self, instant)
         zone = self._zone
         index = bisect_right(zone.starts, instant) - 1
         # Conditions, for max() would cost a tenth of the whole call.
@@ -61,7 +65,7 @@ class FixedRule:
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
         if instant >= LISTED_S:
-            return far_previous(self, self._pattern, instant)
+            return far_previous(self, instant)
         wall = self._pattern.last_until(self._zone.latest_wall(instant - 1))
         return None if wall is None or wall < FIRST_WALL_S else self._zone.first_reached(wall)
 
@@ -78,7 +82,7 @@ class WildcardRule:
     def next_after(self, instant: int) -> int | None:
         """Give the first due time strictly after an instant."""
         if instant >= LISTED_S:
-            return far_next(self, self._pattern, instant)
+            return far_next(self, instant)
         starts, offsets = self._zone.starts, self._zone.offsets
         index = bisect_right(starts, instant) - 1
         searched = instant + 1 + offsets[index]
@@ -92,12 +96,12 @@ class WildcardRule:
             if shown < searched or (wall is not None and wall < shown):
                 searched = shown
                 wall = self._pattern.next_from(shown)
-        return None if wall is None else wall - offsets[index]
+        return None if wall is None or wall >= UNLISTED_S else wall - offsets[index]
 
     def previous_before(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant."""
         if instant >= LISTED_S:
-            return far_previous(self, self._pattern, instant)
+            return far_previous(self, instant)
         starts, offsets = self._zone.starts, self._zone.offsets
         index = bisect_right(starts, instant - 1) - 1
         searched = instant - 1 + offsets[index]
@@ -117,19 +121,17 @@ def _listed(instant: int) -> tuple[int, int]:
     return instant - moved, moved
 
 
-def far_next(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+def far_next(rule: Rule, instant: int) -> int | None:
     """Give a rule's `next_after` for an instant from LISTED_S on."""
-    if pattern.days.years is not None:
-        return None
     instant, moved = _listed(instant)
     due = rule.next_after(instant)
     return None if due is None or due + moved > LAST_S else due + moved
 
 
-def far_previous(rule: Rule, pattern: Pattern, instant: int) -> int | None:
+def far_previous(rule: Rule, instant: int) -> int | None:
     """Give a rule's `previous_before` for an instant from LISTED_S on."""
-    if pattern.days.years is not None:
-        return rule.previous_before(LISTED_S - 1)
     instant, moved = _listed(instant)
     due = rule.previous_before(instant)
-    return None if due is None else due + moved
+    if due is None or due < _REPEATING_S:
+        return rule.previous_before(LISTED_S - 1)
+    return due + moved

@@ -8,7 +8,7 @@ from typing import Final
 
 from matins.domain.schedules.civil import DAY_S, month_length, month_start, month_weekday
 
-LAST_RULE_YEAR: Final = 2500
+LAST_RULE_YEAR: Final = 2600
 """Transitions are listed up to this year; after that the Gregorian cycle repeats."""
 
 _HEADER = struct.Struct(">4s c 15x 6l")
