@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import pytest
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.attempts import Result
@@ -57,6 +58,35 @@ async def test_retries_outlive_their_scheduler() -> None:
     assert run.state is RunState.QUEUED
     assert due is not None
     assert ground.time.now() - due > timedelta(0)
+
+
+@pytest.mark.parametrize(
+    ("known_for_s", "moved_by_s"), [(1, -540), (1, 60), (598, -590), (598, 60)]
+)
+@in_virtual_time
+async def test_a_retry_that_is_moved_is_queued_once_at_its_new_time(
+    known_for_s: float, moved_by_s: float
+) -> None:
+    ground = Ground()
+    job = ground.job(cron="1 0 * * *")
+    queued: list[datetime] = []
+
+    def note(run: RunRow, before: RunState | None) -> None:
+        if (before, run.state) == (RunState.RETRYING, RunState.QUEUED):
+            queued.append(ground.time.now())
+
+    ground.world.watchers.append(note)
+    async with ground.running():
+        await asyncio.sleep(61)
+        run = await fail_first(ground, 600.0)
+        await asyncio.sleep(known_for_s)
+        assert run.retry_at is not None
+        run.retry_at += timedelta(seconds=moved_by_s)
+        ground.world.retries[job.partition, run.id] = run.retry_at
+        moved_to = max(run.retry_at, ground.time.now())
+        await asyncio.sleep(700)
+    [queued_at] = queued
+    assert timedelta(0) <= queued_at - moved_to <= timedelta(seconds=3)
 
 
 @in_virtual_time
