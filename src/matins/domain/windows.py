@@ -27,7 +27,7 @@ _LABELS_MAX = 32
 _WHY_MAX = 500
 
 
-class Window(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A window as its owner writes it: from `starts_at`, before `ends_at`.
 
     It is for all jobs of the team, or for those that have all of its `labels`.
