@@ -13,26 +13,18 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import product
 from random import Random
-from typing import get_args
 from zoneinfo import ZoneInfo
 
-import msgspec
-
-from matins.domain.errors import ScheduleError
+from bench.hostile import slowest
 from matins.domain.schedules import compiling as compiler
-from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.compiling import compile_schedule
-from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import zone_names
+from matins.domain.schedules.schedule import Schedule
 
 START = datetime(2024, 1, 1, 0, 0, 30, tzinfo=UTC)
 TYPICAL = ("* * * * *", "*/15 * * * *", "30 2 * * *", "0 9-17 * * 1-5", "0 0 1 * *")
 SPARSE = ("0 0 1 1 *", "0 0 29 2 *", "0 0 13 6 5", "0 0 * 2 1#5")
 ZONES = ("UTC", "Europe/Berlin")
-FAR = datetime(9990, 1, 1, tzinfo=UTC)
-LENGTH = 1_000
 OPENERS: dict[str, Callable[[str, str], Iterator[datetime]]] = {}
 
 
@@ -174,62 +166,6 @@ def hunt(count: int) -> None:
         print(f"{title:15} median {middle:.1f}, least {least:.1f}: {text}")
 
 
-def hostile() -> Iterator[Schedule]:
-    """Make what takes longest to read, to refuse or to find: up to 1,000 characters each."""
-    for expression in (
-        "0 0 31 2,4,6,9,11 *",
-        "0 0 29 2 */7",
-        "0 0 * 2 1#5",
-        "9" * LENGTH,
-        "0-99999999/1 * * * *",
-        "0 0 * * " + ",".join(["1#1"] * 245),
-        "0 0 " + ",".join(["L"] * 490) + " * *",
-        "0 0 " + ",".join(["L-30"] * 198) + " 2 *",
-        ",".join(["1-59/1"] * 140) + " * * * *",
-        ",".join(["*/7"] * 240) + " * * * *",
-        " ".join([",".join(["*/1"] * 49)] * 5),
-        "@" * LENGTH,
-        "\0" * LENGTH,
-    ):
-        yield Schedule(cron=expression, timezone="Europe/Berlin")
-    for gap, overlap in product(get_args(Gap), get_args(Overlap)):
-        for zone in ("Europe/Berlin", "Africa/Casablanca", "Pacific/Apia"):
-            dst = ClockChanges(gap, overlap)
-            yield Schedule(cron="* 2 * 2 1#5", timezone=zone, dst=dst)
-            yield Schedule(cron="0 0 0 ? 2 2#5 2072", dialect="quartz", timezone=zone, dst=dst)
-    yield Schedule(cron="* * * 2 1#5", timezone="Africa/Casablanca", max_runs=1_000)
-    yield Schedule(cron="0 0 29 2 */7", timezone="Europe/Berlin", max_runs=1_000)
-    yield Schedule(every="1s", anchor="0001-01-01T00:00:00Z", timezone="Europe/Berlin")
-    yield Schedule(every="1" * LENGTH)
-    yield Schedule(cron="0 0 * * *", timezone="Europe/" + "B" * LENGTH)
-    yield Schedule(at=["2026-03-29T02:30:00"] * (LENGTH // 20), timezone="Europe/Berlin")
-    yield Schedule(
-        any_of=[Times(cron="0 0 * 2 1#5", timezone=zone) for zone in sorted(zone_names())[:20]]
-    )
-
-
-def bounded() -> None:
-    """Print how long the answers to hostile schedules take, from now and from far away."""
-    print(f"\nhostile schedules, the slowest of {len(list(hostile()))}, in ms (cold)")
-    found = []
-    for schedule in hostile():
-        compiler._shared_cron.cache_clear()  # noqa: SLF001
-        began = time.perf_counter()
-        try:
-            table = compile_schedule(schedule, seed="job", anchor=START)
-            for instant in (START, FAR):
-                table.next_after(instant)
-                table.previous_before(instant)
-            outcome = "answered"
-        except ScheduleError:
-            outcome = "refused"
-        took = (time.perf_counter() - began) * 1e3
-        found.append((took, outcome, msgspec.json.encode(schedule).decode()))
-    for took, outcome, text in sorted(found, reverse=True)[:12]:
-        print(f"{text[:90]:92}{len(text):6}{outcome:>10}{took:10.3f}")
-    print(f"the slowest takes {max(found)[0]:.1f} ms")
-
-
 def schedules(count: int) -> list[Schedule]:
     """Make distinct schedules of the kinds that owners write."""
     made = []
@@ -270,7 +206,7 @@ def main() -> None:
     compare("cold: read and first due time", names, cold_us)
     if "cronsim" in names:
         hunt(arguments.expressions)
-    bounded()
+    slowest()
     whole_company(arguments.jobs, arguments.schedules)
 
 
