@@ -161,13 +161,11 @@ def every_month(first: int, interval: int) -> Gate:
 
 
 def in_cycle(first: int, length: int, bits: int) -> Gate:
-    """Keep the days whose bits are set in a cycle of so many days, one of which starts on `first`.
-
-    In a short cycle the bits are repeated beforehand for the length of a year.
-    """
+    """Keep the days whose bits are set in a cycle of so many days; one cycle starts on `first`."""
     repeated = bits
-    if length < _YEAR_DAYS:
-        repeated = sum(bits << start for start in range(0, _YEAR_DAYS + length, length))
+    if length < _YEAR_DAYS:  # make it as long as any part of a year can ask for
+        times = _YEAR_DAYS // length + 2
+        repeated *= ((1 << length * times) - 1) // ((1 << length) - 1)
 
     def gate(_year: int, start: int) -> int:
         phase = (start - first) % length

@@ -137,39 +137,43 @@ class DayCycle:
     A block is as long as a unit; `origin` is the wall time at which block 0 starts.
     """
 
-    __slots__ = ("_interval", "_known", "_origin", "_times", "_unit", "length")
+    __slots__ = ("_elapsed", "_interval", "_known", "_times", "_unit", "length")
 
     def __init__(self, times: Sequence[int], unit: int, interval: int, origin: int) -> None:
         self._times = times
         self._unit = unit
         self._interval = interval
-        self._origin = origin
+        # From the start of a kept block to the day 0, which is 1970-01-01.
+        self._elapsed = -origin % (unit * interval)
         self.length = cycle_length(interval, unit)
         self._known: dict[int, Sequence[int]] = {}
 
     def days(self) -> int:
-        """Give the days of the cycle that have any times, as bits (bit 0 is 1970-01-01)."""
+        """Give the days of the cycle that have any times, as bits."""
         if self.length == 1:
             return int(bool(self.times_on(0)))
-        if len(self._times) == DAY_S >= self._interval * self._unit:
+        elapsed, unit, interval = self._elapsed, self._unit, self._interval
+        if len(self._times) == DAY_S >= interval * unit:
             return (1 << self.length) - 1
         # On day d, a block b of day 0 has become b + d * per_day: solve for a multiple of INTERVAL.
-        per_day, shared = DAY_S // self._unit, self._interval // self.length
+        per_day, shared = DAY_S // unit, interval // self.length
         inverse = pow(per_day // shared, -1, self.length)
-        blocks = {(time - self._origin) // self._unit % self._interval for time in self._times}
+        blocks = {(time + elapsed) // unit % interval for time in self._times}
         steps = {block // shared for block in blocks if block % shared == 0}
-        return sum(1 << number for number in {-step * inverse % self.length for step in steps})
+        kept = {-step * inverse % self.length for step in steps}
+        return int("".join("01"[number in kept] for number in reversed(range(self.length))), 2)
 
     def times_on(self, day: int) -> Sequence[int]:
         """Give the times of a day, in order."""
         number = day % self.length
         found = self._known.get(number)
         if found is None:
-            found = self._known[number] = self._kept(number * DAY_S - self._origin)
+            elapsed = (self._elapsed + number * DAY_S) % (self._unit * self._interval)
+            found = self._known[number] = self._kept(elapsed)
         return found
 
     def _kept(self, elapsed: int) -> Sequence[int]:
-        """Give the times of the day that starts so long after block 0."""
+        """Give the times of a day that starts so long after a kept block did."""
         times, unit, interval = self._times, self._unit, self._interval
         if interval == 1:
             return times

@@ -68,7 +68,8 @@ class ChosenWalls:
         # Periods come again after the era: if none has been found by then, none ever will.
         per_era = _PER_ERA[parts.frequency]
         self._reach = lcm(per_era, parts.interval) // per_era * ERA_DAYS
-        self._never = min(map(abs, parts.positions)) > self._most(years)
+        nearest = min(map(abs, parts.positions))
+        self._never = nearest > 1 and nearest > self._most(years)
 
     def next_from(self, wall: int) -> int | None:
         """Give the first wall time from `wall` on."""
