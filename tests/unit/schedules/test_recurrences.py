@@ -365,7 +365,7 @@ class TestRefusals:
             ("FREQ=DAILY\nRDATE:20260101", "has no time of day"),
             ("FREQ=DAILY\nRDATE;VALUE=PERIOD:20260101T090000Z/PT1H", "a period can't be due"),
             ("FREQ=DAILY\nEXDATE:", "EXDATE: '' is no date or date-time"),
-            ("FREQ=DAILY;UNTIL=tomorrow", "'TOMORROW' is no date or date-time"),
+            ("FREQ=DAILY;UNTIL=tomorrow", "UNTIL: 'TOMORROW' is no date or date-time"),
             ("DTSTART;TZID=Asia/Tokyo:00010101T000000\nRRULE:FREQ=DAILY", "the years 1 to 9999"),
             ("FREQ=DAILY\nEXDATE:" + "20260101," * 1200, "over 10000 characters"),
         ],

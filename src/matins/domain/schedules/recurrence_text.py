@@ -48,7 +48,7 @@ class Recurrence(msgspec.Struct, frozen=True):
     """What the lines say, in seconds: instants, and the wall time at which the rule starts.
 
     `excluded` are first instants and ends, in order and apart: an EXDATE that is a date excludes
-    all of its day. Without a `parts`, only `added` is due.
+    all of its day. Where there are no `parts`, only `added` is due.
     """
 
     clock: WallClock
@@ -212,7 +212,7 @@ def _read_excluded(line: Line, local: WallClock, text: str) -> tuple[int, int]:
 
 def _read_until(text: str, local: WallClock) -> int:
     """Give the last instant of a rule; a date includes all of its day."""
-    moment = _read_moment(Line("RRULE", text), text.removeprefix("UNTIL="))
+    moment = _read_moment(Line("UNTIL", text), text)
     if moment.is_date:
         return min(local.first_from(moment.wall + DAY_S) - 1, LAST_S)
     return min(moment.wall if moment.is_utc else local.instant_of(moment.wall), LAST_S)
