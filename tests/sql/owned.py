@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from matins.domain.jobs import JobSpec
 from matins.domain.ledger import Standing, catch_up
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.targets import CommandTarget, Target
+from matins.scheduler.following import follow_up_of
 from matins.scheduler.planning import Entry, instant_of, plan
 from matins.store.agenda import PostgresAgenda
 from matins.store.audits import PostgresAudits
@@ -111,6 +113,28 @@ class Owned:
             await self._agenda.advance([Advance(job.id, job.revision, due, fire, until)])
         return made
 
+    async def end(self, name: str = "job") -> int:
+        """Let all runs of a job succeed that have not ended yet; gives their number."""
+        job = await self.reads.job(TEAM, name)
+        async with self.database.session() as session:
+            ended = await session.fetch(
+                "UPDATE runs SET state = 'succeeded', finished_at = $2"
+                " WHERE job_id = $1 AND finished_at IS NULL RETURNING id",
+                job.id,
+                self.now,
+            )
+        return len(ended)
+
+    async def follow(self) -> int:
+        """Write what follows the ends of runs, as the scheduler does; gives for how many jobs."""
+        ended = await self._agenda.ended(range(256), 1000)
+        return len(await self._agenda.follow([follow_up_of(it)[0] for it in ended]))
+
+    async def quarantine(self, name: str = "job") -> None:
+        """Take a job out of the agenda, as a scheduler does that can't compute it."""
+        job = await self.reads.job(TEAM, name)
+        await self._agenda.quarantine(job.id, job.revision, "it can't be computed")
+
     async def ledger(self, name: str = "job") -> list[tuple[str, str]]:
         """A job's rows: due time as month, day and clock in UTC, state or reason."""
         page = await self.reads.runs_of_job(TEAM, name, None, 1000)
@@ -169,3 +193,13 @@ async def insert_by_hand(session: asyncpg.Connection, job_id: UUID, due_at: date
         job_id,
         due_at,
     )
+
+
+async def waits_for_a_lock(session: asyncpg.Connection) -> None:
+    """Wait until another session of this database waits for a lock."""
+    async with asyncio.timeout(10):
+        while not await session.fetchval(  # another session's state has no event
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ):
+            await asyncio.sleep(0.01)

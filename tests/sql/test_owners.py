@@ -10,7 +10,17 @@ from random import Random
 import asyncpg
 import msgspec
 import pytest
-from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned, insert_by_hand, owned, spec
+from tests.sql.owned import (
+    EVERY_MINUTE,
+    MINUTE,
+    NOON,
+    TEAM,
+    Owned,
+    insert_by_hand,
+    owned,
+    spec,
+    waits_for_a_lock,
+)
 
 from matins.domain.answers import Missed
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
@@ -166,7 +176,7 @@ async def test_a_claim_that_comes_between_wins_and_takes_no_other_along(
         await claim.start()
         await insert_by_hand(other, made.job.id, NOON + MINUTE)
         pausing = asyncio.create_task(world.owners.pause(TEAM, "job"))
-        await _waits_for_a_lock(other)
+        await waits_for_a_lock(other)
         await claim.commit()
         assert (await pausing).skipped == 19
     finally:
@@ -259,12 +269,3 @@ def _any_spec(rng: Random) -> JobSpec:
         )
     )
     return spec(schedule, program=rng.choice(("true", "false")))
-
-
-async def _waits_for_a_lock(session: asyncpg.Connection) -> None:
-    async with asyncio.timeout(10):
-        while not await session.fetchval(  # another session's state has no event
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ):
-            await asyncio.sleep(0.01)

@@ -21,6 +21,7 @@ HOT = [
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
     *("zone_data.sql:page", "zone_data.sql:accounted", "zone_data.sql:correct"),
     *("passing.sql:page", "passing.sql:unfinished"),
+    *("following.sql:ended", "following.sql:follow"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
 LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}
@@ -30,7 +31,7 @@ BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")
 
 QUERIES = {
     query.name: query
-    for file in ("agenda", "dispatch", "leases", "zone_data", "passing", "manual")
+    for file in ("agenda", "dispatch", "following", "leases", "zone_data", "passing", "manual")
     for query in load_queries(f"{file}.sql").values()
 }
 
@@ -53,6 +54,16 @@ async def test_no_large_table_is_read_whole(session: asyncpg.Connection, name: s
             assert node["Node Type"] in BY_INDEX, node
             assert {"Index Cond", "Recheck Cond"} & node.keys(), node
         assert node["Node Type"] not in ("Hash Join", "Merge Join", "Materialize"), node
+
+
+async def test_only_jobs_that_wait_for_a_run_are_looked_at_for_ends(
+    session: asyncpg.Connection,
+) -> None:
+    plan = await plan_of(session, QUERIES["following.sql:ended"])
+    scans = [it for it in nodes(plan) if "jobs_following" in it.get("Index Name", "")]
+    assert len(scans) == 1
+    for condition in ("partition", "follows"):
+        assert condition in scans[0]["Index Cond"]
 
 
 async def plan_of(session: asyncpg.Connection, query: Query) -> dict[str, Any]:

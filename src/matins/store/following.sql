@@ -23,7 +23,8 @@ WHERE j.partition = ANY (:partitions::smallint[])
 LIMIT :limit
 
 -- name: follow
--- Only while a job waits for the end of that very run: a late writer does no harm.
+-- Only while a job waits for the end of that very run: a late writer does no harm. By the primary
+-- key: with = instead of IS NOT DISTINCT FROM it could be all of jobs_following as well.
 UPDATE jobs j
 SET next_due_at = f.next_due_at, next_fire_at = f.next_fire_at, follows = f.next_due_at
 FROM unnest(
@@ -33,7 +34,7 @@ FROM unnest(
 WHERE j.id = f.job_id
   AND j.revision = f.revision
   AND j.state = 'active'
-  AND j.follows = f.follows
+  AND j.follows IS NOT DISTINCT FROM f.follows
 RETURNING j.id
 
 -- name: run
