@@ -73,6 +73,24 @@ async def test_a_job_is_shown_with_its_exemptions_and_fire_times(
     assert undone.json["job"]["next_due_at"] == job["next_due_at"]
 
 
+@pytest.mark.parametrize(("policy", "where"), [("hold", "held"), ("skip", "skipped")])
+async def test_a_preview_tells_what_a_window_will_do(
+    owner: Owner, noon: datetime, policy: str, where: str
+) -> None:
+    await owner.job(schedule=NIGHTLY, labels={"tier": "gold"})
+    window = {
+        "name": "upgrade",
+        "starts_at": "2026-12-24T00:00:00Z",
+        "ends_at": "2026-12-24T06:00:00Z",
+        "policy": policy,
+        "labels": {"tier": "gold"},
+    }
+    assert (await owner.put("/v1/teams/payments/windows/upgrade", window)).status == 200
+    first, second = (await owner.get(f"{JOB}/preview", count=2)).json["due"]
+    assert "maintenance upgrade" in first[where]
+    assert (second["held"], second["skipped"]) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Final
 
 import msgspec
 
@@ -16,9 +18,12 @@ from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import Zone, data_version, find_zone
+from matins.domain.windows import Policy, Window, window_at
 
 COUNT_MAX = 1000
 """The most due times of one preview."""
+
+_DONE: Final[dict[Policy, str]] = {"hold": "held", "skip": "skipped"}
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -79,6 +84,21 @@ def preview(subject: Subject, count: int, after: datetime) -> Preview:
         ],
         zone_data=data_version(),
     )
+
+
+def under_windows(shown: Preview, windows: Sequence[Window], labels: Mapping[str, str]) -> Preview:
+    """Add what maintenance windows will do to the runs of a job with these labels, as they are now.
+
+    Runs meet a window at their fire time, if they are claimed on time.
+    """
+    due = [_under(it, window_at(windows, labels, it.fire_at)) for it in shown.due]
+    return msgspec.structs.replace(shown, due=due)
+
+
+def _under(due: DueTime, met: Window | None) -> DueTime:
+    if met is None or due.skipped:
+        return due
+    return msgspec.structs.replace(due, **{_DONE[met.policy]: met.reason})
 
 
 def _unseen(subject: Subject) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import msgspec
@@ -12,12 +13,13 @@ from matins.domain.answers import Preview, PreviewRequest
 from matins.domain.calendars.closures import Closures
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.jobs import JobSpec, check_name
-from matins.domain.preview import Subject, check_request, preview
+from matins.domain.preview import Subject, check_request, preview, under_windows
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, timing_of
+from matins.store.windows import windows_of
 
 _Q = load_queries("previews.sql")
 
@@ -40,7 +42,8 @@ class PostgresPreviews:
         closures = await self._calendars.closures(self._database.fetch, row["calendars"])
         timing = timing_of(row, closures)
         subject = Subject(spec.schedule, timing, str(row["id"]), row["next_due_at"])
-        return await self._look(subject, count, after)
+        shown = await self._look(subject, count, after)
+        return await self._under_windows(shown, team, spec.labels)
 
     async def of_schedule(self, asked: PreviewRequest) -> Preview:
         """The next due times of a schedule as if it were set now."""
@@ -56,7 +59,15 @@ class PostgresPreviews:
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
                 subject = Subject(asked.schedule, timing, str(row["id"]))
-        return await self._look(subject, asked.count, after)
+        shown = await self._look(subject, asked.count, after)
+        return shown if asked.team is None else await self._under_windows(shown, asked.team, {})
+
+    async def _under_windows(self, shown: Preview, team: str, labels: Mapping[str, str]) -> Preview:
+        if not shown.due:
+            return shown
+        since, until = shown.due[0].utc, shown.due[-1].fire_at + timedelta(seconds=1)
+        windows = await windows_of(self._database, team, labels, since, until)
+        return under_windows(shown, windows, labels)
 
     async def _look(self, subject: Subject, count: int, after: datetime | None) -> Preview:
         start = after or await self._now()
