@@ -151,6 +151,6 @@ async def test_one_that_can_t_be_read_stops_no_other(world: Upkept) -> None:
 async def test_two_at_once_delete_it_once(world: Upkept) -> None:
     await ran(world)
     world.now += HOUR
-    await asyncio.gather(world.upkeep().work(), world.upkeep().work())
+    await asyncio.gather(world.work(), world.upkeep(world.other).work())
     async with world.database.session() as session:
         assert await session.fetchval("SELECT count(*) FROM revisions") == 2

@@ -125,6 +125,14 @@ async def test_a_due_time_that_has_its_row_stays_accounted_for(world: Upkept) ->
     assert await world.ledger() == [("03-02 20:00", "queued")]
 
 
+async def test_rows_that_are_gone_by_now_are_not_made_again(world: Upkept) -> None:
+    await world.owners.create(TEAM, DAILY)
+    world.now += timedelta(days=10)
+    await world.told_by_older_data(world.now + 7 * HOUR)
+    await world.work()
+    assert await world.ledger() == [("03-10 20:00", REASON), ("03-11 20:00", REASON)]
+
+
 async def test_a_due_time_that_ran_is_not_due_again_when_the_clock_was_put_back(
     world: Upkept,
 ) -> None:
@@ -202,7 +210,7 @@ async def test_two_at_once_do_no_harm(world: Upkept) -> None:
         )
         await world.told_by_older_data(RIGHT + 2 * HOUR, name)
     world.now = RIGHT + HOUR
-    await asyncio.gather(world.upkeep().work(), world.upkeep().work())
+    await asyncio.gather(world.work(), world.upkeep(world.other).work())
     jobs = [await world.job(name) for name in names]
     assert {(it.next_due_at, it.revision) for it in jobs} == {(RIGHT + 24 * HOUR, 2)}
     assert [await world.ledger(name) for name in names] == [[("03-02 20:00", REASON)]] * 20

@@ -14,6 +14,7 @@ from matins.domain.jobs import Job
 from matins.domain.runs import Kind
 from matins.domain.schedules.zones import data_version
 from matins.kernel.clock import HostClock
+from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.store.upkeep import Upkeep
 
@@ -24,9 +25,18 @@ OLDER, NEWER = "1999z", "2999a"
 class Upkept(Owned):
     """With a scheduler's upkeep, done when it is told to."""
 
-    def upkeep(self) -> Upkeep:
-        """One more scheduler's upkeep."""
-        return Upkeep(self.database, PostgresHints(self.database), HostClock(), 60)
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn)
+        self.one, self.other = (self._connection(dsn, name) for name in ("one", "other"))
+        """A scheduler's connection for its upkeep, as production sets it up, and another's."""
+
+    def upkeep(self, database: Database | None = None) -> Upkeep:
+        """A scheduler's upkeep."""
+        database = database or self.one
+        return Upkeep(database, PostgresHints(database), HostClock(), 60)
+
+    def _connection(self, dsn: str, name: str) -> Database:
+        return Database(dsn, name=name, size=1, by_key_only=True, now=lambda: self.now)
 
     async def work(self) -> None:
         """Do all the tasks once, as a scheduler that has just been started."""
@@ -85,4 +95,5 @@ async def upkept(dsn: str) -> AsyncIterator[Upkept]:
         await opened.computed_with(data_version())
         yield opened
     finally:
-        await opened.database.close()
+        for database in (opened.one, opened.other, opened.database):
+            await database.close()

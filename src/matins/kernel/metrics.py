@@ -25,6 +25,7 @@ ZONE_DATA_BEHIND = Gauge(
 DUE_CORRECTED = Counter("matins_next_due_corrected", "Next due times that new zone data changed")
 JOBS_PASSED = Counter("matins_jobs_passed", "Jobs deleted some time after their last run")
 UPKEEP_BROKEN = Counter("matins_upkeep_broken", "Jobs met in the upkeep that can't be read")
+UPKEEP_FAILED = Counter("matins_upkeep_failed", "Tasks of the upkeep that ended with an error")
 EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")
 LOSS_BRAKE = Gauge("matins_loss_brake", "1 while most executors look lost at once")
 HANDED_OUT = Counter("matins_handed_out", "Attempts handed out")

@@ -11,6 +11,7 @@ import structlog
 
 from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
+from matins.kernel.metrics import UPKEEP_FAILED
 from matins.kernel.service import repeat
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
@@ -44,9 +45,12 @@ class Upkeep:
         self._stopping.set()
 
     async def work(self) -> None:
-        """Do each task once; one that meets an unavailable peer holds up none of the others."""
+        """Do each task once; one that fails holds up none of the others, and no claim."""
         for name, task in self._tasks.items():
             try:
                 await task()
             except UnavailableError as error:
                 log.warning("upkeep.unavailable", task=name, error=str(error))
+            except Exception:  # a mistake of ours: the scheduler must go on claiming
+                UPKEEP_FAILED.inc()
+                log.exception("upkeep.failed", task=name)

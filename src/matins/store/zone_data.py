@@ -36,6 +36,11 @@ AGAIN: Final = timedelta(hours=1)
 PAGE: Final = 1_000
 """The most jobs that are read, and corrected, at once."""
 
+LOOK_BACK: Final = timedelta(days=2)
+"""How far back a due time may lack its row: zone data moves none by more than a day and some hours
+(Samoa left out a day in 2011). What lies before has its row, or had it once.
+"""
+
 REASON: Final = "zone data changed"
 """Why a due time does not run that new zone data puts before now."""
 
@@ -146,7 +151,7 @@ class ZoneKeeper:
         for index, row in enumerate(rows):
             if index % _SLICE == _SLICE - 1:
                 await self._clock.sleep(0)
-            if self._judge(row, now, row["changed_at"]):
+            if self._judge(row, now, None):
                 doubtful.append(row)
         if not doubtful:
             return []
@@ -154,19 +159,20 @@ class ZoneKeeper:
             _Q["accounted"], job_ids=[row["id"] for row in doubtful]
         )
         until = {row["id"]: row["accounted_at"] for row in accounted}
-        found = []
-        for row in doubtful:
-            changed_at = row["changed_at"]
-            found.append(self._judge(row, now, max(changed_at, until.get(row["id"], changed_at))))
+        found = [self._judge(row, now, until.get(row["id"])) for row in doubtful]
         return [it for it in found if it is not None]
 
     def _judge(
-        self, row: asyncpg.Record, now: datetime, accounted_until: datetime
+        self, row: asyncpg.Record, now: datetime, last: datetime | None
     ) -> Correction | None:
-        """What is to be corrected of one job; None also for one that can't be computed."""
+        """What is to be corrected of one job, whose last row of the ledger accounts up to `last`.
+
+        None also for one that can't be computed.
+        """
         try:
             schedule = self._schedule(row["schedule"])
             timing = timing_of(row, self._calendars.of(row["calendars"]))
+            accounted_until = max(timing.since, now - LOOK_BACK, last or timing.since)
             return correction(row, timing.compile(schedule, row["id"]), now, accounted_until)
         except Exception as error:  # whatever it is, it must not stop the others
             _broken(row["id"], error)
@@ -229,7 +235,7 @@ def correction(
     row: asyncpg.Record, timetable: Timetable, now: datetime, accounted_until: datetime
 ) -> Correction | None:
     """What is to be corrected of a job whose due times up to an instant have their rows."""
-    due = timetable.next_after(max(now, accounted_until))
+    due = timetable.next_after(max(now, row["changed_at"], accounted_until))
     fire = timetable.fire_time(due) if due else None
     if (due, fire) == (row["next_due_at"], row["next_fire_at"]):
         return None
