@@ -35,11 +35,13 @@ from matins.domain.schedules.intervals import (
 from matins.domain.schedules.limits import LimitedRule, NoRule, UnionRule, nth_after
 from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
-from matins.domain.schedules.schedule import Exemption, Schedule, Times
-from matins.domain.schedules.timetable import NO_JITTER, FineTimetable, Jitter, Timetable
+from matins.domain.schedules.schedule import Exemption, Schedule, Spread, Times
+from matins.domain.schedules.timetable import FineTimetable, Jitter, Timetable
 from matins.domain.schedules.zones import find_zone
 
 _SHARED_MAX: Final = 16_384
+_UNLIMITED: Final = (None, None, None, "due")
+_EPOCH: Final = instant_of(0)
 _LOOK_FROM: Final = month_start(2026, 0) * DAY_S
 
 
@@ -84,8 +86,9 @@ def compile_schedule(
     try:
         if schedule.every is not None and is_fine(schedule.every):
             return _fine(schedule, schedule.every, seed, anchor)
-        rule, last, following = _bounded(schedule, seed, epoch_s(anchor), epoch_s(since or anchor))
-        jitter = _jitter(schedule, last)
+        rule, last, following = _bounded(schedule, seed, anchor, since or anchor)
+        end = None if schedule.ends_at is None else last
+        jitter = _jitter(schedule.jitter, schedule.spread, end)
     except ScheduleError as error:
         # Nothing is found when it is only this seed whose `H` chose a date that never comes.
         found = problems(schedule) or [Problem("cron", str(error))]
@@ -113,7 +116,7 @@ def job_problems(schedule: Schedule) -> list[Problem]:
         return [Problem("every", message)]
     if schedule.follows_end:
         return []
-    rule, _, _ = _bounded(schedule, "", 0, 0)
+    rule, _, _ = _bounded(schedule, "", _EPOCH, _EPOCH)
     if rule.next_after(FIRST_S - 1) is None:
         message = "can never be due; no instant matches the whole of it"
         return [Problem("rrule" if schedule.rrule is not None else "", message)]
@@ -126,54 +129,55 @@ def job_problems(schedule: Schedule) -> list[Problem]:
     return []
 
 
-def _jitter(schedule: Schedule, last: int) -> Jitter:
-    if schedule.jitter == "0s":
-        return NO_JITTER
-    end = last if schedule.ends_at is not None else None
-    return Jitter(_read_jitter(schedule.jitter), schedule.spread == "job", end)
+@lru_cache(maxsize=_SHARED_MAX)
+def _jitter(text: str, spread: Spread, last: int | None) -> Jitter:
+    return Jitter(whole_seconds(text), spread == "job", last)
 
 
 def _bounded(
-    schedule: Schedule, seed: str, anchor: int, since: int
+    schedule: Schedule, seed: str, anchor: datetime, since: datetime
 ) -> tuple[Rule, int, Following | None]:
     """Give the rule within its limits, its end, and what follows ends of runs."""
+    starts, ends, max_runs = schedule.starts_at, schedule.ends_at, schedule.max_runs
+    if (starts, ends, max_runs, schedule.after) == _UNLIMITED:
+        return _rule(schedule, seed, anchor), LAST_S, None
     zone = find_zone(schedule.timezone)
-    starts, ends = schedule.starts_at, schedule.ends_at
     first = FIRST_S if starts is None else parse_instant(starts, zone)
     last = LAST_S if ends is None else parse_instant(ends, zone)
     if schedule.follows_end and schedule.every is not None:
         interval = parse_interval(schedule.every)
         return NoRule(), last, Following(interval, zone, first, last, schedule.max_runs)
-    rule = _rule(schedule, seed, anchor if starts is None else first)
-    if schedule.max_runs is not None:
-        first = max(first, since + 1)
-        last = nth_after(LimitedRule(rule, first, last), since, schedule.max_runs) or FIRST_S
-    if (first, last) == (FIRST_S, LAST_S):
-        return rule, last, None
+    rule = _rule(schedule, seed, anchor if starts is None else instant_of(first))
+    if max_runs is not None:
+        first = max(first, epoch_s(since) + 1)
+        counted = LimitedRule(rule, first, last)
+        last = nth_after(counted, epoch_s(since), max_runs) or FIRST_S
     return LimitedRule(rule, first, last), last, None
 
 
-def _rule(schedule: Schedule, seed: str, anchor: int) -> Rule:
-    check_kind(schedule)
-    if schedule.any_of is None:
-        return _times_rule(schedule, schedule.timezone, seed, anchor)
+def _rule(schedule: Schedule, seed: str, anchor: datetime) -> Rule:
     members = schedule.any_of
+    if members is None:
+        return _times_rule(schedule, schedule.timezone, seed, anchor)
+    check_kind(schedule)
     return UnionRule(
         [_times_rule(it, it.timezone or schedule.timezone, seed, anchor) for it in members]
     )
 
 
-def _times_rule(times: Times, timezone: str, seed: str, anchor: int) -> Rule:
-    check_kind(times)
+def _times_rule(times: Times, timezone: str, seed: str, anchor: datetime) -> Rule:
+    if times.cron is None or not times.every is times.at is times.rrule is times.anchor is None:
+        check_kind(times)
     if times.cron is not None:
         shared = _shared_cron(times.cron, times.dialect, timezone, times.dst)
         return shared or _cron(times.cron, times.dialect, timezone, times.dst, seed)
     zone = find_zone(timezone)
     if times.every is not None:
-        start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
+        own = times.anchor
+        start = epoch_s(anchor) if own is None else parse_instant(own, zone)
         return IntervalRule(parse_interval(times.every), start, zone)
     if times.rrule is not None:
-        return _shared_rrule(times.rrule, timezone, anchor)
+        return _shared_rrule(times.rrule, timezone, epoch_s(anchor))
     at = [times.at] if isinstance(times.at, str) else times.at or []
     check_count(at)
     return InstantsRule([parse_instant(text, zone) for text in at])
@@ -207,8 +211,3 @@ def _fine(schedule: Schedule, every: str, seed: str, anchor: datetime) -> Timeta
         zone = find_zone(schedule.timezone)
         anchor = instant_of(parse_instant(schedule.anchor, zone))
     return FineTimetable(FineIntervals(every, anchor), NoRule(), seed)
-
-
-@lru_cache(maxsize=_SHARED_MAX)
-def _read_jitter(text: str) -> int:
-    return whole_seconds(text)
