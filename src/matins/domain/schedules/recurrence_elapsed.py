@@ -20,7 +20,7 @@ from matins.domain.schedules.recurrence_walls import DayWalls, times_of_day
 from matins.domain.schedules.wall_clock import WallClock
 
 UNIT_S: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
-CYCLE_MAX: Final = 10_000
+CYCLE_MAX: Final = 1_000
 """The most days after which the periods must fall on the same times of day again."""
 
 

@@ -26,7 +26,7 @@ from matins.domain.schedules.recurrence_parts import Frequency, Parts
 from matins.domain.schedules.recurrence_walls import Span
 from matins.domain.schedules.wall_clock import WallClock
 
-COUNT_MAX: Final = 5_000
+COUNT_MAX: Final = 500
 """The highest COUNT of a rule whose due times have to be counted one by one."""
 
 _PER_ERA: Final = {
