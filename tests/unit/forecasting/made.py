@@ -160,12 +160,17 @@ def expected(booked: Iterable[Booking], since: int, until: int, jitter: str) -> 
     return minutes
 
 
-def book_of(booked: Iterable[Booking], since: int, jitter: str = "0s") -> LoadBook:
-    """Make a book of some jobs, with jitter added to their schedules."""
+def book_of(booked: Iterable[Booking], since: int) -> LoadBook:
+    """Make a book of some jobs."""
     book = LoadBook(since)
     for job in booked:
-        book.add(replace(job, schedule=replace(job.schedule, jitter=jitter)))
+        book.add(job)
     return book
+
+
+def jittered(booked: Iterable[Booking], jitter: str) -> list[Booking]:
+    """Give jobs with jitter in their schedules."""
+    return [replace(job, schedule=replace(job.schedule, jitter=jitter)) for job in booked]
 
 
 def job(number: int, schedule: Schedule, *, team: str = "a", pool: str = "x") -> Booking:

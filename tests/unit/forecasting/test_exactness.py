@@ -14,6 +14,7 @@ from tests.unit.forecasting.made import (
     HASHED,
     book_of,
     expected,
+    jittered,
     job,
     jobs,
     moments,
@@ -47,7 +48,10 @@ def check(booked: list[Booking], since: int, until: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(moments().flatmap(lambda it: st.tuples(st.just(it[1]), jobs(*it))), st.integers(3, 30))
+@given(
+    moments().flatmap(lambda it: st.tuples(st.just(it[1]), jobs(*it))),
+    st.sampled_from([1, 3, 12, 30]),
+)
 def test_each_fire_of_each_job_is_counted(made: tuple[datetime, list[Booking]], hours: int) -> None:
     moment, booked = made
     since = epoch_s(moment)
@@ -70,6 +74,17 @@ def test_a_change_of_clocks_is_followed_whatever_a_job_does_at_it(
     ]
     since = epoch_s(datetime.fromisoformat(at)) - hours_before * 3600
     check(booked, since, since + 12 * 3600)
+
+
+@pytest.mark.parametrize("hours", [1, 5, 24, 168])
+def test_steps_of_any_length_are_laid_out_together(hours: int) -> None:
+    steps = ["7s", "45s", "1m", "30m", "1h", "2h", "5h", "6h", "12h", "24h", "1d", "36h", "90d"]
+    booked = [
+        job(number, Schedule(every=steps[number % 13], anchor=f"2026-01-01T{number % 24:02}:10:07"))
+        for number in range(13 * 24)
+    ]
+    since = epoch_s(datetime.fromisoformat("2026-06-01T05:03Z"))
+    check(booked, since, since + hours * 3600)
 
 
 @pytest.mark.parametrize("cron", HASHED)
@@ -99,7 +114,7 @@ def test_jitter_spreads_each_fire_evenly_over_all_that_it_may_take(
     since = epoch_s(moment)
     endless = replace(schedule, ends_at=None, max_runs=None)
     spread = [job(1, endless), job(2, endless)]
-    book, layouts = book_of(spread, since, jitter), Layouts(since, since + 86_400)
+    book, layouts = book_of(jittered(spread, jitter), since), Layouts(since, since + 86_400)
     curve = book.curve(layouts, book.cells())
     minutes = expected(spread, since, since + 86_400, jitter)
     assert curve.minutes == pytest.approx(minutes, abs=1e-4)

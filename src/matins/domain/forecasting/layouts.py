@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -46,7 +46,8 @@ class Layouts:
         self._fires: dict[SharedLoad, int] = {}
         self._stretches: dict[tuple[Zone, int], Stretches] = {}
         self._hours: dict[tuple[Plain, tuple[int, ...], tuple[int, ...]], Starts] = {}
-        self._starts: dict[Sequence[int], Starts] = {}
+        self._steps: dict[tuple[int, int], Starts] = {}
+        self._starts: dict[tuple[int, ...], Starts] = {}
 
     def phased(self, tally: PhasedTally) -> list[Part]:
         """Give the parts of all jobs of a tally."""
@@ -137,7 +138,7 @@ class Layouts:
         offset = 0 if load.zone is None else load.zone.offset_at(since)
         is_even = load.zone is None or not self._divided(load.zone, since).odd
         if is_even and load.first <= since and self.until <= load.last:
-            starts = self._steps(since, step_s, offset)
+            starts = self._steps_of(since, step_s, offset)
             found = alike(starts, tally.phases.items(), length)
         else:
             fires = [
@@ -191,22 +192,22 @@ class Layouts:
             found = self._hours[key] = self._shared(within)
         return found
 
-    def _steps(self, since: int, step_s: int, offset: int) -> Starts:
+    def _steps_of(self, since: int, step_s: int, offset: int) -> Starts:
         """Give the starts of a step, in wall time of an offset."""
         first = (since + offset) // step_s * step_s - offset
-        instants = range(first, self.until, step_s)
-        found = self._starts.get(instants)
+        found = self._steps.get((first, step_s))
         if found is None:
+            instants = range(first, self.until, step_s)
             longer = next((step for step in STEPS_S if step % step_s == 0), step_s)
             if longer == step_s:
                 found = self._shared(tuple(instants))
             else:
-                starts = self._steps(since, longer, offset)
+                starts = self._steps_of(since, longer, offset)
                 found = Starts(instants, Longer(starts, range(0, longer, step_s)))
-            self._starts[instants] = found
+            self._steps[first, step_s] = found
         return found
 
-    def _shared(self, instants: Sequence[int]) -> Starts:
+    def _shared(self, instants: tuple[int, ...]) -> Starts:
         found = self._starts.get(instants)
         if found is None:
             found = self._starts[instants] = Starts(instants)
