@@ -119,6 +119,8 @@ ROUTES = {
     "/v1/teams/{team}/jobs/{name}/exemptions/{due_at}": {"delete"},
     "/v1/teams/{team}/calendars": {"get"},
     "/v1/teams/{team}/calendars/{name}": {"get", "put", "delete"},
+    "/v1/teams/{team}/windows": {"get"},
+    "/v1/teams/{team}/windows/{name}": {"get", "put", "delete"},
     "/v1/preview": {"post"},
     "/v1/audit": {"get"},
     "/v1/executors": {"get"},
