@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 import msgspec
 import pytest
 
-from matins.domain.claims import Claim, Claimed
+from matins.domain.claims import Claim, Claimed, Ended
 from matins.domain.handouts import Handout, Poll, Running
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
@@ -48,6 +48,29 @@ class Careless(MemoryAgenda):
         return await super().claim(holder, epochs, [it for it in claims if it.run_id.int % 100])
 
 
+class Impatient(MemoryAgenda):
+    """Takes runs that still go on for ended."""
+
+    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+        """See `domain.ports.Agenda`."""
+        now = self._world.now()
+        going_on = [run for run in self._world.runs.values() if run.finished_at is None]
+        for run in going_on:
+            run.finished_at = now
+        found = await super().ended(partitions, limit)
+        for run in going_on:
+            run.finished_at = None
+        return found
+
+
+class Deaf(MemoryAgenda):
+    """Hears of no end."""
+
+    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+        """See `domain.ports.Agenda`."""
+        return []
+
+
 class ForgetsHandouts(MemoryDispatch):
     """Hands out anew for a poll that is repeated, and forgets what it handed out before."""
 
@@ -84,6 +107,16 @@ def careless(stage: Stage) -> None:
     stage.agenda = Careless
 
 
+def impatient(stage: Stage) -> None:
+    """Plant due times that do not wait for the end."""
+    stage.agenda = Impatient
+
+
+def deaf(stage: Stage) -> None:
+    """Plant ends that nothing follows."""
+    stage.agenda = Deaf
+
+
 def forgets_handouts(stage: Stage) -> None:
     """Plant polls without memory."""
     stage.dispatch = ForgetsHandouts
@@ -106,6 +139,8 @@ def hasty(stage: Stage) -> None:
         (unfenced, "a lease that was not in force"),
         (unkeyed, "was claimed twice"),
         (careless, "due times have no row"),
+        (impatient, "before it goes on"),
+        (deaf, "due times have no row"),
         (forgets_handouts, "did not end"),
         (blind, "did not end"),
         (hasty, "overlaps with"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
@@ -25,6 +26,7 @@ class Checker:
         self._epochs: dict[int, int] = {}
         self._started: set[tuple[UUID, int]] = set()
         self._underway: dict[UUID, int] = {}
+        self._unfinished: dict[UUID, dict[UUID, RunRow]] = {}
         self._lost: dict[UUID, int] = {}
         world.watchers.append(self._changed)
 
@@ -64,10 +66,15 @@ class Checker:
             self._broken(f"{len(self._world.retries)} retries wait for runs that have ended")
 
     def _changed(self, run: RunRow, before: RunState | None) -> None:
+        unfinished = self._unfinished.setdefault(run.job_id, {})
         if before is None:
             self._inserted(run)
+            self._check_chain(run, unfinished.values())
         elif run.state not in TRANSITIONS[before]:
             self._broken(f"run {run.id} went from {before} to {run.state}")
+        unfinished[run.id] = run
+        if run.state in FINAL:
+            del unfinished[run.id]
         self._seen[f"{before or 'new'} -> {run.state}"] += 1
         if run.lost_count != self._lost.get(run.id, 0):
             self._lost[run.id] = run.lost_count
@@ -87,6 +94,16 @@ class Checker:
         if run.due_until is not None:
             self._seen["range of due times"] += 1
         self._check_epoch(run)
+
+    def _check_chain(self, run: RunRow, unfinished: Iterable[RunRow]) -> None:
+        """A job that follows ends has one run at a time, but for those of an earlier schedule."""
+        job = self._world.jobs[run.job_id]
+        if job.spec.schedule is None or not job.spec.schedule.follows_end:
+            return
+        self._seen["run that follows an end"] += 1
+        for other in unfinished:
+            if other.due_at > job.timing.since:
+                self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
     def _check_epoch(self, run: RunRow) -> None:
         if not run.epoch:  # put down by a change of the job, under the lock of its row

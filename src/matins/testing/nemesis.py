@@ -10,7 +10,9 @@ from random import Random
 from matins.testing.memory.faulty import Process, Weather
 
 _TRAPS = {
-    "scheduler": ("claim", "claim", "claim", "renew", "acquire", "advance", "promote", "record"),
+    "scheduler": (
+        *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "promote", "record"),
+    ),
     "gateway": ("take", "take", "record", "beat"),
     "executor": ("poll", "report", "beat"),
 }

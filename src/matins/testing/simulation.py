@@ -41,6 +41,8 @@ SCHEDULES = (
     Schedule(cron="* * * * *"),
     Schedule(cron="*/5 * * * *", timezone="Europe/Berlin", jitter="1m"),
     Schedule(cron="H * * * *"),
+    Schedule(every="1s", after="end"),
+    Schedule(every="20s", after="end", jitter="10s"),
 )
 MISFIRES = (
     Misfire(),
@@ -67,7 +69,7 @@ class Simulation:
     schedulers: int = 3
     gateways: int = 2
     executors: int = 3
-    jobs: int = 12
+    jobs: int = 16
     plant: Callable[[Stage], None] = lambda _: None
     seen: Counter[str] = field(default_factory=Counter)
     """How often each rare path was taken."""
