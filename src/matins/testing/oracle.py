@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -25,6 +25,35 @@ def due_every(
         found.append(Due(job_id, job, at))
         number += 1
     return found
+
+
+def due_after_end(
+    job_id: UUID,
+    job: str,
+    seconds: int,
+    *,
+    made: datetime,
+    ends: Mapping[datetime, datetime | None],
+    until: datetime,
+) -> list[Due]:
+    """When a job with `every: <seconds>s, after: end` is due before `until`.
+
+    `ends` has the end of each run by its due time; None or none while it has not ended.
+    """
+    found = []
+    at = _whole_second(made) + timedelta(seconds=seconds)
+    while at < until:
+        found.append(Due(job_id, job, at))
+        ended = ends.get(at)
+        if ended is None:
+            break
+        at = _whole_second(ended) + timedelta(seconds=seconds)
+    return found
+
+
+def _whole_second(instant: datetime) -> datetime:
+    """The first whole second that is no earlier."""
+    return instant + timedelta(microseconds=-instant.microsecond % 1_000_000)
 
 
 def due_cron(

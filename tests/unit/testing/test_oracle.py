@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from matins.testing.oracle import due_cron, due_every
+from matins.testing.oracle import due_after_end, due_cron, due_every
 
 JOB = UUID(int=1)
 DAY = datetime(2026, 11, 29, tzinfo=UTC)
@@ -40,6 +40,18 @@ def test_both_ends_of_the_window_are_outside() -> None:
 
 def test_the_anchor_itself_is_due_and_nothing_before_it() -> None:
     assert every(60, clock(10), clock(12, 1)) == [clock(12)]
+
+
+def test_what_follows_an_end_is_due_at_a_whole_second_that_is_not_too_early() -> None:
+    ends = {
+        clock(12, 1): clock(12, 1, 5),
+        clock(12, 2, 5): clock(12, 2, 10) + timedelta(milliseconds=1),
+        clock(12, 3, 11): None,
+    }
+    found = due_after_end(JOB, "tick", 60, made=clock(12), ends=ends, until=clock(13))
+    assert [due.due_at for due in found] == list(ends)
+    found = due_after_end(JOB, "tick", 60, made=clock(12), ends=ends, until=clock(12, 2))
+    assert [due.due_at for due in found] == [clock(12, 1)]
 
 
 @pytest.mark.parametrize(
