@@ -3,7 +3,8 @@
 -- same then), or of one that has its row. Null: nothing will follow.
 
 -- name: ended
--- By jobs_following, then the row of the one run that each of them waits for.
+-- By jobs_following, then the row of the one run that each of them waits for: a limit in LATERAL,
+-- or the planner would begin with all runs that have ever ended.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
        j.priority, j.next_due_at, j.next_fire_at, r.due_at, r.finished_at AS ended_at,
@@ -15,7 +16,12 @@ SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS sc
              AND c.kind = 'scheduled'
        ) ELSE 0 END AS run_count
 FROM jobs j
-JOIN runs r ON r.job_id = j.id AND r.due_at = j.follows AND r.kind = 'scheduled'
+CROSS JOIN LATERAL (
+    SELECT due_at, finished_at
+    FROM runs
+    WHERE job_id = j.id AND due_at = j.follows AND kind = 'scheduled'
+    LIMIT 1
+) AS r
 WHERE j.partition = ANY (:partitions::smallint[])
   AND j.state = 'active'
   AND j.follows <= (SELECT coalesce(:now::timestamptz, clock_timestamp()))
