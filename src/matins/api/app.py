@@ -15,7 +15,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
-from matins.api import calendars, demo, fleet, jobs, previews, runs, windows
+from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, windows
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -27,13 +27,14 @@ from matins.kernel.metrics import exposition
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
+from matins.store.forecasts import PostgresForecasts
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.windows import PostgresWindows
 
-RESOURCES = (jobs, calendars, windows, previews, runs, fleet)
+RESOURCES = (jobs, calendars, windows, previews, forecasts, runs, fleet)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
@@ -63,6 +64,7 @@ def build_api(
         "windows": PostgresWindows(database, hints),
         "manual": PostgresManual(database, hints),
         "previews": PostgresPreviews(database),
+        "forecasts": PostgresForecasts(database),
         "audits": PostgresAudits(database),
         "status": status,
     }

@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from matins.api.status import StatusReader
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
+from matins.store.forecasts import PostgresForecasts
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
@@ -20,4 +21,5 @@ Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
+Forecasts = NamedDependency[PostgresForecasts]
 Status = NamedDependency[StatusReader]

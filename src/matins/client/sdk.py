@@ -34,6 +34,7 @@ from matins.domain.answers import (
 )
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.errors import UnavailableError
+from matins.domain.forecasting.forecast import Forecast
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec, check_name
 from matins.domain.runs import RunState
@@ -261,6 +262,13 @@ class Matins:
         """A job's next due times, with its calendars and exemptions."""
         query = _query(count=count, after=after)
         return await self._calls.ask(Preview, "GET", _job(team, name) + "/preview", query=query)
+
+    async def forecast(
+        self, *, team: str | None = None, pool: str | None = None, hours: int = 24
+    ) -> Forecast:
+        """How many fires the coming hours hold, of all active jobs or of a team's or pool's."""
+        query = _query(team=team, pool=pool, hours=hours)
+        return await self._calls.ask(Forecast, "GET", "/v1/forecast", query=query)
 
     async def executors(self) -> list[ExecutorRecord]:
         """All executors alive, and those that ended within a day."""

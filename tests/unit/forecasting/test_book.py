@@ -75,11 +75,22 @@ def test_a_job_that_is_removed_counts_no_more_and_twice_is_as_once() -> None:
     assert (len(book), fires(book), book.cells()) == (0, 0, [])
 
 
-def test_a_schedule_that_cannot_be_compiled_is_refused_and_takes_the_old_one_out() -> None:
-    book = book_of([job(1, HOURLY), job(2, HOURLY)], SINCE)
+def test_a_schedule_that_cannot_be_compiled_is_refused() -> None:
+    book = book_of([job(1, HOURLY)], SINCE)
     with pytest.raises(ScheduleError):
         book.add(job(1, Schedule(cron="never")))
     assert (len(book), fires(book)) == (1, 24)
+
+
+@pytest.mark.parametrize("schedule", [it for it in SCHEDULES if not it.any_of and not it.max_runs])
+def test_what_changes_no_load_is_told_apart(schedule: Schedule) -> None:
+    book = LoadBook(SINCE)
+    assert book.add(made(1, schedule, NOW))
+    assert not book.add(made(1, schedule, NOW))
+    assert book.add(made(1, schedule, NOW, team="b"))
+    assert book.add(made(1, replace(HOURLY, jitter="1m"), NOW, team="b"))
+    assert book.remove(UUID(int=1))
+    assert not book.remove(UUID(int=1))
 
 
 @settings(max_examples=30, deadline=None)

@@ -80,30 +80,32 @@ def test_a_crowd_is_told_with_a_quiet_minute_nearby_on_the_jobs_own_clocks() -> 
     jobs = [*many(412, MIDNIGHT), *many(3, QUIET, first=500)]
     jobs += many(5, "1-6,8-59 0 * * *", first=600) + many(5, "* 23 * * *", first=700)
     book = book_of(jobs, SINCE)
-    curve = book.curve(DAY, book.cells())
+    minutes = book.minutes(DAY, book.cells())
     due = SINCE + 12 * 3600
     told = "fires with 412 other jobs at this minute; 02:07 has 3"
-    assert crowd(curve, due, find_zone("Europe/Berlin")) == told
-    assert crowd(curve, due, find_zone("UTC"), own=1).startswith("fires with 411 other jobs")
+    assert crowd(SINCE, minutes, due, find_zone("Europe/Berlin")) == told
+    assert crowd(SINCE, minutes, due, find_zone("UTC"), own=1).startswith(
+        "fires with 411 other jobs"
+    )
 
 
 def test_few_jobs_or_a_minute_like_all_others_are_no_crowd() -> None:
     due, zone = SINCE + 12 * 3600, find_zone("UTC")
     few = book_of(many(50, MIDNIGHT), SINCE)
-    assert crowd(few.curve(DAY, few.cells()), due, zone) == ""
+    assert crowd(SINCE, few.minutes(DAY, few.cells()), due, zone) == ""
     even = book_of([*many(80, "* * * * *"), *many(300, MIDNIGHT, first=100)], SINCE)
-    assert crowd(even.curve(DAY, even.cells()), due, zone) == ""
+    assert crowd(SINCE, even.minutes(DAY, even.cells()), due, zone) == ""
 
 
 def test_what_lies_outside_of_the_curve_is_no_crowd() -> None:
     book = book_of(many(500, MIDNIGHT), SINCE)
-    curve = book.curve(DAY, book.cells())
+    minutes = book.minutes(DAY, book.cells())
     for due in (SINCE - 1, SINCE + 86_400):
-        assert crowd(curve, due, find_zone("UTC")) == ""
+        assert crowd(SINCE, minutes, due, find_zone("UTC")) == ""
 
 
 def test_fires_that_jitter_spreads_are_no_crowd() -> None:
     book = book_of(many(500, MIDNIGHT, jitter="59m"), SINCE)
-    curve = book.curve(DAY, book.cells())
-    assert crowd(curve, SINCE + 12 * 3600, find_zone("UTC")) == ""
-    assert sum(curve.minutes) == pytest.approx(500)
+    minutes = book.minutes(DAY, book.cells())
+    assert crowd(SINCE, minutes, SINCE + 12 * 3600, find_zone("UTC")) == ""
+    assert sum(minutes) == pytest.approx(500)

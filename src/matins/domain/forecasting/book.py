@@ -21,52 +21,62 @@ class LoadBook:
         self._since = since
         self._sorter = Sorter()
         self._cells: dict[Cell, dict[Load, Tally]] = {}
-        # By the id as a number, which takes half the room. An anchor of 0 is not kept.
+        # By the id as a number, which takes half the room.
         self._tallies: dict[int, Tally] = {}
         self._anchors: dict[int, int] = {}
+        self._late: set[PhasedTally] = set()
 
     def __len__(self) -> int:
         return len(self._tallies)
 
-    def add(self, job: Booking) -> None:
+    def add(self, job: Booking) -> bool:
         """Book a job, in place of what was booked for it before.
 
-        Raises ScheduleError, with nothing booked for it, if its schedule can't be compiled.
+        Tells whether any load may have changed by that. Raises ScheduleError, and leaves all as it
+        is, if the schedule can't be compiled.
         """
-        self.remove(job.id)
         load, anchor = self._sorter.sort(job)
-        cell = job.team, job.pool
+        cell, key = (job.team, job.pool), job.id.int
+        known = self._tallies.get(key)
+        if known is not None:
+            if (known.cell, known.load, self._anchors.get(key, 0)) == (cell, load, anchor):
+                return False
+            self.remove(job.id)
         tallies = self._cells.get(cell)
         if tallies is None:
             tallies = self._cells[cell] = {}
         found = tallies.get(load)
         if found is None:
-            found = tallies[load] = tally(cell, load, self._since)
-        found.add(anchor)
-        key = job.id.int
+            found = tallies[load] = tally(cell, load)
+        found.count += 1
         self._tallies[key] = found
-        if anchor:
+        if isinstance(found, PhasedTally):
             self._anchors[key] = anchor
+            found.count_phase(anchor, 1, self._since)
+            if found.later:
+                self._late.add(found)
+        return True
 
-    def remove(self, job_id: UUID) -> None:
-        """Take a job out; one that is not in the book is none."""
+    def remove(self, job_id: UUID) -> bool:
+        """Take a job out; tells whether it was in the book."""
         key = job_id.int
         found = self._tallies.pop(key, None)
         if found is None:
-            return
-        found.remove(self._anchors.pop(key, 0))
+            return False
+        found.count -= 1
+        if isinstance(found, PhasedTally):
+            found.count_phase(self._anchors.pop(key), -1, self._since)
         if found.count == 0:
             tallies = self._cells[found.cell]
             del tallies[found.load]
             if not tallies:
                 del self._cells[found.cell]
+        return True
 
     def settle(self, since: int) -> None:
         """Forget what only those need who ask for what was before `since`: nobody will."""
         self._since = since
-        for it in self._tallies_of(self.cells()):
-            if isinstance(it, PhasedTally):
-                it.settle(since)
+        self._late = {it for it in self._late if it.settle(since)}
 
     def cells(self, team: str | None = None, pool: str | None = None) -> list[Cell]:
         """Give the teams and pools that have jobs, of one team or pool or of all."""

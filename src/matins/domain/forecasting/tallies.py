@@ -18,62 +18,46 @@ class SharedTally:
         self.load = load
         self.count = 0
 
-    def add(self, anchor: int) -> None:
-        """Count a job more."""
-        del anchor
-        self.count += 1
-
-    def remove(self, anchor: int) -> None:
-        """Count a job less."""
-        del anchor
-        self.count -= 1
-
 
 class PhasedTally:
     """Counts the jobs of a cell under a load by their phases.
 
-    A step has no due times before its anchor: those whose anchor lies at `since` or after it are in
-    `later` as well, by anchor.
+    A step has no due times before its anchor: those that have not begun are in `later` as well, by
+    anchor.
     """
 
-    __slots__ = ("cell", "count", "later", "load", "phases", "since")
+    __slots__ = ("cell", "count", "later", "load", "phases")
 
-    def __init__(self, cell: Cell, load: PhasedLoad, since: int) -> None:
+    def __init__(self, cell: Cell, load: PhasedLoad) -> None:
         self.cell = cell
         self.load = load
         self.count = 0
         self.phases: dict[int, int] = {}
         self.later: dict[int, int] = {}
-        self.since = since
 
-    def add(self, anchor: int) -> None:
-        """Count a job more."""
-        self.count += 1
-        _count(self.phases, self.load.phase(anchor), 1)
-        if isinstance(self.load, EveryLoad) and anchor >= self.since - self.load.jitter_s:
-            _count(self.later, anchor, 1)
+    def count_phase(self, anchor: int, change: int, since: int) -> None:
+        """Count a job's phase, more or less. Nobody asks for what was before `since`."""
+        _count(self.phases, self.load.phase(anchor), change)
+        if anchor in self.later or (change > 0 and self._begins_later(anchor, since)):
+            _count(self.later, anchor, change)
 
-    def remove(self, anchor: int) -> None:
-        """Count a job less, which was added with the same anchor."""
-        self.count -= 1
-        _count(self.phases, self.load.phase(anchor), -1)
-        if anchor in self.later:
-            _count(self.later, anchor, -1)
+    def settle(self, since: int) -> bool:
+        """Forget who has begun by then; tells whether anybody has not."""
+        self.later = {at: n for at, n in self.later.items() if self._begins_later(at, since)}
+        return bool(self.later)
 
-    def settle(self, since: int) -> None:
-        """Forget who began late: nobody will ask for what was before `since` any more."""
-        self.since = since
-        first = since - self.load.jitter_s
-        self.later = {anchor: n for anchor, n in self.later.items() if anchor >= first}
+    def _begins_later(self, anchor: int, since: int) -> bool:
+        """Tell whether due times before an anchor could reach `since`, as there are none."""
+        return isinstance(self.load, EveryLoad) and anchor >= since - self.load.jitter_s
 
 
 Tally = SharedTally | PhasedTally
 
 
-def tally(cell: Cell, load: SharedLoad | PhasedLoad, since: int) -> Tally:
+def tally(cell: Cell, load: SharedLoad | PhasedLoad) -> Tally:
     """Make a tally of no jobs."""
     if isinstance(load, EveryLoad | AtLoad):
-        return PhasedTally(cell, load, since)
+        return PhasedTally(cell, load)
     return SharedTally(cell, load)
 
 

@@ -1,0 +1,28 @@
+-- What of each job decides about the load ahead.
+
+-- name: clock
+SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
+
+-- name: page
+-- By the primary key: all active jobs, once.
+SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,
+       j.exemptions::text AS exemptions, j.calendars
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE j.id > :after::uuid
+  AND j.state = 'active'
+  AND j.schedule IS NOT NULL
+ORDER BY j.id
+LIMIT :limit
+
+-- name: changed
+-- By revisions_changed. Only a job's last revision counts; whoever is no longer active comes too.
+SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,
+       j.exemptions::text AS exemptions, j.calendars, r.effective_at
+FROM revisions r
+JOIN jobs j ON j.id = r.job_id AND j.revision = r.revision
+JOIN teams t ON t.id = j.team_id
+WHERE r.effective_at >= :since::timestamptz
+  AND (r.effective_at, r.job_id) > (:since, :after::uuid)
+ORDER BY r.effective_at, r.job_id
+LIMIT :limit

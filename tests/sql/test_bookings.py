@@ -1,0 +1,127 @@
+"""The book of loads follows the rows: page by page at first, then change by change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import asyncpg
+import pytest
+from tests.sql.owned import NOON, TEAM, Owned, owned, spec
+
+from matins.domain.forecasting.layouts import Layouts
+from matins.domain.jobs import JobSpec
+from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.schedule import Schedule
+from matins.store import bookings
+from matins.store.bookings import OVERLAP, KeptBook
+from matins.store.database import Database
+from matins.store.queries import Query
+
+SINCE = epoch_s(NOON)
+HOUR = Layouts(SINCE, SINCE + 3600)
+QUARTERS = Schedule(cron="*/15 * * * *")
+
+
+@pytest.fixture
+async def world(dsn: str) -> AsyncIterator[Owned]:
+    async with owned(dsn) as world:
+        yield world
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bookings, "PAGE", 3)
+
+
+def due(number: int, schedule: Schedule | None = QUARTERS) -> JobSpec:
+    return spec(schedule, name=f"job-{number}")
+
+
+def fires(kept: KeptBook) -> float:
+    return sum(kept.book.minutes(HOUR, kept.book.cells()))
+
+
+async def refreshed(world: Owned, kept: KeptBook) -> tuple[int, float]:
+    """How many jobs and fires the book holds after a look."""
+    await kept.refresh(world.now)
+    return len(kept.book), fires(kept)
+
+
+class Interrupted(Database):
+    """A database that loses a query now and then."""
+
+    fail_at = -1
+
+    async def fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
+        self.fail_at -= 1
+        if self.fail_at == 0:
+            raise asyncio.CancelledError
+        return await super().fetch(query, **given)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 7])
+async def test_all_jobs_are_read_whatever_fills_the_last_page(world: Owned, count: int) -> None:
+    for number in range(count):
+        await world.owners.put(TEAM, due(number))
+    kept = KeptBook(world.database, NOON, SINCE)
+    world.now += timedelta(hours=1)  # so that none of them has changed lately
+    assert await refreshed(world, kept) == (count, 4 * count)
+
+
+async def test_only_active_jobs_with_a_schedule_are_read(world: Owned) -> None:
+    for number in range(3):
+        await world.owners.put(TEAM, due(number))
+    await world.owners.put(TEAM, due(3, None))
+    await world.owners.pause(TEAM, "job-1")
+    await world.owners.delete(TEAM, "job-2")
+    world.now += timedelta(hours=1)
+    assert await refreshed(world, KeptBook(world.database, world.now, SINCE)) == (1, 4)
+
+
+async def test_changes_of_one_moment_are_read_over_all_their_pages(world: Owned) -> None:
+    kept = KeptBook(world.database, NOON, SINCE)
+    assert await refreshed(world, kept) == (0, 0)
+    for number in range(8):
+        await world.owners.put(TEAM, due(number))
+    assert await refreshed(world, kept) == (8, 32)
+    world.now += timedelta(seconds=1)
+    for number in range(8):
+        await world.owners.put(TEAM, due(number, Schedule(cron="5 * * * *")))
+    await world.owners.pause(TEAM, "job-1")
+    assert await refreshed(world, kept) == (7, 7)
+
+
+async def test_a_change_that_was_committed_late_is_seen_all_the_same(world: Owned) -> None:
+    kept = KeptBook(world.database, NOON, SINCE)
+    await kept.refresh(NOON)
+    world.now = NOON + timedelta(seconds=20)
+    await kept.refresh(world.now)
+    late, world.now = world.now, world.now - timedelta(seconds=10)
+    await world.owners.put(TEAM, due(1))
+    world.now = late + OVERLAP / 2
+    assert await refreshed(world, kept) == (1, 4)
+
+
+async def test_what_is_read_again_is_no_change(world: Owned) -> None:
+    await world.owners.put(TEAM, due(1))
+    kept = KeptBook(world.database, NOON, SINCE)
+    await kept.refresh(world.now)
+    changes = kept.changes
+    await kept.refresh(world.now)
+    assert kept.changes == changes > 0
+
+
+@pytest.mark.parametrize("fail_at", range(1, 6))
+async def test_whoever_was_cancelled_lost_nothing(dsn: str, world: Owned, fail_at: int) -> None:
+    for number in range(7):
+        await world.owners.put(TEAM, due(number))
+    database = Interrupted(dsn, name="interrupted", now=lambda: world.now)
+    kept = KeptBook(database, NOON, SINCE)
+    database.fail_at = fail_at
+    with pytest.raises(asyncio.CancelledError):
+        await kept.refresh(world.now)
+    await world.owners.delete(TEAM, "job-1")
+    assert await refreshed(world, kept) == (6, 24)
+    await database.close()
