@@ -41,10 +41,7 @@ class PostgresAgenda:
 
     async def database_time(self) -> datetime:
         """See `domain.ports.Agenda`."""
-        row = await self._reads.fetchrow(_Q["database_time"])
-        assert row is not None
-        now: datetime = row["now"]
-        return now
+        return await self._reads.clock()
 
     async def load(
         self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int

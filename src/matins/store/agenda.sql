@@ -1,6 +1,3 @@
--- name: database_time
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
 -- name: load
 -- By jobs_due. The page goes by id, since many jobs share one fire time; materialized, or the
 -- planner would walk the primary key for the order's sake and look at every job there is.

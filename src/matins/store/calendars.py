@@ -24,7 +24,7 @@ from matins.domain.jobs import check_name
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.owners import PostgresOwners
-from matins.store.queries import Query, load_queries
+from matins.store.queries import load_queries
 
 YEARS_BACK: Final = 1
 YEARS_AHEAD: Final = 10
@@ -45,7 +45,7 @@ class PostgresCalendars:
     async def page(self, team: str, after: str, limit: int) -> CalendarPage:
         """A team's calendars by name, those after `after`."""
         check_name("team", team)
-        now = await self._now()
+        now = await self._database.clock()
         rows = await self._current(team, after=after, limit=limit)
         found = [_record(row, now) for row in rows]
         return CalendarPage(found, found[-1].calendar.name if len(found) == limit else None)
@@ -57,7 +57,7 @@ class PostgresCalendars:
         rows = await self._current(team, name=name)
         if not rows:
             raise NotFoundError(f"team {team} has no calendar {name!r}")
-        return _record(rows[0], await self._now())
+        return _record(rows[0], await self._database.clock())
 
     async def put(self, team: str, calendar: Calendar, *, dry_run: bool = False) -> CalendarChanged:
         """Make a calendar or replace it, and let the jobs that follow it follow the new one.
@@ -65,7 +65,7 @@ class PostgresCalendars:
         Raises InvalidInputError. Repeated after a loss, it finishes what was begun.
         """
         check_name("team", team)
-        now = await self._now()
+        now = await self._database.clock()
         # in a thread: a file of thousands of events takes a moment
         years = now.year - YEARS_BACK, now.year + YEARS_AHEAD
         resolved = await asyncio.to_thread(resolve, calendar, *years)
@@ -87,15 +87,15 @@ class PostgresCalendars:
         check_name("team", team)
         check_name("name", name)
         async with self._database.transaction() as session:
-            rows = await self._run(session, _Q["lock"], team=team, name=name)
+            rows = await self._database.run(session, _Q["lock"], team=team, name=name)
             if not rows:
                 raise NotFoundError(f"team {team} has no calendar {name!r}")
-            users = await self._run(session, _Q["users"], team=team, name=name, limit=6)
+            users = await self._database.run(session, _Q["users"], team=team, name=name, limit=6)
             if users:
                 named = ", ".join(user["name"] for user in users[:5])
                 more = " and more" if len(users) > 5 else ""
                 raise ConflictError(f"the calendar {name!r} is followed by {named}{more}")
-            await self._run(session, _Q["replace"], id=rows[0]["id"])
+            await self._database.run(session, _Q["replace"], id=rows[0]["id"])
         return CalendarChanged(msgspec.json.decode(rows[0]["written"], type=Calendar), "deleted")
 
     async def follow(self, team: str, name: str) -> tuple[int, int]:
@@ -123,16 +123,11 @@ class PostgresCalendars:
 
     async def _write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
         async with self._database.transaction() as session:
-            await self._run(session, _Q["make_team"], team=team)
-            for row in await self._run(session, _Q["lock"], team=team, name=calendar.name):
-                await self._run(session, _Q["replace"], id=row["id"])
+            await self._database.make_team(session, team)
+            for row in await self._database.run(session, _Q["lock"], team=team, name=calendar.name):
+                await self._database.run(session, _Q["replace"], id=row["id"])
             texts = {"written": as_json(calendar), "resolved": as_json(resolved)}
-            await self._run(session, _Q["insert"], team=team, name=calendar.name, **texts)
-
-    async def _run(
-        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **given: object
-    ) -> list[asyncpg.Record]:
-        return await session.fetch(query.sql, *self._database.ordered(query, given))
+            await self._database.run(session, _Q["insert"], team=team, name=calendar.name, **texts)
 
     async def _current(
         self, team: str, *, name: str | None = None, after: str = "", limit: int = 1
@@ -140,11 +135,6 @@ class PostgresCalendars:
         return await self._database.fetch(
             _Q["current"], team=team, name=name, after=after, limit=limit
         )
-
-    async def _now(self) -> datetime:
-        [row] = await self._database.fetch(_Q["clock"])
-        now: datetime = row["now"]
-        return now
 
 
 def _calendars(row: asyncpg.Record) -> tuple[Calendar, Calendar]:

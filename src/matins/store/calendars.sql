@@ -1,13 +1,5 @@
 -- Calendars of teams. A row is one version; what replaces it is another.
 
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
--- name: make_team
-INSERT INTO teams (name, created_at)
-VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
-ON CONFLICT (name) DO NOTHING
-
 -- name: current
 -- By calendars_name, and how many jobs follow any version of it by jobs_calendars.
 SELECT c.id, c.name, c.written::text AS written, c.resolved::text AS resolved, c.made_at,

@@ -75,9 +75,7 @@ class Change:
 
     async def now(self) -> datetime:
         """The database's clock, read now."""
-        [row] = await self._fetch(_Q["clock"])
-        now: datetime = row["now"]
-        return now
+        return await self._database.clock(self._session)
 
     async def lock(self, team: str, name: str) -> tuple[Standing, Job] | None:
         """Lock a job and see where it stands; None if there is none of that name."""
@@ -117,9 +115,9 @@ class Change:
         else:
             due = await owed(self._fetch, job, timetable, now)
         complete = len(due) < LOOK_MAX + COUNT_MAX
-        to_run = _newest(timetable, due, run_max) if complete else []
+        to_run = dict.fromkeys(_newest(timetable, due, run_max) if complete else [])
         past = [at for at in (due if complete else due[:LOOK_MAX]) if at not in to_run]
-        claims = catch_up(job, timetable, to_run)
+        claims = catch_up(job, timetable, list(to_run))
         skipped = queued = 0
         # A claim may put one of them on record meanwhile, even the first of a range: look again.
         while claims or past:
@@ -146,7 +144,7 @@ class Change:
         The team is made on first use.
         """
         now = await self.now()
-        await self._fetch(_Q["make_team"], team=team)
+        await self._database.make_team(self._session, team)
         calendars = await self._current_calendars(team, spec)
         timing = Timing(now.replace(microsecond=0), now, await self._closures(calendars))
         timetable = _compiled(spec, job_id, timing)
@@ -258,7 +256,7 @@ class Change:
         return [claim for claim in claims if claim.run_id in made]
 
     async def _fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
-        return await self._session.fetch(query.sql, *self._database.ordered(query, given))
+        return await self._database.run(self._session, query, **given)
 
 
 def _compiled(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:

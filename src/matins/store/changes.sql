@@ -1,14 +1,6 @@
 -- The owners' side of jobs. A change locks the job's row first and reads the clock afterwards, so
 -- that the instants of a job's revisions are in their order.
 
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
--- name: make_team
-INSERT INTO teams (name, created_at)
-VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
-ON CONFLICT (name) DO NOTHING
-
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.created_at, j.changed_at,

@@ -12,9 +12,11 @@ import asyncpg
 import structlog
 
 from matins.domain.errors import UnavailableError
-from matins.store.queries import Query
+from matins.store.queries import Query, load_queries
 
 log = structlog.get_logger()
+
+_Q = load_queries("database.sql")
 
 DEADLINE_S = 10.0
 """The longest that a statement, a connect or the wait for a connection may take."""
@@ -128,6 +130,23 @@ class Database:
         """Run one autocommit statement that gives at most one row."""
         async with self.session() as session:
             return await session.fetchrow(query.sql, *self.ordered(query, given))
+
+    async def run(
+        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **given: object
+    ) -> list[asyncpg.Record]:
+        """Run one statement in a session, as `fetch` does."""
+        return await session.fetch(query.sql, *self.ordered(query, given))
+
+    async def clock(self, session: asyncpg.pool.PoolConnectionProxy | None = None) -> datetime:
+        """The database's clock, read now; within a session, if one is given."""
+        query = _Q["clock"]
+        rows = await (self.run(session, query) if session else self.fetch(query))
+        now: datetime = rows[0]["now"]
+        return now
+
+    async def make_team(self, session: asyncpg.pool.PoolConnectionProxy, team: str) -> None:
+        """Make a team on first use."""
+        await self.run(session, _Q["make_team"], team=team)
 
     def ordered(self, query: Query, given: dict[str, object]) -> list[object]:
         """The arguments of a query in order, with `:now` filled in."""

@@ -48,7 +48,7 @@ class PostgresPreviews:
     async def of_schedule(self, asked: PreviewRequest) -> Preview:
         """The next due times of a schedule as if it were set now."""
         check_request(asked.schedule, asked.count)
-        after = asked.after or await self._now()
+        after = asked.after or await self._database.clock()
         after = after.replace(tzinfo=after.tzinfo or UTC)
         closures = await self._current(asked.team, asked.schedule)
         subject = Subject(asked.schedule, Timing(after, after, closures))
@@ -70,7 +70,7 @@ class PostgresPreviews:
         return under_windows(shown, windows, labels)
 
     async def _look(self, subject: Subject, count: int, after: datetime | None) -> Preview:
-        start = after or await self._now()
+        start = after or await self._database.clock()
         start = start.replace(tzinfo=start.tzinfo or UTC)
         # in a thread, since a thousand due times of a rare schedule take a moment
         return await asyncio.to_thread(preview, subject, count, start)
@@ -95,8 +95,3 @@ class PostgresPreviews:
             raise InvalidInputError.at("schedule.calendars", message)
         ids = [found[name] for name in names]
         return await self._calendars.closures(self._database.fetch, ids)
-
-    async def _now(self) -> datetime:
-        [row] = await self._database.fetch(_Q["clock"])
-        now: datetime = row["now"]
-        return now

@@ -1,8 +1,5 @@
 -- What a preview has to know of a job and of its team's calendars.
 
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
 -- name: subject
 SELECT j.id, j.spec::text AS spec, j.anchor, j.since, j.exemptions::text AS exemptions,
        j.calendars, j.next_due_at

@@ -52,10 +52,7 @@ class PostgresReads:
 
     async def now(self) -> datetime:
         """The database's clock."""
-        row = await self._database.fetchrow(_Q["clock"])
-        assert row is not None
-        now: datetime = row["now"]
-        return now
+        return await self._database.clock()
 
     async def check_ready(self) -> None:
         """Raise UnavailableError when the database can't be read and written."""

@@ -130,6 +130,3 @@ ORDER BY partition
 -- name: ready
 -- Refused where nothing can be written; locks and changes nothing.
 UPDATE partitions SET epoch = epoch WHERE partition = -1 RETURNING partition
-
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now

@@ -19,7 +19,7 @@ from matins.domain.ports import Hints
 from matins.domain.windows import KEPT, Window
 from matins.store.database import Database
 from matins.store.job_rows import as_json
-from matins.store.queries import Query, load_queries
+from matins.store.queries import load_queries
 
 WINDOWS_MAX: Final = 100
 """The most windows of one team that are in force or to come."""
@@ -71,10 +71,10 @@ class PostgresWindows:
         check_name("team", team)
         check_name("name", name)
         async with self._database.transaction() as session:
-            rows = await self._run(session, _Q["lock"], team=team, name=name)
+            rows = await self._database.run(session, _Q["lock"], team=team, name=name)
             if not rows:
                 raise _missing(team, name)
-            await self._run(session, _Q["drop"], id=rows[0]["id"])
+            await self._database.run(session, _Q["drop"], id=rows[0]["id"])
         await self._tell(team)
         return WindowChanged(_window(rows[0]), "deleted", held=rows[0]["held"])
 
@@ -82,7 +82,7 @@ class PostgresWindows:
         self, session: asyncpg.pool.PoolConnectionProxy, team: str, window: Window
     ) -> WindowChanged | None:
         """Put it in one transaction; None when another one came between."""
-        rows = await self._run(session, _Q["lock"], team=team, name=window.name)
+        rows = await self._database.run(session, _Q["lock"], team=team, name=window.name)
         jobs = await self._covered(session, team, window)
         old = _window(rows[0]) if rows else None
         if old == window:
@@ -90,13 +90,15 @@ class PostgresWindows:
         await self._check(session, team, window)
         given = _columns(window)
         if old is not None and old.labels == window.labels:
-            await self._run(session, _Q["update"], id=rows[0]["id"], **given)
+            await self._database.run(session, _Q["update"], id=rows[0]["id"], **given)
             return WindowChanged(window, "changed", jobs, rows[0]["held"])
         if old is not None:
             # Under another id: what the old one holds is decided about anew, job by job.
-            await self._run(session, _Q["drop"], id=rows[0]["id"])
-        await self._run(session, _Q["make_team"], team=team)
-        if not await self._run(session, _Q["insert"], team=team, name=window.name, **given):
+            await self._database.run(session, _Q["drop"], id=rows[0]["id"])
+        await self._database.make_team(session, team)
+        if not await self._database.run(
+            session, _Q["insert"], team=team, name=window.name, **given
+        ):
             return None
         if old is None:
             return WindowChanged(window, "created", jobs)
@@ -106,38 +108,28 @@ class PostgresWindows:
         self, session: asyncpg.pool.PoolConnectionProxy, team: str, window: Window
     ) -> None:
         """Refuse what is wrong or too much; what was over long ago makes room."""
-        now = await self._now(session)
+        now = await self._database.clock(session)
         check(window.problems(now))
-        await self._run(session, _Q["forget"], before=now - KEPT)
-        [others] = await self._run(session, _Q["count"], team=team, name=window.name)
+        await self._database.run(session, _Q["forget"], before=now - KEPT)
+        [others] = await self._database.run(session, _Q["count"], team=team, name=window.name)
         if others["count"] >= WINDOWS_MAX:
             message = f"team {team} has {WINDOWS_MAX} windows in force or to come; delete one first"
             raise ConflictError(message)
 
     async def _kept(self, team: str, name: str | None) -> list[WindowRecord]:
         async with self._database.session() as session:
-            now = await self._now(session)
+            now = await self._database.clock(session)
             given = {"team": team, "name": name, "after": now - KEPT}
-            rows = await self._run(session, _Q["kept"], **given)
+            rows = await self._database.run(session, _Q["kept"], **given)
         return [_record(row, now) for row in rows]
 
     async def _covered(
         self, session: asyncpg.pool.PoolConnectionProxy, team: str, window: Window
     ) -> int:
         labels = as_json(window.labels)
-        [row] = await self._run(session, _Q["covered"], team=team, labels=labels)
+        [row] = await self._database.run(session, _Q["covered"], team=team, labels=labels)
         count: int = row["count"]
         return count
-
-    async def _now(self, session: asyncpg.pool.PoolConnectionProxy) -> datetime:
-        [row] = await self._run(session, _Q["clock"])
-        now: datetime = row["now"]
-        return now
-
-    async def _run(
-        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **given: object
-    ) -> list[asyncpg.Record]:
-        return await session.fetch(query.sql, *self._database.ordered(query, given))
 
     async def _tell(self, team: str) -> None:
         """Let schedulers look at once at what was held. Their poll stands behind it."""

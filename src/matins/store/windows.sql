@@ -1,13 +1,5 @@
 -- Maintenance windows of teams. Claims and promotions look at the table themselves.
 
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
--- name: make_team
-INSERT INTO teams (name, created_at)
-VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
-ON CONFLICT (name) DO NOTHING
-
 -- name: lock
 SELECT w.id, w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why,
        (SELECT count(*) FROM retries r WHERE r.held_by = w.id) AS held
