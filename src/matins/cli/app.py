@@ -17,6 +17,7 @@ from matins.cli import (
     calendars,
     executors,
     files,
+    forecasts,
     jobs,
     occurrences,
     previews,
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (serving, files, previews, audits):
+for part in (serving, files, previews, forecasts, audits):
     app.add_typer(part.commands)
 jobs.commands.add_typer(occurrences.commands)
 app.add_typer(jobs.commands, name="jobs")
