@@ -122,6 +122,7 @@ ROUTES = {
     "/v1/teams/{team}/windows": {"get"},
     "/v1/teams/{team}/windows/{name}": {"get", "put", "delete"},
     "/v1/preview": {"post"},
+    "/v1/forecast": {"get"},
     "/v1/audit": {"get"},
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},

@@ -57,14 +57,15 @@ def build_api(
     reads = PostgresReads(database)
     status = StatusReader(reads, cache)
     owners = PostgresOwners(database, hints)
+    forecast = PostgresForecasts(database)
     parts = {
         "reads": reads,
         "owners": owners,
         "calendars": PostgresCalendars(database, owners),
         "windows": PostgresWindows(database, hints),
         "manual": PostgresManual(database, hints),
-        "previews": PostgresPreviews(database),
-        "forecasts": PostgresForecasts(database),
+        "previews": PostgresPreviews(database, forecast),
+        "forecasts": forecast,
         "audits": PostgresAudits(database),
         "status": status,
     }

@@ -17,6 +17,7 @@ from matins.domain.preview import Subject, check_request, preview, under_windows
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
+from matins.store.forecasts import PostgresForecasts
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, timing_of
 from matins.store.windows import windows_of
@@ -27,8 +28,9 @@ _Q = load_queries("previews.sql")
 class PostgresPreviews:
     """Looks ahead for jobs that are stored, and for schedules that are not."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, forecasts: PostgresForecasts) -> None:
         self._database = database
+        self._forecasts = forecasts
         self._calendars = KnownCalendars()
 
     async def of_job(self, team: str, name: str, count: int, after: datetime | None) -> Preview:
@@ -43,6 +45,7 @@ class PostgresPreviews:
         timing = timing_of(row, closures)
         subject = Subject(spec.schedule, timing, str(row["id"]), row["next_due_at"])
         shown = await self._look(subject, count, after)
+        shown = await self._among_others(shown, own=True)
         return await self._under_windows(shown, team, spec.labels)
 
     async def of_schedule(self, asked: PreviewRequest) -> Preview:
@@ -60,7 +63,14 @@ class PostgresPreviews:
                 timing = Timing(row["anchor"], after, closures)
                 subject = Subject(asked.schedule, timing, str(row["id"]))
         shown = await self._look(subject, asked.count, after)
+        shown = await self._among_others(shown, own=False)
         return shown if asked.team is None else await self._under_windows(shown, asked.team, {})
+
+    async def _among_others(self, shown: Preview, *, own: bool) -> Preview:
+        """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""
+        fires = [it.fire_at for it in shown.due if not it.skipped]
+        crowd = await self._forecasts.crowd(fires, shown.timezone, own=own)
+        return msgspec.structs.replace(shown, warnings=[crowd, *shown.warnings]) if crowd else shown
 
     async def _under_windows(self, shown: Preview, team: str, labels: Mapping[str, str]) -> Preview:
         if not shown.due:
