@@ -7,6 +7,7 @@ those with `every` have anchors of their own, those with `H` times of their own.
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import resource
 import time
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from matins.domain.forecasting.book import LoadBook
 from matins.domain.forecasting.forecast import Forecast, forecast
@@ -87,6 +90,8 @@ def measure(count: int, distinct: int) -> None:
     rng = random.Random(7)
     jobs = company(count, distinct, rng)
     since = epoch_s(NOW)
+    gc.freeze()  # as in a role
+    gc.set_threshold(50_000, 50, 100)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{count:,} jobs, {distinct:,} schedules, {TEAMS} teams, {POOLS} pools")
     book = LoadBook(since)
@@ -95,8 +100,8 @@ def measure(count: int, distinct: int) -> None:
         for one in some:
             book.add(one)
 
-    def ask(hours: int, team: str | None = None, layouts: Layouts | None = None) -> Forecast:
-        return forecast(book, layouts or Layouts(since, since + hours * 3600), team, None)
+    def ask(hours: int, team: str | None = None) -> Forecast:
+        return forecast(book, Layouts(since, since + hours * 3600), team, None)
 
     timed("to book all jobs", lambda: book_all(jobs))
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -109,7 +114,7 @@ def measure(count: int, distinct: int) -> None:
     told = timed("for a whole answer of 24 h, anew", lambda: ask(24))
     timed("for a whole answer of 7 days, anew", lambda: ask(168))
     timed("for one team's answer of 7 days, anew", lambda: ask(168, "team-7"))
-    changed = [job(one.schedule, rng) for one in jobs[:CHANGED]]
+    changed = [replace(job(one.schedule, rng), id=one.id) for one in jobs[:CHANGED]]
     timed(f"to book {CHANGED:,} changed jobs", lambda: book_all(changed))
     timed("for all of 24 h after that", lambda: book.curve(day, book.cells()))
     print(

@@ -29,7 +29,7 @@ OVERLAP: Final = timedelta(seconds=30)
 deadlines bound.
 """
 
-_SLICE: Final = 100
+_SLICE: Final = 25
 """The most jobs that are booked before others of this process have their turn."""
 
 _FIRST: Final = UUID(int=0)
