@@ -129,6 +129,33 @@ def test_a_step_has_no_due_times_before_its_anchor() -> None:
         assert sum(minutes[20 * 60 :]) == pytest.approx(8, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(cron="50 11 * * *", jitter="20m"),
+        Schedule(any_of=[Schedule(cron="50 11 * * *")], jitter="20m"),
+        Schedule(every="1d", anchor="2026-01-01T11:50:00Z", jitter="20m"),
+    ],
+)
+def test_jitter_of_before_the_window_reaches_into_it(schedule: Schedule) -> None:
+    book = book_of([job(1, schedule)], SINCE)
+    minutes = book.minutes(DAY, book.cells())
+    assert [sum(part) for part in (minutes[:11], minutes[11:1430])] == pytest.approx(
+        [0.5, 0], abs=0.01
+    )
+    assert sum(minutes) == pytest.approx(1)
+
+
+def test_an_anchor_in_the_second_pass_of_an_hour_is_due_itself() -> None:
+    anchor = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)  # 02:30 in Berlin, for the second time
+    for moved in (timedelta(0), timedelta(minutes=30)):
+        since = epoch_s(anchor - moved)
+        book = LoadBook(since)
+        book.add(made(1, Schedule(every="1d", timezone="Europe/Berlin"), anchor))
+        curve = book.curve(Layouts(since, since + 2 * 86_400), book.cells())
+        assert (sum(curve.minutes), curve.peak_second) == (2, epoch_s(anchor))
+
+
 def test_the_book_moves_on_with_the_time() -> None:
     begins = NOW + timedelta(hours=20)
     book = LoadBook(SINCE)

@@ -117,5 +117,5 @@ def test_jitter_spreads_each_fire_evenly_over_all_that_it_may_take(
     book, layouts = book_of(jittered(spread, jitter), since), Layouts(since, since + 86_400)
     curve = book.curve(layouts, book.cells())
     minutes = expected(spread, since, since + 86_400, jitter)
-    assert curve.minutes == pytest.approx(minutes, abs=1e-4)
-    assert book.minutes(layouts, book.cells()) == pytest.approx(minutes, abs=1e-4)
+    assert curve.minutes == pytest.approx(minutes, abs=1e-6)
+    assert book.minutes(layouts, book.cells()) == pytest.approx(minutes, abs=1e-6)

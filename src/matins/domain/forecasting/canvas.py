@@ -145,4 +145,4 @@ def _add_rises(rises: list[float], begins: list[int], marks: Plane) -> None:
 
 def _clean(minutes: list[float]) -> list[float]:
     """Take away what rounding leaves of rates that have fallen."""
-    return [abs(round(fires, 6)) for fires in minutes]
+    return [abs(round(fires, 9)) for fires in minutes]
