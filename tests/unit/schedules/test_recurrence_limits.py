@@ -54,10 +54,7 @@ def test_any_text(text: str, zone: str, start: int, instant: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    coarse()
-    | coarse(POSITIONS)
-    | fine()
-    | fine(POSITIONS, numbers(1, 500).map("COUNT={}".format)),
+    coarse() | coarse(POSITIONS) | fine() | fine(POSITIONS, numbers(1, 500).map("COUNT={}".format)),
     STARTS,
     ZONES,
     INSTANTS,
