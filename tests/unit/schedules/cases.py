@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from time import process_time
 from typing import Literal
 
 import msgspec
@@ -49,21 +50,32 @@ class Case(msgspec.Struct):
 
     def schedule(self) -> Schedule:
         """Give the schedule as an owner would write it."""
+        end = self.end.isoformat() if self.end else None
         name, _, rest = self.expr.partition(" ")
-        if name in {"@at", "@AT"}:
-            return Schedule(at=rest, timezone=self.tz)
+        if name.lower() == "@at":
+            return Schedule(at=rest, timezone=self.tz, ends_at=end)
         if self.dialect == "interval":
-            every = rest if name == "@every" else self.expr
+            every = rest if name.lower() == "@every" else self.expr
             anchor = self.anchor.isoformat() if self.anchor else None
-            return Schedule(every=every, anchor=anchor, timezone=self.tz)
+            return Schedule(every=every, anchor=anchor, timezone=self.tz, ends_at=end)
         if self.dialect == "rrule":
-            return Schedule(rrule=self.expr, timezone=self.tz)
-        return Schedule(cron=self.expr, dialect=self.dialect, timezone=self.tz)
+            return Schedule(rrule=self.expr, timezone=self.tz, ends_at=end)
+        return Schedule(cron=self.expr, dialect=self.dialect, timezone=self.tz, ends_at=end)
 
 
 def read_cases(path: Path = CASES) -> list[Case]:
     """Read all cases of a file."""
-    return msgspec.json.Decoder(Case).decode_lines(path.read_bytes())
+    return [read_case(line) for line in lines_of(path)]
+
+
+def read_case(line: str) -> Case:
+    """Read one line. Raises msgspec.MsgspecError for what is no case that can be judged."""
+    return msgspec.json.decode(line, type=Case)
+
+
+def lines_of(path: Path) -> list[str]:
+    """Give the lines of a file that are not empty."""
+    return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def mismatch(case: Case) -> str | None:
@@ -87,7 +99,7 @@ def _answers(timetable: Timetable, case: Case, count: int, *, backwards: bool) -
     found: list[datetime] = []
     step = timetable.previous_before if backwards else timetable.next_after
     instant = step(case.start)
-    while instant is not None and len(found) < count and not (case.end and instant > case.end):
+    while instant is not None and len(found) < count:
         found.append(instant)
         instant = step(instant)
     return found
@@ -98,10 +110,23 @@ def _show(instants: list[datetime]) -> str:
 
 
 def main(paths: list[str]) -> int:
-    """Judge files of cases, print each mismatch and the counts; give the exit code."""
+    """Judge files of cases, print each mismatch and the counts; give the exit code.
+
+    Budgets of time are judged by the CPU time that this took.
+    """
     counts: Counter[str] = Counter()
-    for case in (case for path in paths for case in read_cases(Path(path))):
+    for line in (line for path in paths for line in lines_of(Path(path))):
+        try:
+            case = read_case(line)
+        except msgspec.MsgspecError as error:
+            counts["wrong"] += 1
+            print(f"{line[:80]}: is no case that can be judged: {error}")
+            continue
+        began = process_time()
         wrong = mismatch(case)
+        took_ms = (process_time() - began) * 1e3
+        if wrong is None and case.max_ms is not None and took_ms > case.max_ms:
+            wrong = f"took {took_ms:.0f} ms instead of {case.max_ms:g}"
         counts["wrong" if wrong else "right"] += 1
         if wrong:
             print(f"{case.id}: {case.expr[:80]!r} {case.dialect} {case.tz}: {wrong}")

@@ -29,3 +29,17 @@ def test_the_program_reports_a_wrong_answer(
     path.write_text(first.replace("2023-03-27", "2023-03-28", 1), "utf-8")
     assert main([str(path)]) == 1
     assert "1 wrong" in capsys.readouterr().out
+
+
+def test_the_program_says_of_a_line_that_it_can_not_be_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = CASES.read_text("utf-8").splitlines()[:2]
+    path = tmp_path / "cases.jsonl"
+    unknown = '{"id": "x", "kind": "next", "expr": "H * * * *", "dialect": "unix", "why": "",'
+    path.write_text(
+        f'{first}\n{unknown} "expect": {{"props": {{"odd": 1}}}}}}\n{second}\n', "utf-8"
+    )
+    assert main([str(path)]) == 1
+    assert "can be judged" in (told := capsys.readouterr().out)
+    assert "2 right, 1 wrong" in told
