@@ -46,7 +46,7 @@ def _line(applied: Applied, *, dry_run: bool) -> str:
     change = f"would be {applied.change}" if dry_run else applied.change
     name = f"calendar {applied.calendar}" if applied.job is None else applied.job
     line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{name}"
-    if applied.next_due_at and not dry_run:
+    if applied.next_due_at:
         line += f"  next due {local(applied.next_due_at)}"
     if applied.skipped:
         line += f"  ({applied.skipped} passed due times are on record as skipped)"

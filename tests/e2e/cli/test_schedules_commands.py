@@ -139,10 +139,9 @@ async def test_a_file_brings_its_calendars_along(
         "utf-8",
     )
     told = await typed("apply", "-f", str(path), "--dry-run")
-    assert [line.split()[2:] for line in told.out.splitlines()] == [
-        ["created", "payments/calendar", "bank"],
-        ["created", "payments/nightly"],
-    ]
+    first, second = told.out.splitlines()
+    assert first.split()[2:] == ["created", "payments/calendar", "bank"]
+    assert second.split()[2:6] == ["created", "payments/nightly", "next", "due"]
     applied = await typed("apply", "-f", str(path), "--json")
     assert [(it["calendar"], it["job"], it["change"]) for it in applied.json] == [
         ("bank", None, "created"),
