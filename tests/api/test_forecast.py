@@ -12,6 +12,7 @@ from tests.api.served import JOBS, SPEC, Hands, Owner, calling, serve
 
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
+from matins.store.timings import KnownCalendars
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -130,7 +131,7 @@ async def test_what_cannot_be_asked_is_refused(
 async def test_a_crowd_is_warned_of_with_a_quiet_minute(owner: Owner, database: Database) -> None:
     for number in range(60):
         await owner.job(name=f"job-{number}", schedule={"cron": "0 0 * * *"})
-    forecasts = PostgresForecasts(database)
+    forecasts = PostgresForecasts(database, KnownCalendars())
     fires = [NOON.replace(hour=23, second=0), datetime(2026, 12, 3, tzinfo=UTC)]
     told = "fires with 60 other jobs at this minute; 01:01 has 0"
     assert await forecasts.crowd(fires, "Europe/Berlin") == told

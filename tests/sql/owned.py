@@ -27,6 +27,7 @@ from matins.store.leases import PostgresLeases
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.reads import PostgresReads
+from matins.store.timings import KnownCalendars
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 """When each test begins; its daily tables are made at need."""
@@ -53,11 +54,12 @@ class Owned:
         self.now = NOON
         self.database = Database(dsn, name="owned", size=3, now=lambda: self.now)
         hints = PostgresHints(self.database)
-        self.owners = PostgresOwners(self.database, hints)
+        known = KnownCalendars()
+        self.owners = PostgresOwners(self.database, known, hints)
         self.calendars = PostgresCalendars(self.database, self.owners)
         self.manual = PostgresManual(self.database, hints)
         self.reads = PostgresReads(self.database)
-        self.audits = PostgresAudits(self.database)
+        self.audits = PostgresAudits(self.database, known)
         self._agenda = PostgresAgenda(self.database, self.database)
         self._leases = PostgresLeases(self.database)
         self._holder = uuid4()

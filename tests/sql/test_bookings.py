@@ -18,6 +18,7 @@ from matins.store import bookings
 from matins.store.bookings import OVERLAP, KeptBook
 from matins.store.database import Database
 from matins.store.queries import Query
+from matins.store.timings import KnownCalendars
 
 SINCE = epoch_s(NOON)
 HOUR = Layouts(SINCE, SINCE + 3600)
@@ -65,7 +66,7 @@ class Interrupted(Database):
 async def test_all_jobs_are_read_whatever_fills_the_last_page(world: Owned, count: int) -> None:
     for number in range(count):
         await world.owners.put(TEAM, due(number))
-    kept = KeptBook(world.database, NOON, SINCE)
+    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
     world.now += timedelta(hours=1)  # so that none of them has changed lately
     assert await refreshed(world, kept) == (count, 4 * count)
 
@@ -77,11 +78,14 @@ async def test_only_active_jobs_with_a_schedule_are_read(world: Owned) -> None:
     await world.owners.pause(TEAM, "job-1")
     await world.owners.delete(TEAM, "job-2")
     world.now += timedelta(hours=1)
-    assert await refreshed(world, KeptBook(world.database, world.now, SINCE)) == (1, 4)
+    assert await refreshed(world, KeptBook(world.database, KnownCalendars(), world.now, SINCE)) == (
+        1,
+        4,
+    )
 
 
 async def test_changes_of_one_moment_are_read_over_all_their_pages(world: Owned) -> None:
-    kept = KeptBook(world.database, NOON, SINCE)
+    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
     assert await refreshed(world, kept) == (0, 0)
     for number in range(8):
         await world.owners.put(TEAM, due(number))
@@ -94,7 +98,7 @@ async def test_changes_of_one_moment_are_read_over_all_their_pages(world: Owned)
 
 
 async def test_a_change_that_was_committed_late_is_seen_all_the_same(world: Owned) -> None:
-    kept = KeptBook(world.database, NOON, SINCE)
+    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
     await kept.refresh(NOON)
     world.now = NOON + timedelta(seconds=20)
     await kept.refresh(world.now)
@@ -106,7 +110,7 @@ async def test_a_change_that_was_committed_late_is_seen_all_the_same(world: Owne
 
 async def test_what_is_read_again_is_no_change(world: Owned) -> None:
     await world.owners.put(TEAM, due(1))
-    kept = KeptBook(world.database, NOON, SINCE)
+    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
     await kept.refresh(world.now)
     changes = kept.changes
     await kept.refresh(world.now)
@@ -118,7 +122,7 @@ async def test_whoever_was_cancelled_lost_nothing(dsn: str, world: Owned, fail_a
     for number in range(7):
         await world.owners.put(TEAM, due(number))
     database = Interrupted(dsn, name="interrupted", now=lambda: world.now)
-    kept = KeptBook(database, NOON, SINCE)
+    kept = KeptBook(database, KnownCalendars(), NOON, SINCE)
     database.fail_at = fail_at
     with pytest.raises(asyncio.CancelledError):
         await kept.refresh(world.now)

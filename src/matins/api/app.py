@@ -32,6 +32,7 @@ from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
 RESOURCES = (jobs, calendars, windows, previews, forecasts, runs, fleet)
@@ -56,17 +57,18 @@ def build_api(
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs."""
     reads = PostgresReads(database)
     status = StatusReader(reads, cache)
-    owners = PostgresOwners(database, hints)
-    forecast = PostgresForecasts(database)
+    known = KnownCalendars()
+    owners = PostgresOwners(database, known, hints)
+    forecasts = PostgresForecasts(database, known)
     parts = {
         "reads": reads,
         "owners": owners,
         "calendars": PostgresCalendars(database, owners),
         "windows": PostgresWindows(database, hints),
         "manual": PostgresManual(database, hints),
-        "previews": PostgresPreviews(database, forecast),
-        "forecasts": forecast,
-        "audits": PostgresAudits(database),
+        "previews": PostgresPreviews(database, known, forecasts),
+        "forecasts": forecasts,
+        "audits": PostgresAudits(database, known),
         "status": status,
     }
     return _Front(_resources(parts), gateway, reads, status, admin_token, has_demo=demo)

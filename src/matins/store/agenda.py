@@ -19,13 +19,13 @@ from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
 _FIRST = UUID(int=0)
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
-_KNOWN_MAX = 16_384
+_MISFIRES_MAX = 16_384
 
 
 class PostgresAgenda:
@@ -35,9 +35,6 @@ class PostgresAgenda:
         self._claims = claims
         self._reads = reads
         self._calendars = KnownCalendars()
-        # many jobs share one text
-        self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)
-        self._misfire = lru_cache(maxsize=_KNOWN_MAX)(_misfire)
 
     async def database_time(self) -> datetime:
         """See `domain.ports.Agenda`."""
@@ -174,34 +171,34 @@ class PostgresAgenda:
         return set(wanted).difference(row["fenced"])
 
     async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
-        wanted = {it for row in rows for it in row["calendars"]}
-        await self._calendars.read(self._reads.fetch, wanted)
-        return [self._due_job(row) for row in rows]
+        versions = await self._calendars.versions(self._reads.fetch, rows)
+        return [_due_job(row, versions) for row in rows]
 
-    def _due_job(self, row: asyncpg.Record) -> DueJob:
-        """What can't be read is told as the job's fault: it must not stop the others."""
-        schedule, misfire, fault = Schedule(), Misfire(), ""
-        timing = Timing(row["anchor"], row["anchor"])
-        try:
-            schedule, misfire = self._schedule(row["schedule"]), self._misfire(row["misfire"])
-            timing = timing_of(row, self._calendars.of(row["calendars"]))
-        except Exception as error:  # whatever somebody has put there
-            fault = f"the stored job can't be read: {error}"
-        return DueJob(
-            id=row["id"],
-            team_id=row["team_id"],
-            partition=row["partition"],
-            revision=row["revision"],
-            state=JobState(row["state"]),
-            schedule=schedule,
-            timing=timing,
-            misfire=misfire,
-            pool=row["pool"],
-            priority=row["priority"],
-            next_due_at=row["next_due_at"],
-            next_fire_at=row["next_fire_at"],
-            fault=fault,
-        )
+
+def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:
+    """What can't be read is told as the job's fault: it must not stop the others."""
+    schedule, misfire, fault = Schedule(), Misfire(), ""
+    timing = Timing(row["anchor"], row["anchor"])
+    try:
+        schedule, misfire = schedule_of(row["schedule"]), _misfire(row["misfire"])
+        timing = timing_of(row, versions)
+    except Exception as error:  # whatever somebody has put there
+        fault = f"the stored job can't be read: {error}"
+    return DueJob(
+        id=row["id"],
+        team_id=row["team_id"],
+        partition=row["partition"],
+        revision=row["revision"],
+        state=JobState(row["state"]),
+        schedule=schedule,
+        timing=timing,
+        misfire=misfire,
+        pool=row["pool"],
+        priority=row["priority"],
+        next_due_at=row["next_due_at"],
+        next_fire_at=row["next_fire_at"],
+        fault=fault,
+    )
 
 
 def _job_id(written: Advance | FollowUp) -> UUID:
@@ -209,9 +206,6 @@ def _job_id(written: Advance | FollowUp) -> UUID:
     return written.job_id
 
 
-def _schedule(text: str) -> Schedule:
-    return msgspec.json.decode(text, type=Schedule)
-
-
+@lru_cache(maxsize=_MISFIRES_MAX)
 def _misfire(text: str) -> Misfire:
     return msgspec.json.decode(text, type=Misfire)

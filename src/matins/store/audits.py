@@ -34,10 +34,10 @@ _FIRST_ID = UUID(int=0)
 class PostgresAudits:
     """Audits jobs, in pages."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, calendars: KnownCalendars) -> None:
         self._database = database
+        self._calendars = calendars
         self._reads = PostgresReads(database)
-        self._calendars = KnownCalendars()
 
     async def page(
         self,
@@ -101,12 +101,13 @@ class PostgresAudits:
 
     async def _revisions(self, job_ids: list[UUID]) -> dict[UUID, list[Revision]]:
         found: dict[UUID, list[Revision]] = defaultdict(list)
-        for row in await self._database.fetch(_Q["revisions"], job_ids=job_ids):
-            closures = await self._calendars.closures(self._database.fetch, row["calendars"])
+        rows = await self._database.fetch(_Q["revisions"], job_ids=job_ids)
+        versions = await self._calendars.versions(self._database.fetch, rows)
+        for row in rows:
             spec = msgspec.json.decode(row["spec"], type=JobSpec)
             state = JobState(row["state"])
             found[row["job_id"]].append(
-                Revision(row["effective_at"], state, timing_of(row, closures), spec)
+                Revision(row["effective_at"], state, timing_of(row, versions), spec)
             )
         return found
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
 import asyncpg
-import msgspec
 import structlog
 
 from matins.domain.forecasting.book import LoadBook
 from matins.domain.forecasting.sorting import Booking
 from matins.domain.jobs import JobState
-from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
 PAGE: Final = 1_000
 """The most jobs that are read at once."""
@@ -33,7 +30,6 @@ _SLICE: Final = 25
 """The most jobs that are booked before others of this process have their turn."""
 
 _FIRST: Final = UUID(int=0)
-_KNOWN_MAX: Final = 16_384
 
 _Q = load_queries("bookings.sql")
 
@@ -43,12 +39,13 @@ log = structlog.get_logger()
 class KeptBook:
     """A book, how often it has changed, and how far it has been read. For one caller at a time."""
 
-    def __init__(self, database: Database, now: datetime, since: int) -> None:
+    def __init__(
+        self, database: Database, calendars: KnownCalendars, now: datetime, since: int
+    ) -> None:
         self.book = LoadBook(since)
         self.changes = 0
         self._database = database
-        self._calendars = KnownCalendars()
-        self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)  # many jobs share one text
+        self._calendars = calendars
         self._seen_at = now
         self._read_until: UUID | None = _FIRST
 
@@ -71,14 +68,13 @@ class KeptBook:
         self._seen_at = now
 
     async def _book(self, rows: Sequence[asyncpg.Record]) -> None:
-        wanted = {it for row in rows for it in row["calendars"]}
-        await self._calendars.read(self._database.fetch, wanted)
+        versions = await self._calendars.versions(self._database.fetch, rows)
         for index, row in enumerate(rows):
             if index % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
-            self.changes += self._book_one(row)
+            self.changes += self._book_one(row, versions)
 
-    def _book_one(self, row: asyncpg.Record) -> bool:
+    def _book_one(self, row: asyncpg.Record, versions: Versions) -> bool:
         """Book a job, or take it out; tells whether that changed anything.
 
         One that can't be read is its scheduler's business.
@@ -87,13 +83,9 @@ class KeptBook:
         if row["state"] != JobState.ACTIVE or row["schedule"] is None:
             return self.book.remove(job_id)
         try:
-            schedule = self._schedule(row["schedule"])
-            timing = timing_of(row, self._calendars.of(row["calendars"]))
+            schedule = schedule_of(row["schedule"])
+            timing = timing_of(row, versions)
             return self.book.add(Booking(job_id, row["team"], row["pool"], schedule, timing))
         except Exception as error:  # whatever it is, it must not stop the others
             log.warning("forecast.job_unreadable", job=str(job_id), error=str(error))
             return self.book.remove(job_id)
-
-
-def _schedule(text: str) -> Schedule:
-    return msgspec.json.decode(text, type=Schedule)

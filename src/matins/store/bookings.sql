@@ -1,8 +1,5 @@
 -- What of each job decides about the load ahead.
 
--- name: clock
-SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
-
 -- name: page
 -- By the primary key: all active jobs, once.
 SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,

@@ -26,7 +26,7 @@ from matins.store.database import Database
 from matins.store.following import Ahead, ahead, first, owed
 from matins.store.job_rows import as_json, job_of, spec_columns
 from matins.store.queries import Query, load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars, current_calendars, timing_of
 
 LOOK_MAX = 10_000
 """The most due times that are put on record in one transaction, besides those that are to run."""
@@ -70,7 +70,7 @@ class Change:
     ) -> None:
         self._database = database
         self._session = session
-        self._known_calendars = calendars
+        self._calendars = calendars
         self._dues = dues
 
     async def now(self) -> datetime:
@@ -84,7 +84,7 @@ class Change:
             return None
         [row] = rows
         job = job_of(row, team)
-        calendars = tuple(row["calendars"])
+        versions = await self._calendars.versions(self._fetch, rows)
         standing = Standing(
             id=job.id,
             team_id=row["team_id"],
@@ -92,8 +92,8 @@ class Change:
             revision=job.revision,
             state=job.state,
             spec=job.spec,
-            timing=timing_of(row, await self._closures(calendars)),
-            calendars=calendars,
+            timing=timing_of(row, versions),
+            calendars=tuple(row["calendars"]),
             changed_at=job.changed_at,
             accounted_until=await self._accounted_until(job),
             follows=row["follows"],
@@ -211,19 +211,12 @@ class Change:
         return rows[0]["accounted_at"] if rows else job.created_at
 
     async def _current_calendars(self, team: str, spec: JobSpec) -> tuple[int, ...]:
-        """The versions of the calendars that a schedule names, kept as they are meanwhile."""
-        names = spec.schedule.calendars if spec.schedule else []
-        if not names:
+        if spec.schedule is None:
             return ()
-        rows = await self._fetch(_Q["current_calendars"], team=team, names=names)
-        found = {row["name"]: row["id"] for row in rows}
-        if missing := [name for name in names if name not in found]:
-            message = f"team {team} has no calendar {missing[0]!r}; put it first"
-            raise InvalidInputError.at("schedule.calendars", message)
-        return tuple(found[name] for name in names)
+        return await current_calendars(self._fetch, team, spec.schedule, locked=True)
 
     async def _closures(self, calendars: Sequence[int]) -> tuple[Closures, ...]:
-        return await self._known_calendars.closures(self._fetch, calendars)
+        return await self._calendars.closures(self._fetch, calendars)
 
     async def _covered(
         self, job: Standing, due: Sequence[datetime]
@@ -272,7 +265,9 @@ def _exempted(spec: JobSpec, job_id: UUID, timing: Timing, due: datetime, now: d
     assert timetable is not None  # it has a next due time
     # What lies before the next due time is accounted for, but a moved one may be new.
     moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > now]
-    return ahead(timetable, timetable.next_after(min([due, *moved]) - _SECOND) or due)
+    if timetable.following is not None:
+        return ahead(timetable, due)
+    return ahead(timetable, timetable.next_after(min([due, *moved]) - _SECOND))
 
 
 def _newest(timetable: Timetable, due: Sequence[datetime], count: int) -> list[datetime]:

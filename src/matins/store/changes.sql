@@ -30,14 +30,6 @@ WHERE job_id = :job_id::uuid AND kind = 'scheduled'
 ORDER BY due_at DESC
 LIMIT 1
 
--- name: current_calendars
--- By calendars_name. A share lock: who replaces one sees the jobs that took it, or they see the new.
-SELECT c.id, c.name
-FROM calendars c
-JOIN teams t ON t.id = c.team_id
-WHERE t.name = :team AND c.name = ANY (:names::text[]) AND c.replaced_at IS NULL
-FOR SHARE OF c
-
 -- name: accounted
 -- By the unique key (job_id, due_at, kind).
 SELECT due_at, due_until

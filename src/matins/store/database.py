@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,9 @@ from matins.store.queries import Query, load_queries
 log = structlog.get_logger()
 
 _Q = load_queries("database.sql")
+
+Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
+"""Runs a query with what is given for its parameters, in whatever session is meant."""
 
 DEADLINE_S = 10.0
 """The longest that a statement, a connect or the wait for a connection may take."""

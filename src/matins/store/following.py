@@ -5,22 +5,17 @@ That one has a single due time ahead at most, which depends on the run of `Stand
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
-
-import asyncpg
 
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.ledger import Standing
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.timetable import Timetable
+from matins.store.database import Fetch
 from matins.store.queries import load_queries
 
 _Q = load_queries("following.sql")
-
-Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
-"""Runs a query in the transaction of the change."""
 
 
 class Ahead(NamedTuple):

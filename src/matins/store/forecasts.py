@@ -22,7 +22,7 @@ from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.zones import find_zone
 from matins.store.bookings import KeptBook
 from matins.store.database import Database
-from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars
 
 CROWDS_FRESH_S: Final = 300
 """How old the load may be by which crowds are found."""
@@ -32,8 +32,6 @@ CROWDS_WAIT_S: Final = 2.0
 
 _LAYOUTS_MAX: Final = 4
 _ANSWERS_MAX: Final = 100
-
-_Q = load_queries("bookings.sql")
 
 T = TypeVar("T")
 
@@ -50,8 +48,9 @@ class _Asked(NamedTuple):
 class PostgresForecasts:
     """Tells what is ahead. A change that was acknowledged before is in the answer."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, calendars: KnownCalendars) -> None:
         self._database = database
+        self._calendars = calendars
         self._turn = asyncio.Lock()
         self._kept: KeptBook | None = None
         # of the window that begins in the minute `_since`
@@ -86,11 +85,10 @@ class PostgresForecasts:
 
     async def _refreshed(self) -> KeptBook:
         """The book as it is now. What was computed for an earlier minute is forgotten."""
-        [row] = await self._database.fetch(_Q["clock"])
-        now: datetime = row["now"]
+        now = await self._database.clock()
         since = epoch_s(now) // MINUTE_S * MINUTE_S
         if self._kept is None:
-            self._kept = KeptBook(self._database, now, since)
+            self._kept = KeptBook(self._database, self._calendars, now, since)
         await self._kept.refresh(now)
         if since != self._since:
             self._since = since

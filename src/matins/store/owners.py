@@ -1,4 +1,4 @@
-"""What owners do to their jobs: create, replace, pause, resume, delete.
+"""What owners do to their jobs: create, replace, pause, resume, exempt, delete.
 
 A change never fires a run, and no due time vanishes by it: what lay before it and has no row yet
 is put on record in the transaction of the change (or, if it is very much, in pieces before it).
@@ -49,10 +49,10 @@ class _UndoneError(Exception):
 class PostgresOwners:
     """Changes jobs, each in one transaction; then tells the schedulers."""
 
-    def __init__(self, database: Database, hints: Hints) -> None:
+    def __init__(self, database: Database, calendars: KnownCalendars, hints: Hints) -> None:
         self._database = database
+        self._calendars = calendars
         self._hints = hints
-        self._calendars = KnownCalendars()
 
     async def create(self, team: str, spec: JobSpec) -> Changed:
         """Make a job. Raises ConflictError when the team has one of that name."""

@@ -36,11 +36,17 @@ log = structlog.get_logger()
 class PassingJobs:
     """The jobs whose schedules have come to their end and say that the job is to be deleted."""
 
-    def __init__(self, database: Database, hints: Hints, stopping: asyncio.Event) -> None:
+    def __init__(
+        self,
+        database: Database,
+        calendars: KnownCalendars,
+        hints: Hints,
+        stopping: asyncio.Event,
+    ) -> None:
         self._database = database
+        self._calendars = calendars
         self._hints = hints
         self._stopping = stopping
-        self._calendars = KnownCalendars()
         self._after = _FIRST
 
     async def delete(self) -> None:
@@ -86,10 +92,11 @@ class PassingJobs:
             standing, job = found
             if (job.id, job.revision, job.next_due_at) != (row["id"], row["revision"], None):
                 return False
-            if await session.fetchval(_Q["unfinished"].sql, job.id):
+            [runs] = await self._database.run(session, _Q["unfinished"], job_id=job.id)
+            if runs["unfinished"]:
                 return False
             await change.update(job, standing, Wanted(job.spec, JobState.DELETED, "deleted"))
-            await session.fetch(_Q["say_why"].sql, job.id, REASON)
+            await self._database.run(session, _Q["say_why"], job_id=job.id, reason=REASON)
         await self._tell(job.id)
         return True
 

@@ -1,8 +1,8 @@
 -- Jobs that are deleted some time after their last run.
 
 -- name: page
--- By jobs_passing; the last run by the unique key (job_id, due_at, kind). A job that waits for the end
--- of a run which its next due time follows is not at its end.
+-- By jobs_passing; the last run by the unique key (job_id, due_at, kind). A job that waits for the
+-- end of a run which its next due time follows is not at its end.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule ->> 'delete_after' AS delete_after,
        CASE WHEN r.due_at IS NULL THEN j.changed_at ELSE r.finished_at END AS ended_at,
        coalesce(:now::timestamptz, clock_timestamp()) AS now
@@ -28,8 +28,4 @@ LIMIT :limit
 SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL) AS unfinished
 
 -- name: say_why
-UPDATE jobs j
-SET reason = w.reason
-FROM (SELECT :job_id::uuid AS job_id, :reason::text AS reason) AS w
-WHERE j.id = w.job_id
-RETURNING j.id
+UPDATE jobs SET reason = :reason::text WHERE id = :job_id::uuid RETURNING id

@@ -19,7 +19,7 @@ from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars, current_calendars, timing_of
 from matins.store.windows import windows_of
 
 _Q = load_queries("previews.sql")
@@ -28,10 +28,12 @@ _Q = load_queries("previews.sql")
 class PostgresPreviews:
     """Looks ahead for jobs that are stored, and for schedules that are not."""
 
-    def __init__(self, database: Database, forecasts: PostgresForecasts) -> None:
+    def __init__(
+        self, database: Database, calendars: KnownCalendars, forecasts: PostgresForecasts
+    ) -> None:
         self._database = database
+        self._calendars = calendars
         self._forecasts = forecasts
-        self._calendars = KnownCalendars()
 
     async def of_job(self, team: str, name: str, count: int, after: datetime | None) -> Preview:
         """A job's next due times, with its calendars and exemptions. Raises NotFoundError."""
@@ -41,18 +43,17 @@ class PostgresPreviews:
         spec = msgspec.json.decode(row["spec"], type=JobSpec)
         if spec.schedule is None:
             raise ConflictError(f"the job {name!r} has no schedule; it runs only when triggered")
-        closures = await self._calendars.closures(self._database.fetch, row["calendars"])
-        timing = timing_of(row, closures)
+        versions = await self._calendars.versions(self._database.fetch, [row])
+        timing = timing_of(row, versions)
         subject = Subject(spec.schedule, timing, str(row["id"]), row["next_due_at"])
-        shown = await self._look(subject, count, after)
+        shown = await _look(subject, count, await self._start(after))
         shown = await self._among_others(shown, own=True)
         return await self._under_windows(shown, team, spec.labels)
 
     async def of_schedule(self, asked: PreviewRequest) -> Preview:
         """The next due times of a schedule as if it were set now."""
         check_request(asked.schedule, asked.count)
-        after = asked.after or await self._database.clock()
-        after = after.replace(tzinfo=after.tzinfo or UTC)
+        after = await self._start(asked.after)
         closures = await self._current(asked.team, asked.schedule)
         subject = Subject(asked.schedule, Timing(after, after, closures))
         if asked.job is not None:
@@ -62,7 +63,7 @@ class PostgresPreviews:
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
                 subject = Subject(asked.schedule, timing, str(row["id"]))
-        shown = await self._look(subject, asked.count, after)
+        shown = await _look(subject, asked.count, after)
         shown = await self._among_others(shown, own=False)
         return shown if asked.team is None else await self._under_windows(shown, asked.team, {})
 
@@ -79,11 +80,10 @@ class PostgresPreviews:
         windows = await windows_of(self._database, team, labels, since, until)
         return under_windows(shown, windows, labels)
 
-    async def _look(self, subject: Subject, count: int, after: datetime | None) -> Preview:
+    async def _start(self, after: datetime | None) -> datetime:
+        """The instant after which to look; one without an offset is of UTC."""
         start = after or await self._database.clock()
-        start = start.replace(tzinfo=start.tzinfo or UTC)
-        # in a thread, since a thousand due times of a rare schedule take a moment
-        return await asyncio.to_thread(preview, subject, count, start)
+        return start.replace(tzinfo=start.tzinfo or UTC)
 
     async def _job(self, team: str, name: str) -> asyncpg.Record | None:
         check_name("team", team)
@@ -92,16 +92,15 @@ class PostgresPreviews:
 
     async def _current(self, team: str | None, schedule: Schedule) -> tuple[Closures, ...]:
         """The calendars that a schedule names, as they are now."""
-        names = schedule.calendars
-        if not names:
+        if not schedule.calendars:
             return ()
         if team is None:
             raise InvalidInputError.at("team", "is missing; calendars are those of a team")
         check_name("team", team)
-        rows = await self._database.fetch(_Q["current_calendars"], team=team, names=names)
-        found = {row["name"]: row["id"] for row in rows}
-        if missing := [name for name in names if name not in found]:
-            message = f"team {team} has no calendar {missing[0]!r}; put it first"
-            raise InvalidInputError.at("schedule.calendars", message)
-        ids = [found[name] for name in names]
-        return await self._calendars.closures(self._database.fetch, ids)
+        calendars = await current_calendars(self._database.fetch, team, schedule)
+        return await self._calendars.closures(self._database.fetch, calendars)
+
+
+async def _look(subject: Subject, count: int, after: datetime) -> Preview:
+    # in a thread, since a thousand due times of a rare schedule take a moment
+    return await asyncio.to_thread(preview, subject, count, after)

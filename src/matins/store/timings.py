@@ -1,8 +1,9 @@
-"""What decides about a job's due times besides its schedule, from the job's row."""
+"""What decides about a job's due times, from the job's row; what many rows share is read once."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import asyncpg
@@ -11,13 +12,19 @@ import structlog
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import Closures, compile_calendar
-from matins.domain.errors import MatinsError, ScheduleError
+from matins.domain.errors import InvalidInputError, MatinsError, ScheduleError
 from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.schedule import Exemption
+from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.store.database import Fetch
 from matins.store.queries import load_queries
 
 KNOWN_MAX: Final = 10_000
 """The most compiled calendars that are kept."""
+
+_SCHEDULES_MAX: Final = 16_384
+
+Versions = Mapping[int, Closures]
+"""Compiled versions of calendars by their ids, without those that can't be read."""
 
 log = structlog.get_logger()
 
@@ -30,39 +37,67 @@ class KnownCalendars:
     def __init__(self) -> None:
         self._known: dict[int, Closures] = {}
 
-    async def closures(
-        self, fetch: Callable[..., Awaitable[list[asyncpg.Record]]], calendars: Sequence[int]
-    ) -> tuple[Closures, ...]:
-        """Give versions by their ids; `fetch` runs a query. Raises ScheduleError."""
-        await self.read(fetch, calendars)
-        return self.of(calendars)
+    async def closures(self, fetch: Fetch, calendars: Sequence[int]) -> tuple[Closures, ...]:
+        """Give versions by their ids. Raises ScheduleError for one that can't be read."""
+        return _closures(calendars, await self._read(fetch, set(calendars)))
 
-    async def read(
-        self, fetch: Callable[..., Awaitable[list[asyncpg.Record]]], calendars: Collection[int]
-    ) -> None:
-        """Read those versions that are not known yet, in one query."""
-        missing = set(calendars) - self._known.keys()
+    async def versions(self, fetch: Fetch, rows: Iterable[asyncpg.Record]) -> Versions:
+        """Give what rows with `calendars` name; what is not known yet is read in one query."""
+        return await self._read(fetch, {it for row in rows for it in row["calendars"]})
+
+    async def _read(self, fetch: Fetch, wanted: set[int]) -> Versions:
+        found = {it: self._known[it] for it in wanted if it in self._known}
+        missing = wanted - found.keys()
         if not missing:
-            return
-        if len(self._known) + len(missing) > KNOWN_MAX:
-            self._known.clear()
-            missing = set(calendars)
+            return found
         for row in await fetch(_Q["calendars"], ids=sorted(missing)):
             try:
                 calendar = msgspec.json.decode(row["resolved"], type=Calendar)
-                self._known[row["id"]] = compile_calendar(calendar)
+                found[row["id"]] = compile_calendar(calendar)
             except (msgspec.MsgspecError, MatinsError):
                 log.exception("calendar.unreadable", calendar=row["id"])
-
-    def of(self, calendars: Iterable[int]) -> tuple[Closures, ...]:
-        """Give versions that have been read. Raises ScheduleError for one that could not be."""
-        if unread := [it for it in calendars if it not in self._known]:
-            raise ScheduleError(f"version {unread[0]} of a calendar can't be read")
-        return tuple(self._known[it] for it in calendars)
+        if len(self._known) + len(missing) > KNOWN_MAX:
+            self._known.clear()
+        self._known |= found
+        return found
 
 
-def timing_of(row: asyncpg.Record, closures: tuple[Closures, ...]) -> Timing:
-    """Read it from a row with `anchor`, `since` and `exemptions`."""
+async def current_calendars(
+    fetch: Fetch, team: str, schedule: Schedule, *, locked: bool = False
+) -> tuple[int, ...]:
+    """Give the current versions of the calendars that a schedule names.
+
+    `locked`: they stay the current ones until the transaction ends. Raises InvalidInputError.
+    """
+    names = schedule.calendars
+    if not names:
+        return ()
+    query = _Q["lock_current"] if locked else _Q["current"]
+    found = {row["name"]: row["id"] for row in await fetch(query, team=team, names=names)}
+    if missing := [name for name in names if name not in found]:
+        message = f"team {team} has no calendar {missing[0]!r}; put it first"
+        raise InvalidInputError.at("schedule.calendars", message)
+    return tuple(found[name] for name in names)
+
+
+def timing_of(row: asyncpg.Record, versions: Versions) -> Timing:
+    """Read it from a row with `anchor`, `since`, `exemptions` and `calendars`.
+
+    Raises ScheduleError for a calendar that can't be read.
+    """
     anchor = row["anchor"]
     exemptions = msgspec.json.decode(row["exemptions"], type=tuple[Exemption, ...])
+    closures = _closures(row["calendars"], versions)
     return Timing(anchor, row["since"] or anchor, closures, exemptions)
+
+
+@lru_cache(maxsize=_SCHEDULES_MAX)
+def schedule_of(text: str) -> Schedule:
+    """Read a schedule as it is stored."""
+    return msgspec.json.decode(text, type=Schedule)
+
+
+def _closures(calendars: Iterable[int], versions: Versions) -> tuple[Closures, ...]:
+    if unread := [it for it in calendars if it not in versions]:
+        raise ScheduleError(f"version {unread[0]} of a calendar can't be read")
+    return tuple(versions[it] for it in calendars)

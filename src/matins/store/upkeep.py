@@ -17,6 +17,7 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
+from matins.store.timings import KnownCalendars
 from matins.store.zone_data import ZoneKeeper
 
 log = structlog.get_logger()
@@ -29,11 +30,13 @@ class Upkeep:
         self._clock = clock
         self._every_s = every_s
         self._stopping = asyncio.Event()
+        known = KnownCalendars()
+        owners = PostgresOwners(database, known, hints)
         # A line for each task; one that runs for long looks at `_stopping` between its pages.
         self._tasks: dict[str, Callable[[], Awaitable[object]]] = {
-            "zone_data": ZoneKeeper(database, hints, clock, self._stopping).follow,
-            "calendars": PostgresCalendars(database, PostgresOwners(database, hints)).keep_up,
-            "delete_after": PassingJobs(database, hints, self._stopping).delete,
+            "zone_data": ZoneKeeper(database, known, hints, clock, self._stopping).follow,
+            "calendars": PostgresCalendars(database, owners).keep_up,
+            "delete_after": PassingJobs(database, known, hints, self._stopping).delete,
         }
 
     async def run(self) -> None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
-import msgspec
 import structlog
 
 from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
-from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import data_version
 from matins.kernel.metrics import DUE_CORRECTED, UPKEEP_BROKEN, ZONE_DATA_BEHIND
@@ -28,7 +25,7 @@ from matins.store.changes import Change, Settled
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
 AGAIN: Final = timedelta(hours=1)
 """How long after a comparison the next one follows, when the zone data stays the same."""
@@ -51,7 +48,6 @@ _SLICE: Final = 50
 """The most jobs that are looked at before others of this process have their turn."""
 
 _FIRST: Final = UUID(int=0)
-_KNOWN_MAX: Final = 16_384
 
 _Q = load_queries("zone_data.sql")
 
@@ -83,14 +79,18 @@ class ZoneKeeper:
     """Walks over all jobs with a next due time. Any number of them do no harm to each other."""
 
     def __init__(
-        self, database: Database, hints: Hints, clock: Clock, stopping: asyncio.Event
+        self,
+        database: Database,
+        calendars: KnownCalendars,
+        hints: Hints,
+        clock: Clock,
+        stopping: asyncio.Event,
     ) -> None:
         self._database = database
+        self._calendars = calendars
         self._hints = hints
         self._clock = clock
         self._stopping = stopping
-        self._calendars = KnownCalendars()
-        self._schedule = lru_cache(maxsize=_KNOWN_MAX)(_schedule)  # many jobs share one text
 
     async def follow(self) -> None:
         """Compare, and correct, if it is time. What was interrupted is done again by the next call.
@@ -145,13 +145,12 @@ class ZoneKeeper:
 
     async def _compare(self, rows: Sequence[asyncpg.Record], now: datetime) -> list[Correction]:
         """Find what is to be corrected. A row of the ledger is looked up only where in doubt."""
-        wanted = {it for row in rows for it in row["calendars"]}
-        await self._calendars.read(self._database.fetch, wanted)
+        versions = await self._calendars.versions(self._database.fetch, rows)
         doubtful = []
         for index, row in enumerate(rows):
             if index % _SLICE == _SLICE - 1:
                 await self._clock.sleep(0)
-            if self._judge(row, now, None):
+            if _judge(row, versions, now, None):
                 doubtful.append(row)
         if not doubtful:
             return []
@@ -159,24 +158,8 @@ class ZoneKeeper:
             _Q["accounted"], job_ids=[row["id"] for row in doubtful]
         )
         until = {row["id"]: row["accounted_at"] for row in accounted}
-        found = [self._judge(row, now, until.get(row["id"])) for row in doubtful]
+        found = [_judge(row, versions, now, until.get(row["id"])) for row in doubtful]
         return [it for it in found if it is not None]
-
-    def _judge(
-        self, row: asyncpg.Record, now: datetime, last: datetime | None
-    ) -> Correction | None:
-        """What is to be corrected of one job, whose last row of the ledger accounts up to `last`.
-
-        None also for one that can't be computed.
-        """
-        try:
-            schedule = self._schedule(row["schedule"])
-            timing = timing_of(row, self._calendars.of(row["calendars"]))
-            accounted_until = max(timing.since, now - LOOK_BACK, last or timing.since)
-            return correction(row, timing.compile(schedule, row["id"]), now, accounted_until)
-        except Exception as error:  # whatever it is, it must not stop the others
-            _broken(row["id"], error)
-            return None
 
     async def _settle_all(
         self, corrections: Sequence[Correction], now: datetime
@@ -231,6 +214,23 @@ class ZoneKeeper:
         return len(rows)
 
 
+def _judge(
+    row: asyncpg.Record, versions: Versions, now: datetime, last: datetime | None
+) -> Correction | None:
+    """What is to be corrected of one job, whose last row of the ledger accounts up to `last`.
+
+    None also for one that can't be computed.
+    """
+    try:
+        timing = timing_of(row, versions)
+        timetable = timing.compile(schedule_of(row["schedule"]), row["id"])
+        accounted_until = max(timing.since, now - LOOK_BACK, last or timing.since)
+        return correction(row, timetable, now, accounted_until)
+    except Exception as error:  # whatever it is, it must not stop the others
+        _broken(row["id"], error)
+        return None
+
+
 def correction(
     row: asyncpg.Record, timetable: Timetable, now: datetime, accounted_until: datetime
 ) -> Correction | None:
@@ -255,7 +255,3 @@ def correction(
 def _broken(job_id: UUID, error: Exception) -> None:
     UPKEEP_BROKEN.inc()
     log.warning("upkeep.job_broken", job=str(job_id), error=f"{type(error).__name__}: {error}")
-
-
-def _schedule(text: str) -> Schedule:
-    return msgspec.json.decode(text, type=Schedule)
