@@ -95,6 +95,32 @@ async def test_a_moved_occurrence_can_be_skipped_after_its_due_time_has_passed(
     assert [due for due, _ in await world.ledger()] == ["03-03 02:00"]
 
 
+async def test_what_was_moved_stays_as_it_is_once_the_new_instant_has_passed(world: Owned) -> None:
+    await exempt(world, TOMORROW, NOON + HOUR)
+    world.now = NOON + 2 * HOUR  # what was due there is not claimed yet
+    with pytest.raises(ConflictError, match="was moved to 2026-03-02T13:00:00"):
+        await exempt(world, TOMORROW)
+    with pytest.raises(ConflictError, match="was moved to 2026-03-02T13:00:00"):
+        await world.owners.readmit(TEAM, "job", TOMORROW)
+    world.now = TOMORROW
+    await world.fire()
+    moved = "moved to 2026-03-02T13:00:00+00:00: release"
+    assert await world.ledger() == [("03-02 13:00", "queued"), ("03-03 02:00", moved)]
+    [audit] = await world.audit()
+    assert audit.holds
+
+
+async def test_the_last_occurrence_of_all_can_be_moved_and_then_skipped(world: Owned) -> None:
+    await world.owners.put(TEAM, spec(Schedule(at=TOMORROW.isoformat())))
+    await exempt(world, TOMORROW, TOMORROW + 3 * HOUR)
+    world.now = TOMORROW + HOUR
+    await world.fire()
+    await exempt(world, TOMORROW)
+    assert (await world.reads.job(TEAM, "job")).next_due_at is None
+    [audit] = await world.audit()
+    assert audit.holds
+
+
 async def test_claims_planned_before_an_exemption_make_nothing(world: Owned) -> None:
     world.now = TOMORROW - HOUR
     claim = world.claim  # of the revision before

@@ -40,8 +40,7 @@ def exempted(job: Standing, wanted: Exemption, now: datetime) -> Exemptions:
     Raises InvalidInputError if the job is not due then, ConflictError if it is too late.
     """
     others = tuple(it for it in _ahead(job) if it.due_at != wanted.due_at)
-    if wanted.due_at <= now and not _moved_ahead(job, wanted.due_at, now):
-        raise ConflictError(f"{wanted.due_at.isoformat()} has passed; what was due has its row")
+    _check_open(job, wanted.due_at, now)
     if not _is_due(job, wanted.due_at):
         raise InvalidInputError.at("due_at", _not_due(job, wanted.due_at))
     if wanted.move_to is not None and job.spec.schedule and job.spec.schedule.follows_end:
@@ -63,6 +62,7 @@ def readmitted(job: Standing, due_at: datetime, now: datetime) -> Exemptions:
     others = tuple(it for it in ahead if it.due_at != due_at)
     if len(others) == len(ahead):
         raise NotFoundError(f"the job has no exemption for {due_at.isoformat()}")
+    _check_open(job, due_at, now)
     if due_at <= now:
         raise ConflictError(
             f"{due_at.isoformat()} has passed; skip the occurrence, or move it elsewhere"
@@ -80,12 +80,13 @@ def _ahead(job: Standing) -> Exemptions:
     )
 
 
-def _moved_ahead(job: Standing, due_at: datetime, now: datetime) -> bool:
-    """Whether an occurrence that has passed was moved to where it may still be changed."""
-    return any(
-        it.due_at == due_at and it.move_to is not None and it.move_to > now
-        for it in job.timing.exemptions
-    )
+def _check_open(job: Standing, due_at: datetime, now: datetime) -> None:
+    """Raise ConflictError if an occurrence has come, at its due time or where it was moved to."""
+    moved = {it.due_at: it.move_to for it in job.timing.exemptions}.get(due_at)
+    if moved is not None and moved <= now:
+        raise ConflictError(f"it was moved to {moved.isoformat()}, which has passed")
+    if moved is None and due_at <= now:
+        raise ConflictError(f"{due_at.isoformat()} has passed; what was due has its row")
 
 
 def _is_due(job: Standing, instant: datetime) -> bool:
