@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import date, timedelta
 
+import asyncpg
 import msgspec
 import pytest
-from tests.sql.owned import NOON, TEAM, Owned, owned, spec
+from tests.sql.owned import NOON, TEAM, Owned, owned, spec, waits_for_a_lock
 
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.outlook import ClosedDay
@@ -208,3 +209,31 @@ async def test_calendars_come_in_pages_by_name(world: Owned) -> None:
     rest = await world.calendars.page(TEAM, first.next or "", 100)
     assert [it.calendar.name for it in rest.calendars] == ["bank", "c"]
     assert rest.next is None
+
+
+async def test_changes_of_one_calendar_at_the_same_time_come_one_after_the_other(
+    world: Owned,
+) -> None:
+    days = [Calendar("new", exclude=[Item(dates=f"2026-03-0{day}")]) for day in range(1, 7)]
+    await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
+    await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
+    assert (await world.calendars.show(TEAM, "new")).calendar in days
+
+
+async def test_a_job_that_names_a_calendar_while_it_is_changed_takes_the_new_one(
+    world: Owned, dsn: str
+) -> None:
+    other, onlooker = await asyncpg.connect(dsn), await asyncpg.connect(dsn)
+    async with other.transaction():
+        await other.execute("SELECT FROM teams FOR NO KEY UPDATE")  # as a change does it
+        await other.execute("UPDATE calendars SET replaced_at = $1", NOON)
+        version = await other.fetchval(
+            "INSERT INTO calendars (team_id, name, written, resolved, made_at)"
+            " SELECT team_id, name, written, resolved, made_at FROM calendars RETURNING id"
+        )
+        making = asyncio.create_task(world.owners.create(TEAM, daily()))
+        await waits_for_a_lock(onlooker)
+    await making
+    assert await onlooker.fetchval("SELECT calendars FROM jobs") == [version]
+    await other.close()
+    await onlooker.close()

@@ -20,7 +20,7 @@ from matins.domain.calendars.closures import compile_calendar
 from matins.domain.calendars.outlook import closed_days
 from matins.domain.calendars.resolving import resolve
 from matins.domain.errors import ConflictError, NotFoundError
-from matins.domain.jobs import check_name
+from matins.domain.names import check_name
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.owners import PostgresOwners
@@ -87,7 +87,8 @@ class PostgresCalendars:
         check_name("team", team)
         check_name("name", name)
         async with self._database.transaction() as session:
-            rows = await self._database.run(session, _Q["lock"], team=team, name=name)
+            await self._database.run(session, _Q["lock"], team=team)
+            rows = await self._current(team, name=name, session=session)
             if not rows:
                 raise NotFoundError(f"team {team} has no calendar {name!r}")
             users = await self._database.run(session, _Q["users"], team=team, name=name, limit=6)
@@ -124,17 +125,26 @@ class PostgresCalendars:
     async def _write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
         async with self._database.transaction() as session:
             await self._database.make_team(session, team)
-            for row in await self._database.run(session, _Q["lock"], team=team, name=calendar.name):
+            await self._database.run(session, _Q["lock"], team=team)
+            for row in await self._current(team, name=calendar.name, session=session):
                 await self._database.run(session, _Q["replace"], id=row["id"])
             texts = {"written": as_json(calendar), "resolved": as_json(resolved)}
             await self._database.run(session, _Q["insert"], team=team, name=calendar.name, **texts)
 
     async def _current(
-        self, team: str, *, name: str | None = None, after: str = "", limit: int = 1
+        self,
+        team: str,
+        *,
+        name: str | None = None,
+        after: str = "",
+        limit: int = 1,
+        session: asyncpg.pool.PoolConnectionProxy | None = None,
     ) -> list[asyncpg.Record]:
-        return await self._database.fetch(
-            _Q["current"], team=team, name=name, after=after, limit=limit
-        )
+        """Read what is in force now; in a transaction that has locked it, if one is given."""
+        given: dict[str, object] = {"team": team, "name": name, "after": after, "limit": limit}
+        if session is not None:
+            return await self._database.run(session, _Q["current"], **given)
+        return await self._database.fetch(_Q["current"], **given)
 
 
 def _calendars(row: asyncpg.Record) -> tuple[Calendar, Calendar]:

@@ -19,12 +19,9 @@ ORDER BY c.name
 LIMIT :limit
 
 -- name: lock
--- Waits for those who are taking this version for a job (they share the lock), and they for us.
-SELECT c.id, c.written::text AS written
-FROM calendars c
-JOIN teams t ON t.id = c.team_id
-WHERE t.name = :team AND c.name = :name AND c.replaced_at IS NULL
-FOR UPDATE OF c
+-- The team, since a calendar's row is another one after each change: changes of a team's calendars
+-- wait for each other, and for those who take one for a job (they share the lock).
+SELECT id FROM teams WHERE name = :team FOR NO KEY UPDATE
 
 -- name: replace
 UPDATE calendars

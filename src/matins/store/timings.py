@@ -72,8 +72,10 @@ async def current_calendars(
     names = schedule.calendars
     if not names:
         return ()
-    query = _Q["lock_current"] if locked else _Q["current"]
-    found = {row["name"]: row["id"] for row in await fetch(query, team=team, names=names)}
+    if locked:
+        await fetch(_Q["keep"], team=team)
+    rows = await fetch(_Q["current"], team=team, names=names)
+    found = {row["name"]: row["id"] for row in rows}
     if missing := [name for name in names if name not in found]:
         message = f"team {team} has no calendar {missing[0]!r}; put it first"
         raise InvalidInputError.at("schedule.calendars", message)
