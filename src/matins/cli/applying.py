@@ -12,8 +12,8 @@ import msgspec
 
 from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
-from matins.domain.errors import InvalidInputError, Problem
-from matins.domain.jobs import JobFile, JobSpec, check
+from matins.domain.errors import InvalidInputError, Problem, check
+from matins.domain.jobs import JobFile, JobSpec
 from matins.domain.reading import read_value
 
 FILE_MAX = 1024 * 1024

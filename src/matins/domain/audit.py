@@ -19,7 +19,7 @@ from matins.domain.answers import JobAudit
 from matins.domain.chains import Chain, due_in
 from matins.domain.errors import ScheduleError
 from matins.domain.jobs import JobSpec, JobState
-from matins.domain.ledger import timetable_of
+from matins.domain.ledger import SECOND, timetable_of
 from matins.domain.runs import FINAL, RunState
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.timetable import Timetable
@@ -37,8 +37,6 @@ DUE_MAX = 1_000_000
 
 LIST_MAX = 100
 """The most due times that are listed as missing or unexpected."""
-
-_SECOND = timedelta(seconds=1)
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -127,7 +125,7 @@ def rows_since(revisions: Iterable[Revision], window: Window) -> datetime:
 
 
 def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> list[_Period]:
-    ends = [it.effective_at for it in revisions[1:]] + [window.until - _SECOND]
+    ends = [it.effective_at for it in revisions[1:]] + [window.until - SECOND]
     open_from = _open_pause(revisions)
     periods = []
     for index, (revision, end) in enumerate(zip(revisions, ends, strict=True)):
@@ -150,8 +148,8 @@ def _open_pause(revisions: Sequence[Revision]) -> int:
 
 
 def _within(period: _Period, window: Window) -> list[datetime]:
-    begin = max(period.begin, window.since - _SECOND)
-    end = min(period.end, window.until - _SECOND)
+    begin = max(period.begin, window.since - SECOND)
+    end = min(period.end, window.until - SECOND)
     return period.timetable.due_between(begin, end, DUE_MAX + 1)
 
 
@@ -204,7 +202,7 @@ def _is_strange(row: LedgerRow, periods: Iterable[_Period], window: Window) -> b
     if not window.since <= at < window.until:
         return False
     return not any(
-        it.begin < at <= it.end + UNDER_WAY and it.timetable.next_after(at - _SECOND) == at
+        it.begin < at <= it.end + UNDER_WAY and it.timetable.next_after(at - SECOND) == at
         for it in periods
     )
 

@@ -8,12 +8,11 @@ from typing import Protocol
 
 import msgspec
 
+from matins.domain.ledger import SECOND
 from matins.domain.schedules.timetable import Timetable
 
 UNDER_WAY = timedelta(seconds=10)
 """An end that was being written when a chain began may count as before it or as in it."""
-
-_SECOND = timedelta(seconds=1)
 
 
 class Run(Protocol):
@@ -47,7 +46,7 @@ def due_in(chain: Chain, runs: Sequence[Run], since: datetime) -> Iterator[datet
     The runs are in the order of their due times. Those before `since` are taken as they are; the
     last of them must be there.
     """
-    begin = max(chain.begin, since - _SECOND)
+    begin = max(chain.begin, since - SECOND)
     before = [run for run in runs if run.due_at <= begin]
     awaited = _awaited_first(chain, before[-1] if before else None)
     count = sum(run.due_at > chain.counts_since for run in before)

@@ -46,6 +46,7 @@ class Claim(msgspec.Struct, frozen=True):
     """A run to be made: `queued`, or `skipped` with its reason.
 
     A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`.
+    `follows_end`: the job's next due time follows the end of this run.
     """
 
     run_id: UUID
@@ -62,14 +63,16 @@ class Claim(msgspec.Struct, frozen=True):
     reason: str = ""
     due_until: datetime | None = None
     due_count: int = 1
+    follows_end: bool = False
 
 
 class Claimed(msgspec.Struct, frozen=True):
     """The answer to a batch of claims.
 
     `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
-    fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on
-    or that are no longer active: load them again. What is in none of these had its row before.
+    fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on,
+    that are no longer active, or that follow ends and are being changed: load them again. What is in
+    none of these had its row before.
     """
 
     made: set[UUID]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -12,6 +13,11 @@ class Problem(msgspec.Struct, frozen=True):
 
     where: str
     message: str
+
+
+def below(where: str, problems: Iterable[Problem]) -> list[Problem]:
+    """Give the problems of a part with their places in the whole."""
+    return [Problem(f"{where}.{it.where}".rstrip("."), it.message) for it in problems]
 
 
 class MatinsError(Exception):
@@ -37,6 +43,12 @@ class InvalidInputError(MatinsError):
     def at(cls, where: str, message: str) -> InvalidInputError:
         """One problem at one place."""
         return cls([Problem(where, message)])
+
+
+def check(problems: list[Problem]) -> None:
+    """Raise InvalidInputError with all the problems, if there are any."""
+    if problems:
+        raise InvalidInputError(problems)
 
 
 class ScheduleError(MatinsError, ValueError):

@@ -12,16 +12,16 @@ import msgspec
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.durations import parse_duration
-from matins.domain.errors import InvalidInputError, Problem, ScheduleError
+from matins.domain.errors import Problem, ScheduleError, below
 from matins.domain.misfire import Misfire
 from matins.domain.names import name_problems
 from matins.domain.retry import RetryPolicy
 from matins.domain.schedules.compiling import job_problems
 from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.targets import Target
+from matins.domain.texts import label_problems, length_problems, nul_problems
 
 _TEXT_MAX = 2000
-_LABELS_MAX = 32
 PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 """The priority classes; the smaller number is handed out first."""
 
@@ -62,10 +62,10 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         if self.schedule is not None:
             parts.append(("schedule", job_problems(self.schedule)))
         for part, inner in parts:
-            found += [Problem(f"{part}.{p.where}".rstrip("."), p.message) for p in inner]
+            found += below(part, inner)
         found += _timeout_problems(self.timeout)
-        found += _text_problems(self)
-        return found
+        found += length_problems("description", self.description, _TEXT_MAX)
+        return found + label_problems(self.labels) + nul_problems(self)
 
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,24 +99,13 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
     exemptions: list[Exemption] = []
 
 
-def check(problems: list[Problem]) -> None:
-    """Raise InvalidInputError with all the problems, if there are any."""
-    if problems:
-        raise InvalidInputError(problems)
-
-
-def check_name(where: str, name: str) -> None:
-    """Raise InvalidInputError unless `name` may name a team, a job or a pool."""
-    check(name_problems(where, name))
-
-
 def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:
     """All that is wrong in a list whose members have names, each of its own."""
     found = []
     seen: dict[str, int] = {}
     for index, part in enumerate(parts):
         where = f"{kind}[{index}]"
-        found += [Problem(f"{where}.{p.where}".rstrip("."), p.message) for p in part.problems()]
+        found += below(where, part.problems())
         first = seen.setdefault(part.name, index)
         if first != index:
             message = f"{part.name!r} is also the name of {kind}[{first}]"
@@ -132,14 +121,3 @@ def _timeout_problems(timeout: str) -> list[Problem]:
     if not 0 < seconds <= 7 * 86400:
         return [Problem("timeout", f"{timeout!r} must be over 0 and at most 7d")]
     return []
-
-
-def _text_problems(spec: JobSpec) -> list[Problem]:
-    found = []
-    if len(spec.description) > _TEXT_MAX:
-        found.append(Problem("description", f"is longer than {_TEXT_MAX} characters"))
-    if len(spec.labels) > _LABELS_MAX:
-        found.append(Problem("labels", f"are more than {_LABELS_MAX}"))
-    if "\\u0000" in msgspec.json.encode(spec).decode().replace("\\\\", ""):
-        found.append(Problem("", "holds a NUL character; no text of a job may"))
-    return found

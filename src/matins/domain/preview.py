@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.answers import DueTime, Preview
-from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.errors import Problem, below, check
 from matins.domain.explaining.sentences import explain
 from matins.domain.explaining.warnings import warnings
 from matins.domain.schedules.checking import problems
@@ -51,11 +51,10 @@ class Subject(msgspec.Struct, frozen=True):
 
 def check_request(schedule: Schedule, count: int) -> None:
     """Raise InvalidInputError if there is anything wrong with what is asked."""
-    found = [Problem(f"schedule.{it.where}", it.message) for it in problems(schedule)]
+    found = below("schedule", problems(schedule))
     if not 1 <= count <= COUNT_MAX:
         found.append(Problem("count", f"is {count}; it must be from 1 to {COUNT_MAX}"))
-    if found:
-        raise InvalidInputError(found)
+    check(found)
 
 
 def preview(subject: Subject, count: int, after: datetime) -> Preview:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from matins.domain.errors import Problem
+from matins.domain.errors import Problem, below
 
 BODY_MAX = 256 * 1024
 """The longest request body or argument list of a target, in characters."""
@@ -90,7 +90,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             kinds = " or ".join(self.__struct_fields__)
             return [Problem("", f"needs exactly one of {kinds}, has {len(given)}")]
         [(name, kind)] = given.items()
-        return [Problem(f"{name}.{p.where}", p.message) for p in kind.problems()]
+        return below(name, kind.problems())
 
 
 def _url_fault(url: str) -> str | None:

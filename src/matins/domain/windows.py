@@ -10,6 +10,7 @@ import msgspec
 
 from matins.domain.errors import Problem
 from matins.domain.names import name_problems
+from matins.domain.texts import label_problems, length_problems
 
 Policy = Literal["hold", "skip"]
 """What becomes of a run that meets a window: it waits for the window's end, or is skipped."""
@@ -23,8 +24,7 @@ AHEAD_MAX: Final = timedelta(days=3660)
 KEPT: Final = timedelta(days=30)
 """For so long windows that are over can still be seen."""
 
-_LABELS_MAX = 32
-_WHY_MAX = 500
+_WHY_MAX: Final = 500
 
 
 class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,11 +62,7 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def problems(self, now: datetime) -> list[Problem]:
         """All that is wrong with it, if it is put now."""
         found = name_problems("name", self.name) + _span_problems(self, now)
-        if len(self.labels) > _LABELS_MAX:
-            found.append(Problem("labels", f"are more than {_LABELS_MAX}"))
-        if len(self.why) > _WHY_MAX:
-            found.append(Problem("why", f"is longer than {_WHY_MAX} characters"))
-        return found
+        return found + label_problems(self.labels) + length_problems("why", self.why, _WHY_MAX)
 
 
 def window_at(

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from matins.domain.errors import Problem
+from matins.domain.errors import Problem, check
 from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
-from matins.domain.jobs import check, check_name
+from matins.domain.names import check_name
 
 POOLS_MAX = 50
 """The most pools that one executor serves."""

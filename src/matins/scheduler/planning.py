@@ -11,6 +11,7 @@ from matins.domain.claims import Claim, DueJob
 from matins.domain.durations import parse_duration
 from matins.domain.errors import ScheduleError
 from matins.domain.ids import run_id
+from matins.domain.ledger import RANGE_MIN
 from matins.domain.misfire import COUNT_MAX, ON_TIME, Verdict, account, misfired
 from matins.domain.runs import Kind, RunState
 
@@ -19,9 +20,6 @@ PIECE_MAX = 100
 
 LOOK_MAX = 10_000
 """The most due times of one job that are accounted for in one piece."""
-
-RANGE_MIN = 10
-"""Up to so many skipped due times in a row get a row each; more share one."""
 
 NEVER_S = 1 << 62
 """The fire time of a job with no due time left."""
@@ -204,6 +202,7 @@ def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
         job.priority,
         due,
         fire,
+        follows_end=job.schedule.follows_end,
     )
 
 
@@ -224,4 +223,5 @@ def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
         reason=reason,
         due_until=stretch[-1] if many else None,
         due_count=len(stretch),
+        follows_end=job.schedule.follows_end,
     )

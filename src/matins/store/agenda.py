@@ -84,6 +84,7 @@ class PostgresAgenda:
             "reasons": [claim.reason for claim in claims],
             "due_untils": [claim.due_until for claim in claims],
             "due_counts": [claim.due_count for claim in claims],
+            "follows_ends": [claim.follows_end for claim in claims],
         }
 
         async def insert() -> asyncpg.Record | None:

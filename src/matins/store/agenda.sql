@@ -38,6 +38,8 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 -- fence: locks the lease rows (FOR SHARE: a take-over waits for us or we for it) and only then
 --   compares the epoch, under READ COMMITTED. An EXISTS would compare a snapshot and let stale
 --   claims through.
+-- kept: locks jobs that follow the ends of their runs, so that a change of one sees this run, or
+--   this claim the change: the next due time hangs on it. Whoever is being changed is passed over.
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
 --   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however late
 --   it is claimed. Only where any could matter are they looked up, by windows_team.
@@ -53,9 +55,18 @@ WITH fence AS (
     ORDER BY p.partition
     FOR SHARE OF p
 ),
+kept AS (
+    SELECT j.id
+    FROM unnest(:job_ids::uuid[], :revisions::integer[], :follows_ends::boolean[])
+        AS f (job_id, revision, follows_end)
+    JOIN jobs j ON j.id = f.job_id
+    WHERE f.follows_end AND j.revision = f.revision AND j.state = 'active'
+    FOR SHARE OF j SKIP LOCKED
+),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh,
+           coalesce(j.revision = c.revision AND j.state = 'active', false)
+           AND (NOT c.follows_end OR c.job_id = ANY (array(SELECT id FROM kept))) AS fresh,
            CASE WHEN EXISTS (
                SELECT
                FROM windows
@@ -73,12 +84,12 @@ due AS (
                LIMIT 1
            ) END AS met
     FROM unnest(
-        :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
+        :run_ids::uuid[], :job_ids, :revisions, :claim_partitions::smallint[],
         :claim_epochs::bigint[],
         :due_ats::timestamptz[], :fire_ats::timestamptz[], :kinds::text[], :states::text[],
-        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[]
+        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[], :follows_ends
     ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at, kind, state, reason,
-            due_until, due_count)
+            due_until, due_count, follows_end)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE c.held_partition = ANY (array(SELECT partition FROM fence))
 ),

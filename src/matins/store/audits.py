@@ -12,7 +12,8 @@ import msgspec
 from matins.domain.answers import AuditPage, JobAudit
 from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit, rows_since
 from matins.domain.errors import InvalidInputError
-from matins.domain.jobs import JobSpec, JobState, check_name
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.names import check_name
 from matins.store.database import Database
 from matins.store.queries import load_queries
 from matins.store.reads import PostgresReads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -15,7 +15,15 @@ from matins.domain.claims import Claim
 from matins.domain.errors import InvalidInputError, ScheduleError
 from matins.domain.ids import partition_of
 from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
-from matins.domain.ledger import Standing, catch_up, retimed, skip, timetable_of, unaccounted
+from matins.domain.ledger import (
+    SECOND,
+    Standing,
+    catch_up,
+    retimed,
+    skip,
+    timetable_of,
+    unaccounted,
+)
 from matins.domain.misfire import COUNT_MAX
 from matins.domain.runs import RunState
 from matins.domain.schedules.compiling import Timing
@@ -32,7 +40,6 @@ LOOK_MAX = 10_000
 """The most due times that are put on record in one transaction, besides those that are to run."""
 
 _Q = load_queries("changes.sql")
-_SECOND = timedelta(seconds=1)
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -199,7 +206,7 @@ class Change:
     async def _accounted_until(self, job: Job) -> datetime:
         """All due times up to here have their rows."""
         if job.state is JobState.ACTIVE:
-            return job.next_due_at - _SECOND if job.next_due_at else await self.now()
+            return job.next_due_at - SECOND if job.next_due_at else await self.now()
         if job.state is JobState.PAUSED:
             schedule = None if job.spec.schedule is None else as_json(job.spec.schedule)
             [row] = await self._fetch(
@@ -267,7 +274,7 @@ def _exempted(spec: JobSpec, job_id: UUID, timing: Timing, due: datetime, now: d
     moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > now]
     if timetable.following is not None:
         return ahead(timetable, due)
-    return ahead(timetable, timetable.next_after(min([due, *moved]) - _SECOND))
+    return ahead(timetable, timetable.next_after(min([due, *moved]) - SECOND))
 
 
 def _newest(timetable: Timetable, due: Sequence[datetime], count: int) -> list[datetime]:

@@ -17,7 +17,7 @@ from matins.domain.forecasting.crowds import crowd
 from matins.domain.forecasting.dials import HOUR_S
 from matins.domain.forecasting.forecast import HOURS_MAX, Forecast, forecast
 from matins.domain.forecasting.layouts import Layouts
-from matins.domain.jobs import check_name
+from matins.domain.names import check_name
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.zones import find_zone
 from matins.store.bookings import KeptBook

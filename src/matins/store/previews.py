@@ -12,7 +12,8 @@ import msgspec
 from matins.domain.answers import Preview, PreviewRequest
 from matins.domain.calendars.closures import Closures
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.domain.jobs import JobSpec, check_name
+from matins.domain.jobs import JobSpec
+from matins.domain.names import check_name
 from matins.domain.preview import Subject, check_request, preview, under_windows
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule

@@ -20,7 +20,8 @@ from matins.domain.answers import (
 from matins.domain.errors import InvalidInputError, NotFoundError
 from matins.domain.handouts import RunStatus
 from matins.domain.ids import due_of
-from matins.domain.jobs import Job, check_name
+from matins.domain.jobs import Job
+from matins.domain.names import check_name
 from matins.domain.runs import RunState
 from matins.store.database import Database
 from matins.store.dispatch import status_of

@@ -17,10 +17,12 @@ from matins.domain.calendars.conditions import (
     parse_times,
     parse_weekdays,
     parse_yearly,
+    weekday_bits,
 )
 from matins.domain.errors import Problem, ScheduleError
 from matins.domain.names import name_problems
 from matins.domain.schedules.zones import Zone, find_zone, zone_names
+from matins.domain.texts import nul_problems
 
 ENTRIES_MAX: Final = 10_000
 """The most items, dates, weekdays, times and spans of one calendar, all counted together."""
@@ -90,9 +92,7 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
                 check()
             except ScheduleError as error:
                 found.append(Problem(where, str(error)))
-        if "\\u0000" in msgspec.json.encode(self).decode().replace("\\\\", ""):
-            found.append(Problem("", "holds a NUL character; no text of a calendar may"))
-        return found
+        return found + nul_problems(self)
 
 
 def entry_count(calendar: Calendar) -> int:
@@ -180,18 +180,11 @@ def _check_length(text: str, most: int) -> None:
 
 def _check_weekend(weekend: str | list[str]) -> None:
     try:
-        days = {parse_weekdays(text) for text in listed(weekend)}
+        days = weekday_bits(listed(weekend))
     except ScheduleError:
         return  # told of already
-    if _union(days) == ALL_WEEK:
+    if days == ALL_WEEK:
         raise ScheduleError("takes all seven days; leave at least one for business")
-
-
-def _union(bits: set[int]) -> int:
-    whole = 0
-    for it in bits:
-        whole |= it
-    return whole
 
 
 def _refuse(message: str) -> None:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Final
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.conditions import listed, parse_weekdays
+from matins.domain.calendars.conditions import listed, weekday_bits
 from matins.domain.calendars.moments import Moments, weekday_bit
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.zones import Zone, find_zone
@@ -26,7 +26,7 @@ class Closures:
         self._only = Moments(calendar.only, self.zone) if calendar.only else None
         single = calendar.only[0].label if len(calendar.only) == 1 else ""
         self._outside = f"outside {single or calendar.name}"
-        self._weekend = {parse_weekdays(text) for text in listed(calendar.weekend)}
+        self._weekend = weekday_bits(listed(calendar.weekend))
         self._business: dict[int, bool] = {}
 
     def closed(self, instant: int) -> str | None:
@@ -43,12 +43,9 @@ class Closures:
         if found is None:
             if len(self._business) >= _DAYS_KEPT:
                 self._business.clear()
-            found = self._business[day] = not self._is_weekend(day) and self._opens_on(day)
+            is_weekend = self._weekend & weekday_bit(day)
+            found = self._business[day] = not is_weekend and self._opens_on(day)
         return found
-
-    def _is_weekend(self, day: int) -> bool:
-        bit = weekday_bit(day)
-        return any(bits & bit for bits in self._weekend)
 
     def _opens_on(self, day: int) -> bool:
         """Look at all instants of a day at which it may change between open and closed."""

@@ -7,6 +7,7 @@ weekdays are bits from 1 (Sunday) to 64 (Saturday), times are seconds from a day
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
@@ -73,6 +74,14 @@ def parse_weekdays(text: str) -> int:
     begin = _WEEKDAYS.index(first)
     length = (_WEEKDAYS.index(last) - begin) % 7 + 1 if dash else 1
     return sum(1 << (begin + number) % 7 for number in range(length))
+
+
+def weekday_bits(texts: Iterable[str]) -> int:
+    """Read several weekdays or ranges of them, as bits."""
+    bits = 0
+    for text in texts:
+        bits |= parse_weekdays(text)
+    return bits
 
 
 def parse_times(text: str) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from matins.domain.calendars.conditions import (
     parse_dates,
     parse_span,
     parse_times,
-    parse_weekdays,
     parse_yearly,
+    weekday_bits,
 )
 from matins.domain.schedules.civil import DAY_S, find_month
 from matins.domain.schedules.zones import Zone
@@ -162,9 +162,7 @@ class Moments:
 def _entry(index: int, item: Item) -> _Entry:
     dates = listed(item.dates)
     slots = [parse_yearly(text) for text in dates if is_yearly(text)]
-    weekdays = ALL_WEEK if item.weekdays is None else 0
-    for text in listed(item.weekdays):
-        weekdays |= parse_weekdays(text)
+    weekdays = ALL_WEEK if item.weekdays is None else weekday_bits(listed(item.weekdays))
     whole_day = [] if item.times is not None else [(0, DAY_S)]
     return _Entry(
         index,

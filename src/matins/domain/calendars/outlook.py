@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
 
 import msgspec
 
 from matins.domain.calendars.closures import Closures
 from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.instants import epoch_s, instant_of
 
 DAYS_AHEAD: Final = 400
 SHOWN_MAX: Final = 20
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC).date()
 
 
 class ClosedDay(msgspec.Struct, frozen=True):
@@ -32,5 +30,5 @@ def closed_days(closures: Closures, now: datetime) -> list[ClosedDay]:
     for day in range(today, today + DAYS_AHEAD):
         why = closures.closed(zone.first_reached(day * DAY_S + DAY_S // 2))
         if why is not None and len(found) < SHOWN_MAX:
-            found.append(ClosedDay(_EPOCH + timedelta(days=day), why))
+            found.append(ClosedDay(instant_of(day * DAY_S).date(), why))
     return found

@@ -16,7 +16,7 @@ from holidays.registry import COUNTRIES, FINANCIAL, RegistryDict
 
 from matins.domain.calendars.calendar import LABEL_MAX, Calendar, Holidays, Item
 from matins.domain.calendars.ics.importing import import_items
-from matins.domain.errors import InvalidInputError, Problem, ScheduleError
+from matins.domain.errors import InvalidInputError, Problem, ScheduleError, below, check
 from matins.domain.schedules.zones import find_zone
 
 _USUAL_CATEGORIES: Final = ("public",)
@@ -29,7 +29,7 @@ def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
 
     What is resolved stays as it is. Raises InvalidInputError with all that is wrong.
     """
-    _check(calendar.problems())
+    check(calendar.problems())
     found: list[Problem] = []
     lists: dict[str, list[Item]] = {"exclude": [], "only": []}
     for name, items in (("exclude", calendar.exclude), ("only", calendar.only)):
@@ -37,17 +37,11 @@ def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
             try:
                 lists[name] += _resolve(item, calendar.timezone, first_year, last_year)
             except InvalidInputError as error:
-                place = f"{name}[{index}]"
-                found += [Problem(f"{place}.{it.where}", it.message) for it in error.problems]
-    _check(found)
+                found += below(f"{name}[{index}]", error.problems)
+    check(found)
     resolved = msgspec.structs.replace(calendar, exclude=lists["exclude"], only=lists["only"])
-    _check(resolved.problems())  # there may be too much of it
+    check(resolved.problems())  # there may be too much of it
     return resolved
-
-
-def _check(found: list[Problem]) -> None:
-    if found:
-        raise InvalidInputError(found)
 
 
 def _resolve(item: Item, timezone: str, first_year: int, last_year: int) -> list[Item]:

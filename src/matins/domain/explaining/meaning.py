@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import isleap
-from datetime import date, timedelta
+from datetime import date
 from typing import Final
 
 import msgspec
@@ -26,6 +26,7 @@ from matins.domain.schedules.fields import (
     parse_items,
     parse_value,
 )
+from matins.domain.schedules.instants import instant_of
 from matins.domain.schedules.pattern import Pattern
 
 _CYCLE: Final = range(2000, 2028)
@@ -165,7 +166,7 @@ def _macro_days(days: Days) -> tuple[str, str]:
 
 
 def _date(day: int) -> date:
-    return date(1970, 1, 1) + timedelta(days=day)
+    return instant_of(day * DAY_S).date()
 
 
 def _month_days(text: str, field: Field, seed: str) -> DayField:
