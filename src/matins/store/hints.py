@@ -9,6 +9,7 @@ import asyncpg
 import structlog
 
 from matins.domain.errors import UnavailableError
+from matins.domain.ports import Hints
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
 
@@ -18,6 +19,14 @@ _Q = load_queries("hints.sql")
 _QUEUE_MAX = 1000
 _PROOF_OF_LIFE_S = 5.0
 _RETRY_S = 1.0
+
+
+async def tell(hints: Hints, channel: str, word: str = "") -> None:
+    """Let others look at once; an empty word: at everything. If it is lost, their polls will."""
+    try:
+        await hints.send(channel, [word])
+    except UnavailableError as error:
+        log.warning("hint.lost", channel=channel, word=word, error=str(error))
 
 
 class PostgresHints:

@@ -6,21 +6,19 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
-import structlog
 
-from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
+from matins.domain.errors import ConflictError, NotFoundError
 from matins.domain.handouts import RunStatus
 from matins.domain.ids import run_id, whole_ms
-from matins.domain.jobs import check_name
+from matins.domain.names import check_name
 from matins.domain.ports import Hints
 from matins.domain.runs import Kind
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.dispatch import status_of
+from matins.store.hints import tell
 from matins.store.queries import load_queries
 from matins.store.reads import due_at_of
-
-log = structlog.get_logger()
 
 _Q = load_queries("manual.sql")
 _MS = timedelta(milliseconds=1)
@@ -45,7 +43,7 @@ class PostgresManual:
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(found["now"])
             if row := await self._insert(found["id"], due_at):
-                await self._tell(row["pool"])
+                await tell(self._hints, "dispatch", row["pool"])
                 return status_of(row)
         raise NotFoundError(f"team {team} has no job {name!r}")
 
@@ -74,10 +72,3 @@ class PostgresManual:
             )
 
         return await with_days(self._database, [due_at], insert)
-
-    async def _tell(self, pool: str) -> None:
-        """Let gateways look at once. Their poll stands behind it."""
-        try:
-            await self._hints.send("dispatch", [pool])
-        except UnavailableError as error:
-            log.warning("hint.lost", pool=pool, error=str(error))

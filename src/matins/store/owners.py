@@ -13,22 +13,21 @@ from uuid import uuid4
 
 import asyncpg
 import msgspec
-import structlog
 
 from matins.domain.answers import Changed, Missed
-from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
+from matins.domain.errors import ConflictError, NotFoundError, check
 from matins.domain.exempting import exempted, problems, readmitted
-from matins.domain.jobs import Job, JobSpec, JobState, check, check_name
+from matins.domain.jobs import Job, JobSpec, JobState
 from matins.domain.ledger import Standing
 from matins.domain.misfire import COUNT_MAX
+from matins.domain.names import check_name
 from matins.domain.ports import Hints
 from matins.domain.schedules.schedule import Exemption
 from matins.store.changes import Change, Settled, Wanted
 from matins.store.database import Database
 from matins.store.days import with_days
+from matins.store.hints import tell
 from matins.store.timings import KnownCalendars
-
-log = structlog.get_logger()
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
@@ -104,7 +103,7 @@ class PostgresOwners:
 
     async def keep_to_calendars(self, team: str, name: str) -> Changed:
         """Let an active job follow the current versions of its calendars from now on."""
-        return await self._change(team, name, _following)
+        return await self._change(team, name, _kept_to_calendars)
 
     async def _make(self, team: str, spec: JobSpec, *, dry_run: bool) -> Changed:
         async def step(change: Change) -> Changed:
@@ -157,14 +156,11 @@ class PostgresOwners:
             return result
 
     async def _tell(self, changed: Changed) -> None:
-        """Let schedulers and gateways look at once. Their polls stand behind it."""
-        try:
-            if changed.change != "unchanged":
-                await self._hints.send("jobs", [str(changed.job.id)])
-            if changed.queued:
-                await self._hints.send("dispatch", [changed.job.spec.pool])
-        except UnavailableError as error:
-            log.warning("hint.lost", job=str(changed.job.id), error=str(error))
+        """Let schedulers look at the job, and gateways at what was queued."""
+        if changed.change != "unchanged":
+            await tell(self._hints, "jobs", str(changed.job.id))
+        if changed.queued:
+            await tell(self._hints, "dispatch", changed.job.spec.pool)
 
 
 async def _step(
@@ -231,7 +227,7 @@ def _readmitted(job: Standing, due_at: datetime, now: datetime) -> Wanted:
     return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
 
 
-def _following(job: Standing, _now: datetime) -> Wanted | None:
+def _kept_to_calendars(job: Standing, _now: datetime) -> Wanted | None:
     if job.state is not JobState.ACTIVE:
         return None  # it will when it goes on
     return Wanted(job.spec, job.state, "changed", "changed")

@@ -17,6 +17,7 @@ from matins.domain.ports import Hints
 from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
 from matins.store.changes import Change, Wanted
 from matins.store.database import Database
+from matins.store.hints import tell
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars
 
@@ -97,15 +98,8 @@ class PassingJobs:
                 return False
             await change.update(job, standing, Wanted(job.spec, JobState.DELETED, "deleted"))
             await self._database.run(session, _Q["say_why"], job_id=job.id, reason=REASON)
-        await self._tell(job.id)
+        await tell(self._hints, "jobs", str(job.id))
         return True
-
-    async def _tell(self, job_id: UUID) -> None:
-        """Let schedulers look at once. Their polls stand behind it."""
-        try:
-            await self._hints.send("jobs", [str(job_id)])
-        except UnavailableError as error:
-            log.warning("hint.lost", job=str(job_id), error=str(error))
 
 
 def has_passed(row: asyncpg.Record) -> bool:

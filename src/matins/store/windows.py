@@ -10,21 +10,19 @@ from typing import Final
 
 import asyncpg
 import msgspec
-import structlog
 
 from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
-from matins.domain.jobs import check, check_name
+from matins.domain.errors import ConflictError, NotFoundError, check
+from matins.domain.names import check_name
 from matins.domain.ports import Hints
 from matins.domain.windows import KEPT, Window
 from matins.store.database import Database
+from matins.store.hints import tell
 from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
 
 WINDOWS_MAX: Final = 100
 """The most windows of one team that are in force or to come."""
-
-log = structlog.get_logger()
 
 _Q = load_queries("windows.sql")
 
@@ -63,7 +61,7 @@ class PostgresWindows:
             if done is not None:
                 break  # else someone else has just made it
         if done.change == "changed":
-            await self._tell(team)
+            await tell(self._hints, "jobs")
         return done
 
     async def delete(self, team: str, name: str) -> WindowChanged:
@@ -75,7 +73,7 @@ class PostgresWindows:
             if not rows:
                 raise _missing(team, name)
             await self._database.run(session, _Q["drop"], id=rows[0]["id"])
-        await self._tell(team)
+        await tell(self._hints, "jobs")
         return WindowChanged(_window(rows[0]), "deleted", held=rows[0]["held"])
 
     async def _put(
@@ -130,13 +128,6 @@ class PostgresWindows:
         [row] = await self._database.run(session, _Q["covered"], team=team, labels=labels)
         count: int = row["count"]
         return count
-
-    async def _tell(self, team: str) -> None:
-        """Let schedulers look at once at what was held. Their poll stands behind it."""
-        try:
-            await self._hints.send("jobs", [""])
-        except UnavailableError as error:
-            log.warning("hint.lost", team=team, error=str(error))
 
 
 async def windows_of(

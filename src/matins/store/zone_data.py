@@ -24,6 +24,7 @@ from matins.kernel.service import pause
 from matins.store.changes import Change, Settled
 from matins.store.database import Database
 from matins.store.days import with_days
+from matins.store.hints import tell
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
@@ -207,10 +208,7 @@ class ZoneKeeper:
             next_fire_ats=[it.next_fire_at for it in corrections],
         )
         DUE_CORRECTED.inc(len(rows))
-        try:
-            await self._hints.send("jobs", [""])
-        except UnavailableError as error:
-            log.warning("hint.lost", error=str(error))
+        await tell(self._hints, "jobs")
         return len(rows)
 
 
