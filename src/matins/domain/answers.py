@@ -173,7 +173,7 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 class JobAudit(msgspec.Struct, frozen=True):
-    """One job's due times in a window, computed anew, beside the rows that the ledger has.
+    """One job's due times in a span of time, computed anew, beside the rows that the ledger has.
 
     `executed` have a run that was not skipped, of which `unfinished` are still on their way;
     `pending` may still be claimed; `missing` have no row though they should, and `unexpected` rows
@@ -202,7 +202,7 @@ class JobAudit(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """Jobs with due times in the window, by id. `next`: give it as `after`; None at the end."""
+    """Jobs with due times in the span, by id. `next`: give it as `after`; None at the end."""
 
     since: datetime
     until: datetime

@@ -58,7 +58,7 @@ class LedgerRow(msgspec.Struct, frozen=True):
     finished_at: datetime | None = None
 
 
-class Window(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True):
     """Which due times to look at: from `since`, before `until`. `now` is the database's clock."""
 
     since: datetime
@@ -90,42 +90,42 @@ class _Period(msgspec.Struct, frozen=True):
 
 
 def audit(
-    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], window: Window
+    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
 ) -> JobAudit:
-    """Compare what was due with what is on record. `rows` may begin before the window."""
+    """Compare what was due with what is on record. `rows` may begin before the span."""
     try:
-        periods = _periods(job, revisions, window)
+        periods = _periods(job, revisions, span)
     except ScheduleError as error:
         return _finding(job, {}, {}, [], [], fault=f"its due times can't be computed: {error}")
     due: dict[datetime, Timetable] = {}
     for period in (it for it in periods if it.is_due):
-        due.update(dict.fromkeys(_within(period, window), period.timetable))
+        due.update(dict.fromkeys(_within(period, span), period.timetable))
         if len(due) > DUE_MAX:
-            fault = f"it was due over {DUE_MAX} times in the window; take a shorter one"
+            fault = f"it was due over {DUE_MAX} times in the span; take a shorter one"
             return _finding(job, {}, {}, [], [], fault=fault)
-    chained = _chained(periods, rows, window)
+    chained = _chained(periods, rows, span)
     due.update(chained)
     on_record = _on_record(rows, due)
     missing = sorted(due.keys() - on_record.keys())
-    claimed_until = min(window.now - GRACE, job.watermark or window.now)
+    claimed_until = min(span.now - GRACE, job.watermark or span.now)
     pending = {at for at in missing if due[at].fire_time(at) > claimed_until}
     unknown = [it for it in rows if it.due_at not in chained]
-    strange = [it.due_at for it in unknown if _is_strange(it, periods, window)]
+    strange = [it.due_at for it in unknown if _is_strange(it, periods, span)]
     return _finding(job, due, on_record, [it for it in missing if it not in pending], strange)
 
 
-def rows_since(revisions: Iterable[Revision], window: Window) -> datetime:
+def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
     """From when on rows are needed: `max_runs` of what follows ends counts from its beginning."""
     counted = [
         it.timing.since
         for it in revisions
         if it.spec.schedule and it.spec.schedule.follows_end and it.spec.schedule.max_runs
     ]
-    return min([window.since, *counted])
+    return min([span.since, *counted])
 
 
-def _periods(job: Subject, revisions: Sequence[Revision], window: Window) -> list[_Period]:
-    ends = [it.effective_at for it in revisions[1:]] + [window.until - SECOND]
+def _periods(job: Subject, revisions: Sequence[Revision], span: Span) -> list[_Period]:
+    ends = [it.effective_at for it in revisions[1:]] + [span.until - SECOND]
     open_from = _open_pause(revisions)
     periods = []
     for index, (revision, end) in enumerate(zip(revisions, ends, strict=True)):
@@ -147,22 +147,22 @@ def _open_pause(revisions: Sequence[Revision]) -> int:
     return index
 
 
-def _within(period: _Period, window: Window) -> list[datetime]:
-    begin = max(period.begin, window.since - SECOND)
-    end = min(period.end, window.until - SECOND)
+def _within(period: _Period, span: Span) -> list[datetime]:
+    begin = max(period.begin, span.since - SECOND)
+    end = min(period.end, span.until - SECOND)
     return period.timetable.due_between(begin, end, DUE_MAX + 1)
 
 
 def _chained(
-    periods: Iterable[_Period], rows: Iterable[LedgerRow], window: Window
+    periods: Iterable[_Period], rows: Iterable[LedgerRow], span: Span
 ) -> dict[datetime, Timetable]:
-    """The due times that follow the ends of runs, within the window."""
+    """The due times that follow the ends of runs, within the span."""
     runs = sorted(rows, key=lambda row: row.due_at)
     return {
         at: chain.timetable
         for chain in _chains(periods)
-        for at in due_in(chain, runs, window.since)
-        if window.since <= at < window.until
+        for at in due_in(chain, runs, span.since)
+        if span.since <= at < span.until
     }
 
 
@@ -196,10 +196,10 @@ def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datet
     return found
 
 
-def _is_strange(row: LedgerRow, periods: Iterable[_Period], window: Window) -> bool:
+def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: Span) -> bool:
     """Whether no revision, one just left included, was due when the row says so."""
     at = row.due_at
-    if not window.since <= at < window.until:
+    if not span.since <= at < span.until:
         return False
     return not any(
         it.begin < at <= it.end + UNDER_WAY and it.timetable.next_after(at - SECOND) == at

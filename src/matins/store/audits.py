@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.answers import AuditPage, JobAudit
-from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit, rows_since
+from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
 from matins.domain.errors import InvalidInputError
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.names import check_name
@@ -48,7 +48,7 @@ class PostgresAudits:
         until: datetime | None,
         after: UUID | None,
     ) -> AuditPage:
-        """Audit the next jobs by id; without a window, their last day."""
+        """Audit the next jobs by id; without a span, their last day."""
         now = await self._reads.now()
         latest = min(until or now, now)
         until = latest.replace(microsecond=0)
@@ -58,15 +58,13 @@ class PostgresAudits:
         # due times are whole seconds, but a job made in this very second is to be seen as well
         subjects = await self._subjects(team, job, since, latest, after)
         revisions = await self._revisions([subject.id for subject in subjects])
-        window = Window(since, until, now)
+        span = Span(since, until, now)
         found: list[JobAudit] = []
         for subject in subjects:
-            rows_from = rows_since(revisions[subject.id], window)
+            rows_from = rows_since(revisions[subject.id], span)
             rows = await self._rows(subject.id, rows_from, until)
             # in a thread, since other requests are not to wait for it
-            found.append(
-                await asyncio.to_thread(audit, subject, revisions[subject.id], rows, window)
-            )
+            found.append(await asyncio.to_thread(audit, subject, revisions[subject.id], rows, span))
             if sum(it.due for it in found) >= PAGE_DUE:
                 break
         is_last = len(found) == len(subjects) < PAGE

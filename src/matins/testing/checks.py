@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from matins.domain.audit import LedgerRow, Subject, Window, audit
+from matins.domain.audit import LedgerRow, Span, Subject, audit
 from matins.domain.ids import run_id
 from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
@@ -121,8 +121,8 @@ class Checker:
 
     def _audit(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
         revisions = self._world.revisions[job.id]
-        window = Window(revisions[0].effective_at, now, now)
-        finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, window)
+        span = Span(revisions[0].effective_at, now, now)
+        finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, span)
         if not finding.holds:
             self._broken(
                 f"job {job.spec.name}: {finding.missing_count} due times have no row"

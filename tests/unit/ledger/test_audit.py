@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from matins.domain.answers import JobAudit
-from matins.domain.audit import LIST_MAX, LedgerRow, Revision, Subject, Window, audit
+from matins.domain.audit import LIST_MAX, LedgerRow, Revision, Span, Subject, audit
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.runs import RunState
 from matins.domain.schedules.compiling import Timing
@@ -51,7 +51,7 @@ def audited(
     watermark: float = 60,
 ) -> JobAudit:
     subject = Subject(JOB, "payments", "job", minute(watermark))
-    return audit(subject, revisions, rows, Window(minute(since), minute(until), minute(now)))
+    return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
 
 
 def test_all_is_well_when_each_due_time_has_its_row() -> None:

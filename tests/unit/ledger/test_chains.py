@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from matins.domain.answers import JobAudit
-from matins.domain.audit import LedgerRow, Revision, Subject, Window, audit, rows_since
+from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.runs import RunState
 from matins.domain.schedules.compiling import Timing
@@ -65,7 +65,7 @@ def audited(
     watermark: float = 60,
 ) -> JobAudit:
     subject = Subject(JOB, "payments", "job", minute(watermark))
-    return audit(subject, revisions, rows, Window(minute(since), minute(until), minute(now)))
+    return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
 
 
 def test_all_is_well_when_each_due_time_follows_the_end_before_it() -> None:
@@ -189,7 +189,7 @@ def test_a_job_is_due_so_often_and_no_more() -> None:
 
 def test_runs_before_the_window_count_too() -> None:
     twice = Schedule(every="15m", after="end", max_runs=2)
-    window = Window(minute(40), minute(60), minute(60))
-    assert rows_since([revision(0, twice, since=3)], window) == minute(3)
-    assert rows_since([revision(0, since=3)], window) == minute(40)
+    span = Span(minute(40), minute(60), minute(60))
+    assert rows_since([revision(0, twice, since=3)], span) == minute(3)
+    assert rows_since([revision(0, since=3)], span) == minute(40)
     assert audited([revision(0, twice)], ran(15, 31), since=40).holds
