@@ -96,7 +96,7 @@ class Owned:
             await self._agenda.advance([Advance(job.id, job.revision, coming, fire, due[-1])])
         return len(made.made)
 
-    async def fire(self, name: str = "job") -> int:
+    async def fire(self, name: str = "job", *, advance: bool = True) -> int:
         """Claim what a job owes by now, as the scheduler plans it; gives how many rows it made."""
         await self._hold_leases()
         job = await self.reads.job(TEAM, name)
@@ -109,6 +109,8 @@ class Owned:
                 answer = await self._agenda.claim(self._holder, self._epochs, step.claims)
                 made += len(answer.made)
                 entry.move_to(step.next_s)
+            if not advance:
+                continue
             due = None if entry.due_s is None else instant_of(entry.due_s)
             fire = None if due is None else instant_of(entry.fire_s)
             until = instant_of(entry.accounted_s)

@@ -29,6 +29,7 @@ from matins.domain.schedules.schedule import Exemption, Schedule
 QUARTER = timedelta(minutes=15)
 FOLLOWING = spec(Schedule(every="15m", after="end"))
 QUICKER = spec(Schedule(every="10m", after="end"))
+HOURLY_TOO = spec(Schedule(cron="0 * * * *"), name="other")
 HOURLY = spec(Schedule(cron="0 * * * *"))
 
 
@@ -290,6 +291,44 @@ async def test_whatever_owners_do_each_chain_is_whole_and_no_runs_overlap(
     findings = await world.audit()
     assert [it for it in findings if not it.holds or it.pending] == []
     assert sum(it.executed for it in findings) > 0
+
+
+@pytest.mark.parametrize("change", ["edited", "paused"])
+async def test_a_claim_under_way_makes_no_run_of_a_job_that_is_changed_meanwhile(
+    world: Owned, dsn: str, change: str
+) -> None:
+    await world.owners.create(TEAM, FOLLOWING)
+    await world.owners.create(TEAM, HOURLY_TOO)
+    world.now = NOON + 4 * QUARTER
+    await world.fire("other")  # with its day's table
+    other, onlooker = await asyncpg.connect(dsn), await asyncpg.connect(dsn)
+    holding = other.transaction()
+    await holding.start()
+    await other.execute("SELECT FROM partitions FOR UPDATE")
+    world.now = NOON + QUARTER
+    claiming = asyncio.create_task(world.fire())
+    await waits_for_a_lock(onlooker)  # it sees the job as it is now
+    world.now -= timedelta(seconds=0.1)  # a change that read the clock before the claim began
+    if change == "edited":
+        await world.owners.put(TEAM, QUICKER)
+    else:
+        await world.owners.pause(TEAM, "job")
+    await holding.rollback()
+    assert await claiming == 0
+    assert await world.rows() == []
+    await other.close()
+    await onlooker.close()
+
+
+async def test_a_claim_does_not_wait_for_an_owner(world: Owned, dsn: str) -> None:
+    await world.owners.create(TEAM, FOLLOWING)
+    world.now = NOON + QUARTER
+    owner = await asyncpg.connect(dsn)
+    async with owner.transaction():
+        await owner.execute("SELECT FROM jobs FOR UPDATE")
+        assert await world.fire(advance=False) == 0
+    assert await world.fire() == 1
+    await owner.close()
 
 
 async def _something(world: Owned, rng: Random) -> None:

@@ -71,8 +71,8 @@ class Claimed(msgspec.Struct, frozen=True):
 
     `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
     fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on,
-    that are no longer active, or that follow ends and are being changed: load them again. What is in
-    none of these had its row before.
+    that are no longer active, or that follow ends and are being changed: load them again. What is
+    in none of these had its row before.
     """
 
     made: set[UUID]
