@@ -7,10 +7,10 @@ from litestar.params import FromPath, FromQuery, JSONBody
 
 from matins.api.bodies import Strict
 from matins.api.jobs import Limit
+from matins.api.parameters import check_same_name
 from matins.api.parts import Calendars
 from matins.domain.answers import CalendarChanged, CalendarPage, CalendarRecord
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.errors import InvalidInputError
 
 
 @get("/teams/{team:str}/calendars")
@@ -41,8 +41,7 @@ async def put_calendar(
 
     As with any change of a job, no run is fired by it. Repeat it if the answer was lost.
     """
-    if data.name != name:
-        raise InvalidInputError.at("name", f"is {data.name!r}, but the address says {name!r}")
+    check_same_name(data.name, name)
     return await calendars.put(team, data, dry_run=dry_run)
 
 

@@ -10,11 +10,7 @@ from litestar.params import FromQuery
 
 from matins.api.parameters import check_offset
 from matins.api.parts import Audits, Reads
-from matins.domain.answers import (
-    AuditPage,
-    ExecutorRecord,
-    PartitionRecord,
-)
+from matins.domain.answers import AuditPage, ExecutorRecord, PartitionRecord
 
 
 @get("/audit")

@@ -10,10 +10,9 @@ from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
-from matins.api.parameters import check_offset
+from matins.api.parameters import check_offset, check_same_name
 from matins.api.parts import Manual, Owners, Reads
 from matins.domain.answers import Changed, JobPage, Resume, RunPage
-from matins.domain.errors import InvalidInputError
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec
 from matins.domain.schedules.schedule import Exemption
@@ -64,8 +63,7 @@ async def put_job(
     Nothing runs because of a change: due times of the old schedule that have passed and have no
     row are put on record as skipped, and counted in the answer.
     """
-    if data.name != name:
-        raise InvalidInputError.at("name", f"is {data.name!r}, but the address says {name!r}")
+    check_same_name(data.name, name)
     return await owners.put(team, data, dry_run=dry_run)
 
 

@@ -1,4 +1,4 @@
-"""Parameters of queries: unknown ones are refused, and faults are told under the names in use."""
+"""Parameters of requests: unknown ones are refused, and faults are told under the names in use."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def check_offset(where: str, instant: datetime | None) -> None:
     """Refuse an instant without an offset from UTC."""
     if instant is not None and instant.tzinfo is None:
         raise InvalidInputError.at(where, "has no offset from UTC; write 2026-12-01T00:00:00Z")
+
+
+def check_same_name(said: str, name: str) -> None:
+    """Refuse a body that has another name than its address."""
+    if said != name:
+        raise InvalidInputError.at("name", f"is {said!r}, but the address says {name!r}")
 
 
 def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> list[Problem]:

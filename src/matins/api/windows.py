@@ -6,9 +6,9 @@ from litestar import Router, delete, get, put
 from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
+from matins.api.parameters import check_same_name
 from matins.api.parts import Windows
 from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.errors import InvalidInputError
 from matins.domain.windows import Window
 
 
@@ -35,8 +35,7 @@ async def put_window(
     From when this is answered, no scheduled run of the jobs that it means is begun in it: it is
     held until the window ends, or skipped. What runs already goes on.
     """
-    if data.name != name:
-        raise InvalidInputError.at("name", f"is {data.name!r}, but the address says {name!r}")
+    check_same_name(data.name, name)
     return await windows.put(team, data)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +11,11 @@ import typer
 import yaml
 
 from matins.cli.applying import read_text
-from matins.cli.connecting import DEFAULT_TEAM, split_name, with_api
+from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
 from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, table
-from matins.client.sdk import Matins
 from matins.domain.answers import CalendarChanged, CalendarRecord
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 
-TheCalendar = Annotated[
-    str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
 
 commands = typer.Typer(
@@ -43,7 +39,7 @@ def list_calendars(
 
 
 @commands.command(epilog="Example: matins calendars show payments/holidays-de")
-def show(calendar: TheCalendar, as_json: AsJson = False) -> None:
+def show(calendar: Named, as_json: AsJson = False) -> None:
     """Show a calendar as it was written, and the days that it closes next."""
     team, name = split_name(calendar)
     found = with_api(lambda client: client.calendar(team, name))
@@ -66,7 +62,7 @@ def show(calendar: TheCalendar, as_json: AsJson = False) -> None:
 
 @commands.command("import", epilog="Example: matins calendars import payments/closing closing.ics")
 def import_file(
-    calendar: TheCalendar,
+    calendar: Named,
     file: Annotated[Path, typer.Argument(help="An iCalendar file (.ics); - reads stdin.")],
     timezone: Annotated[
         str, typer.Option("--tz", "--timezone", help="The zone of dates and of local times.")
@@ -78,12 +74,12 @@ def import_file(
     _, text = read_text(str(file))
     team, name = split_name(calendar)
     wanted = Calendar(name, timezone=timezone, exclude=[Item(icalendar=text)])
-    _change(lambda client: client.put_calendar(team, wanted, dry_run=dry_run), team, as_json)
+    _put(team, wanted, dry_run=dry_run, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins calendars holidays payments/berlin DE --part BE")
 def holidays(
-    calendar: TheCalendar,
+    calendar: Named,
     country: Annotated[str, typer.Argument(help="The country's code, such as DE or US.")],
     part: Annotated[
         str | None, typer.Option(help="The code of a part of it, such as BE or CA.")
@@ -98,14 +94,24 @@ def holidays(
     team, name = split_name(calendar)
     item = Item(holidays=Holidays(country, part))
     wanted = Calendar(name, timezone=timezone, exclude=[item])
-    _change(lambda client: client.put_calendar(team, wanted, dry_run=dry_run), team, as_json)
+    _put(team, wanted, dry_run=dry_run, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins calendars delete payments/holidays-de")
-def delete(calendar: TheCalendar, as_json: AsJson = False) -> None:
+def delete(calendar: Named, as_json: AsJson = False) -> None:
     """Delete a calendar that no job follows."""
     team, name = split_name(calendar)
-    _change(lambda client: client.delete_calendar(team, name), team, as_json)
+    change(
+        lambda client: client.delete_calendar(team, name), partial(_words, team), as_json=as_json
+    )
+
+
+def _put(team: str, wanted: Calendar, *, dry_run: bool, as_json: bool) -> None:
+    change(
+        lambda client: client.put_calendar(team, wanted, dry_run=dry_run),
+        partial(_words, team),
+        as_json=as_json,
+    )
 
 
 def _row(team: str, record: CalendarRecord) -> tuple[str, ...]:
@@ -119,14 +125,10 @@ def _row(team: str, record: CalendarRecord) -> tuple[str, ...]:
     )
 
 
-def _change(work: Callable[[Matins], Awaitable[CalendarChanged]], team: str, as_json: bool) -> None:
-    answer = with_api(work)
-    if as_json:
-        print_json(answer)
-        return
+def _words(team: str, answer: CalendarChanged) -> str:
     line = f"{answer.change}  {team}/{answer.calendar.name}"
     if answer.jobs:
         line += f"  {answer.jobs} jobs follow it"
     if answer.skipped:
         line += f"  ({answer.skipped} passed due times are on record as skipped)"
-    typer.echo(line)
+    return line

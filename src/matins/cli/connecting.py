@@ -1,12 +1,15 @@
-"""How a command finds the API, and names of jobs and instants as people type them."""
+"""How a command finds the API, and names and instants as people type them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
+
+from matins.cli.showing import print_json
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.durations import parse_duration
@@ -16,6 +19,8 @@ from matins.kernel.clock import HostClock
 from matins.kernel.settings import read_settings
 
 DEFAULT_TEAM = "default"
+
+Named = Annotated[str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")]
 
 T = TypeVar("T")
 
@@ -47,8 +52,19 @@ def with_api(work: Callable[[Matins], Awaitable[T]]) -> T:
     return asyncio.run(connected())
 
 
+def change(
+    work: Callable[[Matins], Awaitable[T]], words: Callable[[T], str], *, as_json: bool
+) -> None:
+    """Change something with the API, and tell what became of it in words or as JSON."""
+    answer = with_api(work)
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(words(answer))
+
+
 def split_name(text: str) -> tuple[str, str]:
-    """Team and name of a job that is written as TEAM/NAME, or as NAME alone."""
+    """Team and name of what is written as TEAM/NAME, or as NAME alone."""
     team, slash, name = text.rpartition("/")
     return (team, name) if slash else (DEFAULT_TEAM, text)
 

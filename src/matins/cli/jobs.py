@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import msgspec
 import typer
 import yaml
 
-from matins.cli.connecting import split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, state, table
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Missed
@@ -21,8 +20,6 @@ from matins.domain.schedules.schedule import Exemption, Schedule, Times
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
-
-TheJob = Annotated[str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")]
 
 _HEADS = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
 _STACKS = (
@@ -64,7 +61,7 @@ def list_jobs(
 
 
 @commands.command(epilog="Example: matins jobs show demo/every-minute")
-def show(job: TheJob, as_json: AsJson = False) -> None:
+def show(job: Named, as_json: AsJson = False) -> None:
     """Show a job as its owner wrote it, and where it stands."""
 
     async def work(client: Matins) -> Job:
@@ -91,32 +88,32 @@ def show(job: TheJob, as_json: AsJson = False) -> None:
 
 
 @commands.command(epilog="Example: matins jobs pause demo/every-minute")
-def pause(job: TheJob, as_json: AsJson = False) -> None:
+def pause(job: Named, as_json: AsJson = False) -> None:
     """Let nothing of a job run until it is resumed."""
-    _change(lambda client: client.pause_job(*split_name(job)), as_json=as_json)
+    change(lambda client: client.pause_job(*split_name(job)), _words, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs resume demo/every-minute --missed last")
 def resume(
-    job: TheJob,
+    job: Named,
     missed: Annotated[
         Missed, typer.Option(help="What becomes of the due times in the pause.")
     ] = "skip",
     as_json: AsJson = False,
 ) -> None:
     """Let a paused job go on. What it missed is skipped, unless you choose otherwise."""
-    _change(lambda client: client.resume_job(*split_name(job), missed), as_json=as_json)
+    change(lambda client: client.resume_job(*split_name(job), missed), _words, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs delete demo/every-minute")
-def delete(job: TheJob, as_json: AsJson = False) -> None:
+def delete(job: Named, as_json: AsJson = False) -> None:
     """Delete a job. Its runs stay on record."""
-    _change(lambda client: client.delete_job(*split_name(job)), as_json=as_json)
+    change(lambda client: client.delete_job(*split_name(job)), _words, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs trigger demo/on-demand --wait")
 def trigger(
-    job: TheJob,
+    job: Named,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
     ] = False,
@@ -171,12 +168,8 @@ def _kind(times: Times, timezone: str) -> str:
     return f"at {instants[0]}{more}" if instants else "never"
 
 
-def _change(work: Callable[[Matins], Awaitable[Changed]], *, as_json: bool) -> None:
-    answer = with_api(work)
-    if as_json:
-        print_json(answer)
-        return
+def _words(answer: Changed) -> str:
     line = f"{answer.change}  {answer.job.team}/{answer.job.spec.name}"
     if answer.skipped or answer.queued:
         line += f"  due times that had passed: {answer.skipped} skipped, {answer.queued} queued"
-    typer.echo(line)
+    return line

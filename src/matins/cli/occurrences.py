@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import parse_moment, split_name, with_api
-from matins.cli.jobs import TheJob, exemption
+from matins.cli.connecting import Named, change, parse_moment, split_name, with_api
+from matins.cli.jobs import exemption
 from matins.cli.previews import print_preview
-from matins.cli.showing import AsJson, print_json
+from matins.cli.showing import AsJson
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Preview
 from matins.domain.errors import InvalidInputError, ScheduleError
@@ -35,7 +34,7 @@ Why = Annotated[str, typer.Option(help="The reason, for the ledger.")]
 
 @commands.command(epilog="Example: matins jobs preview demo/nightly -n 3")
 def preview(
-    job: TheJob,
+    job: Named,
     count: Annotated[int, typer.Option("-n", "--count", help="How many due times.")] = 10,
     after: Annotated[
         str | None, typer.Option(help="An instant to begin after, instead of now.")
@@ -51,14 +50,14 @@ def preview(
 
 
 @commands.command(epilog='Example: matins jobs skip demo/nightly next --why "release day"')
-def skip(job: TheJob, due: TheDueTime, why: Why = "", as_json: AsJson = False) -> None:
+def skip(job: Named, due: TheDueTime, why: Why = "", as_json: AsJson = False) -> None:
     """Skip one occurrence of a job."""
     _exempt(job, due, None, why, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs move demo/nightly next --to 2027-01-02T03:00:00")
 def move(
-    job: TheJob,
+    job: Named,
     due: TheDueTime,
     to: Annotated[str, typer.Option(help="When it is to run instead.")],
     why: Why = "",
@@ -69,45 +68,45 @@ def move(
 
 
 @commands.command(epilog="Example: matins jobs readmit demo/nightly 2026-12-24T02:00:00")
-def readmit(job: TheJob, due: TheDueTime, as_json: AsJson = False) -> None:
+def readmit(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
     """Undo the exemption of an occurrence: it runs at its due time after all."""
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
-        return await client.readmit(team, name, await _instant(client, job, "DUE", due))
+        coming = await client.preview_job(team, name, count=1)
+        return await client.readmit(team, name, _due_time(coming, due))
 
-    _tell(work, as_json=as_json)
+    change(work, _words, as_json=as_json)
 
 
 def _exempt(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> None:
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
-        due_at = await _instant(client, job, "DUE", due)
-        move_to = None if to is None else await _instant(client, job, "--to", to)
-        return await client.exempt(team, name, Exemption(due_at, move_to, why))
+        coming = await client.preview_job(team, name, count=1)
+        move_to = None if to is None else _instant(coming, "--to", to)
+        return await client.exempt(team, name, Exemption(_due_time(coming, due), move_to, why))
 
-    _tell(work, as_json=as_json)
+    change(work, _words, as_json=as_json)
 
 
-async def _instant(client: Matins, job: str, where: str, text: str) -> datetime:
-    """An instant as it was typed, in the job's zone; `next` is the job's next due time."""
-    shown: Preview = await client.preview_job(*split_name(job), count=1)
-    if text == NEXT and where == "DUE":
-        if not shown.due:
-            raise InvalidInputError.at(where, "the job is never due again")
-        return shown.due[0].utc
+def _due_time(coming: Preview, text: str) -> datetime:
+    """A due time as it was typed; `next` is the first of those that come."""
+    if text != NEXT:
+        return _instant(coming, "DUE", text)
+    if not coming.due:
+        raise InvalidInputError.at("DUE", "the job is never due again")
+    return coming.due[0].utc
+
+
+def _instant(coming: Preview, where: str, text: str) -> datetime:
+    """An instant as it was typed, in the job's zone."""
     try:
-        return instant_of(parse_instant(text, find_zone(shown.timezone)))
+        return instant_of(parse_instant(text, find_zone(coming.timezone)))
     except ScheduleError as error:
         raise InvalidInputError.at(where, str(error)) from error
 
 
-def _tell(work: Callable[[Matins], Awaitable[Changed]], *, as_json: bool) -> None:
-    answer = with_api(work)
-    if as_json:
-        print_json(answer)
-        return
-    typer.echo(f"{answer.change}  {answer.job.team}/{answer.job.spec.name}")
-    for it in answer.job.exemptions:
-        typer.echo(f"  {exemption(it)}")
+def _words(answer: Changed) -> str:
+    exempt = (f"\n  {exemption(it)}" for it in answer.job.exemptions)
+    return f"{answer.change}  {answer.job.team}/{answer.job.spec.name}{''.join(exempt)}"

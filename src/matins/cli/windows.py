@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, split_name, with_api
+from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
 from matins.cli.showing import AsJson, Cell, console, local, print_json, state, table
-from matins.client.sdk import Matins
 from matins.domain.answers import WindowChanged, WindowRecord
 from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, ScheduleError
@@ -20,10 +19,6 @@ from matins.domain.windows import Policy, Window
 from matins.kernel.clock import HostClock
 
 NOW = "now"
-
-TheWindow = Annotated[
-    str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")
-]
 
 _HEADS = ("WINDOW", "STATE", "FROM", "TO", "POLICY", "LABELS", "HELD", "WHY")
 _STACKS = (("WINDOW", "WHY"), ("STATE", "POLICY", "HELD"), ("FROM", "TO"), ("LABELS",))
@@ -52,7 +47,7 @@ def list_windows(
     ' --tz Europe/Berlin --label tier=gold --why "PostgreSQL 18"'
 )
 def put(  # noqa: PLR0913, PLR0917 # a command's options
-    window: TheWindow,
+    window: Named,
     ends: Annotated[
         str, typer.Option("--to", help="When it ends: an instant, or +2h for 2h after its begin.")
     ],
@@ -77,14 +72,14 @@ def put(  # noqa: PLR0913, PLR0917 # a command's options
     team, name = split_name(window)
     begin, end = read_span(starts, ends, timezone, HostClock().now())
     wanted = Window(name, begin, end, policy, read_labels(label or []), why)
-    _change(lambda client: client.put_window(team, wanted), team, as_json=as_json)
+    change(lambda client: client.put_window(team, wanted), partial(_words, team), as_json=as_json)
 
 
 @commands.command(epilog="Example: matins windows delete payments/db-upgrade")
-def delete(window: TheWindow, as_json: AsJson = False) -> None:
+def delete(window: Named, as_json: AsJson = False) -> None:
     """End a window at once. What it held runs now."""
     team, name = split_name(window)
-    _change(lambda client: client.delete_window(team, name), team, as_json=as_json)
+    change(lambda client: client.delete_window(team, name), partial(_words, team), as_json=as_json)
 
 
 def read_span(
@@ -134,17 +129,11 @@ def _row(team: str, record: WindowRecord) -> tuple[Cell, ...]:
     )
 
 
-def _change(
-    work: Callable[[Matins], Awaitable[WindowChanged]], team: str, *, as_json: bool
-) -> None:
-    answer = with_api(work)
-    if as_json:
-        print_json(answer)
-        return
+def _words(team: str, answer: WindowChanged) -> str:
     line = f"{answer.change}  {team}/{answer.window.name}"
     if answer.change != "deleted":
         begin, end = local(answer.window.starts_at), local(answer.window.ends_at)
         line += f"  from {begin} to {end}, for {answer.jobs} jobs"
     if answer.held:
         line += f"  ({answer.held} runs {'were' if answer.change == 'deleted' else 'are'} held)"
-    typer.echo(line)
+    return line

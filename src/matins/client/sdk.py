@@ -6,9 +6,10 @@ async with Matins("http://127.0.0.1:8600", token) as matins:
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -41,6 +42,8 @@ from matins.domain.names import check_name
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.windows import Window
+
+Page = TypeVar("Page", JobPage, CalendarPage)
 
 PAGE = 1000
 """How many entries are asked for at once where all are wanted."""
@@ -102,15 +105,8 @@ class Matins:
     async def all_jobs(self, team: str | None = None) -> list[Job]:
         """All jobs of a team by name, or of all teams, by team and name."""
         path = "/v1/jobs" if team is None else _jobs(team)
-        found: list[Job] = []
-        after: str | None = None
-        while True:
-            query = _query(after=after, limit=PAGE)
-            page = await self._calls.ask(JobPage, "GET", path, query=query)
-            found += page.jobs
-            after = page.next
-            if after is None:
-                return sorted(found, key=lambda job: (job.team, job.spec.name))
+        found = [job async for page in self._pages(JobPage, path) for job in page.jobs]
+        return sorted(found, key=lambda job: (job.team, job.spec.name))
 
     async def pause_job(self, team: str, name: str) -> Changed:
         """Let none of a job's due times be claimed until it is resumed."""
@@ -154,17 +150,8 @@ class Matins:
 
     async def calendars(self, team: str) -> list[CalendarRecord]:
         """All calendars of a team, by name."""
-        check_name("team", team)
-        found: list[CalendarRecord] = []
-        after: str | None = None
-        while True:
-            query = _query(after=after, limit=PAGE)
-            path = f"/v1/teams/{team}/calendars"
-            page = await self._calls.ask(CalendarPage, "GET", path, query=query)
-            found += page.calendars
-            after = page.next
-            if after is None:
-                return found
+        pages = self._pages(CalendarPage, _all_of(team, "calendars"))
+        return [it async for page in pages for it in page.calendars]
 
     async def delete_calendar(self, team: str, name: str) -> CalendarChanged:
         """Delete a calendar. Raises ConflictError while a job follows it."""
@@ -181,9 +168,7 @@ class Matins:
 
     async def windows(self, team: str) -> list[WindowRecord]:
         """A team's maintenance windows by their begin, with those that were over lately."""
-        check_name("team", team)
-        path = f"/v1/teams/{team}/windows"
-        return await self._calls.ask(list[WindowRecord], "GET", path)
+        return await self._calls.ask(list[WindowRecord], "GET", _all_of(team, "windows"))
 
     async def delete_window(self, team: str, name: str) -> WindowChanged:
         """Delete a maintenance window; what it held runs now."""
@@ -279,28 +264,42 @@ class Matins:
         """All partitions with their holders and watermarks."""
         return await self._calls.ask(list[PartitionRecord], "GET", "/v1/partitions")
 
+    async def _pages(self, kind: type[Page], path: str) -> AsyncIterator[Page]:
+        after: str | None = None
+        while True:
+            query = _query(after=after, limit=PAGE)
+            page = await self._calls.ask(kind, "GET", path, query=query)
+            yield page
+            after = page.next
+            if after is None:
+                return
+
 
 def _jobs(team: str) -> str:
-    """The path of a team's jobs; a name has no characters that would need encoding."""
-    check_name("team", team)
-    return f"/v1/teams/{team}/jobs"
+    return _all_of(team, "jobs")
 
 
 def _job(team: str, name: str) -> str:
-    check_name("name", name)
-    return f"{_jobs(team)}/{name}"
+    return _one_of(team, "jobs", name)
 
 
 def _calendar(team: str, name: str) -> str:
-    check_name("team", team)
-    check_name("name", name)
-    return f"/v1/teams/{team}/calendars/{name}"
+    return _one_of(team, "calendars", name)
 
 
 def _window(team: str, name: str) -> str:
+    return _one_of(team, "windows", name)
+
+
+def _all_of(team: str, kind: str) -> str:
+    """The path of all that a team has; a name has no characters that would need encoding."""
     check_name("team", team)
+    return f"/v1/teams/{team}/{kind}"
+
+
+def _one_of(team: str, kind: str, name: str) -> str:
     check_name("name", name)
-    return f"/v1/teams/{team}/windows/{name}"
+    return f"{_all_of(team, kind)}/{name}"
 
 
 def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:
