@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 from functools import lru_cache
 
 from matins.domain.errors import ScheduleError
 
 _UNITS_S = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PARTS = (
-    r"(?:(\d{1,9})w)?(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?"
-)
-_SHORT = re.compile(_PARTS, re.ASCII)
-_ISO = re.compile(
-    r"P(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,6})?)S)?)?",
+_UNITS_US = [round(length * 1_000_000) for length in _UNITS_S.values()]
+# Days and weeks have no fractions: they are calendar days in a schedule, which has no half ones.
+_WHOLE = r"(\d{1,15})"
+_POINT = r"(\d{1,15}(?:\.\d{1,15})?)"
+_COMMA = r"(\d{1,15}(?:[.,]\d{1,15})?)"
+_SHORT = re.compile(
+    rf"(?:{_WHOLE}w)?(?:{_WHOLE}d)?(?:{_POINT}h)?(?:{_POINT}m)?(?:{_POINT}s)?(?:{_POINT}ms)?",
     re.ASCII,
+)
+_ISO = re.compile(
+    rf"P(?:{_WHOLE}W)?(?:{_WHOLE}D)?(?:T(?=\d)(?:{_COMMA}H)?(?:{_COMMA}M)?(?:{_COMMA}S)?)?",
+    re.ASCII | re.IGNORECASE,
 )
 _LIMIT_S = 100 * 366 * 86400.0
 _HINT = "write it as 90s, 15m, 1h30m or in ISO 8601 such as PT15M"
@@ -25,7 +31,8 @@ _HINT = "write it as 90s, 15m, 1h30m or in ISO 8601 such as PT15M"
 def parse_duration(text: str) -> float:
     """Read a duration and give its length in seconds, never negative.
 
-    Raises ScheduleError for anything else, for negative lengths and for more than 100 years.
+    Hours and what is shorter may have fractions, to the microsecond: `1.5h` is `90m`. Raises
+    ScheduleError for anything else, for negative lengths and for more than 100 years.
     """
     if text.startswith("-"):
         raise ScheduleError(f"{text[:40]!r} is negative; a duration is zero or more: {_HINT}")
@@ -33,8 +40,11 @@ def parse_duration(text: str) -> float:
     parts = match.groups(default="") if match else ()
     if not any(parts):
         raise ScheduleError(f"{text[:40]!r} is not a duration; {_HINT}")
-    scale = zip(parts, _UNITS_S.values(), strict=False)
-    seconds = sum(float(part) * unit for part, unit in scale if part)
+    scale = zip(parts, _UNITS_US, strict=False)
+    length_us = sum(Fraction(part.replace(",", ".")) * unit for part, unit in scale if part)
+    if length_us != int(length_us):
+        raise ScheduleError(f"{text[:40]!r} is finer than a microsecond; {_HINT}")
+    seconds = int(length_us) / 1_000_000
     if seconds > _LIMIT_S:
         raise ScheduleError(f"{text[:40]!r} is longer than 100 years")
     return seconds

@@ -23,9 +23,27 @@ from matins.domain.errors import ScheduleError
         ("PT15M", 900),
         ("P1DT2H", 93600),
         ("PT0.25S", 0.25),
+        ("pt15m", 900),
+        ("3000000000s", 3_000_000_000),
     ],
 )
 def test_short_and_iso_8601(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1.5h", 5400),
+        ("1.1h", 3960),  # in floating point it would be a little more
+        ("1d0.5m", 86430),
+        ("1.5h30.25m", 7215),
+        ("PT1.5H", 5400),
+        ("PT1,5S", 1.5),
+        ("PT0.000001S", 0.000001),
+    ],
+)
+def test_hours_and_what_is_shorter_may_have_fractions(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
@@ -38,7 +56,15 @@ def test_short_and_iso_8601(text: str, seconds: float) -> None:
         "1x",
         "-5s",
         "1m1h",
-        "1.5h",
+        "1.5d",
+        "P0.5D",
+        ".5h",
+        "1,5h",
+        "1h-30m",
+        "1H",
+        "P1M",
+        "P1DT",
+        "PT0.0000001S",
         "P",
         "PT",
         " 5s",

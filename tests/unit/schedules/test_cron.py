@@ -25,6 +25,7 @@ START = datetime(2026, 11, 29, tzinfo=UTC)
         ("0 0 * * FRI-MON", "day-of-week field: 'FRI-MON' runs backwards; write FRI-SAT,SUN-MON"),
         ("0 22-2 * * *", "hour field: '22-2' runs backwards; write 22-23,0-2"),
         ("0 0 * * 6-0", "day-of-week field: '6-0' runs backwards; write SAT,SUN"),
+        ("0 0 * * 7-1", "day-of-week field: '7-1' runs backwards; write SUN-MON"),
         ("0 0 ? * *", "day-of-month field: '?' stands for a day field of dialect quartz only"),
         ("0 0 * MON *", "month field: 'MON' can't be read; write 1 to 12 or JAN to DEC"),
         ("0 0 1W,15W * *", "day-of-month field: '1W,15W' uses W on more than one day"),
@@ -63,6 +64,15 @@ def test_h_spreads_jobs_and_stays_with_each_job(schedule: Schedule) -> None:
     firsts = [table.next_after(START) for table in tables]
     assert firsts == [table.next_after(START) for table in again]
     assert len(set(firsts)) > 150
+
+
+def test_h_takes_its_range_by_name_too() -> None:
+    tables = [
+        compile_schedule(Schedule(cron="0 0 * * H(MON-WED)"), seed=f"job-{n}", anchor=START)
+        for n in range(100)
+    ]
+    firsts = [table.next_after(START) for table in tables]
+    assert {first.isoweekday() for first in firsts if first} == {1, 2, 3}
 
 
 def test_jobs_with_the_same_text_share_what_was_compiled() -> None:

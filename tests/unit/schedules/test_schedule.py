@@ -48,6 +48,7 @@ def test_all_problems_are_told_at_once_and_by_field() -> None:
         (Schedule(every="0s"), "every"),
         (Schedule(every="500ms", jitter="5s"), "every"),
         (Schedule(every="-5m"), "every"),
+        (Schedule(every="0.5ms"), "every"),
         (Schedule(every="5m", anchor="today"), "anchor"),
         (Schedule(at=[]), "at"),
         (Schedule(at=["2026-12-01T09:00:00", "2026-02-30T09:00:00"]), "at[1]"),
@@ -55,6 +56,7 @@ def test_all_problems_are_told_at_once_and_by_field() -> None:
         (Schedule(at="2026-12-01T09:00:00.5"), "at"),
         (Schedule(at="9999-12-31T23:59:59-10:00"), "at"),
         (Schedule(at="2026-12-01T09:00:00+99:00"), "at"),
+        (Schedule(at="2026-12-01T09:00:00+01:60"), "at"),
         (Schedule(every="5m", jitter="0.5s"), "jitter"),
     ],
 )
@@ -109,6 +111,29 @@ def test_every_rises_and_the_way_back_retraces_it(every: str, zone: str, second:
     before = table.previous_before_s(found[0])
     assert before is not None
     assert before <= second
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"at": "3000-07-01T09:00:00"},
+        {"every": "1d", "anchor": "2026-01-01T09:00:00"},
+        {"every": "1d", "anchor": "2999-12-31T09:00:00"},
+        {"cron": "0 9 1 7 *"},
+        {"rrule": "DTSTART:20260701T090000\nRRULE:FREQ=YEARLY"},
+    ],
+)
+def test_a_wall_time_of_year_3000_is_in_summer_time(fields: dict[str, str]) -> None:
+    table = timetable(timezone="Europe/Berlin", **fields)
+    assert table.next_after(datetime(3000, 6, 30, 12, tzinfo=UTC)) == datetime(
+        3000, 7, 1, 7, tzinfo=UTC
+    )
+
+
+@pytest.mark.parametrize("offset", ["+01", "+0100", "+01:00", " +01"])
+def test_an_offset_is_read_with_or_without_its_minutes(offset: str) -> None:
+    due = timetable(at=f"2026-12-01T09:00:00{offset}").next_after(ANCHOR)
+    assert due == datetime(2026, 12, 1, 8, tzinfo=UTC)
 
 
 def test_at_reads_local_times_in_the_zone_and_each_instant_once() -> None:

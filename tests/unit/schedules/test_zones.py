@@ -44,6 +44,18 @@ def test_a_wall_time_that_occurs_twice_is_reached_in_its_first_pass() -> None:
     assert reached == epoch_s(datetime(2024, 10, 27, 0, 30, tzinfo=UTC))
 
 
+@pytest.mark.parametrize("year", [2024, 2424, 2824, 3224, 9624])
+def test_centuries_after_the_last_change_that_is_listed_clocks_still_change(year: int) -> None:
+    zone = find_zone("Europe/Berlin")
+    skipped = epoch_s(datetime(year, 3, 31, 2, 30, tzinfo=UTC))
+    gap = epoch_s(datetime(year, 3, 31, 1, tzinfo=UTC))
+    assert zone.first_reached(skipped) == gap
+    assert (zone.offset_at(gap - 1), zone.offset_at(gap)) == (3600, 7200)
+    twice = epoch_s(datetime(year, 10, 27, 2, 30, tzinfo=UTC))
+    assert zone.first_reached(twice) == twice - 7200
+    assert zone.latest_wall(twice - 3600) == epoch_s(datetime(year, 10, 27, 2, 59, 59, tzinfo=UTC))
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

@@ -15,7 +15,7 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _DIGITS = "0123456789"
 _NUMBER = re.compile(r"0*(\d{1,4})", re.ASCII)
-_HASHED = re.compile(r"H(?:\((\d{1,4})-(\d{1,4})\))?(?:/(.*))?", re.ASCII)
+_HASHED = re.compile(r"H(?:\((\w{1,4})-(\w{1,4})\))?(?:/(.*))?", re.ASCII)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -139,6 +139,7 @@ def _range(field: Field, item: str, ends: tuple[int, int], step: int) -> int:
     parts = [
         (names.get(first, first), names.get(end, end))
         for first, end in ((low, last), (field.low, high))
+        if first <= end  # 7 is Sunday, as 0 is
     ]
     right = ",".join(f"{first}" if first == end else f"{first}-{end}" for first, end in parts)
     raise refuse(field, item, f"runs backwards; write {right}")

@@ -13,7 +13,8 @@ from matins.domain.schedules.zones import Zone
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FORM: Final = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d(?::?\d\d)?))?",
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?"
+    r"(?: ?(?:Z|[+-]\d\d(?::?[0-5]\d(?::?[0-5]\d)?)?))?",
     re.ASCII | re.IGNORECASE,
 )
 _HINT: Final = "write it as 2026-12-01T09:00:00+01:00, or without the offset in the schedule's zone"

@@ -17,7 +17,8 @@ from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S, LAST_S
 from matins.domain.schedules.zones import Zone
 
-_DAYS: Final = re.compile(r"P?(?:(\d{1,9})W)?(?:(\d{1,9})D)?.*", re.ASCII | re.IGNORECASE)
+_DAYS: Final = re.compile(r"P?(?:(\d+)W)?(?:(\d+)D)?.*", re.ASCII | re.IGNORECASE)
+_FINEST_S: Final = 0.001
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -88,8 +89,13 @@ class IntervalRule:
 
 
 def is_fine(text: str) -> bool:
-    """Tell whether an interval is in fractions of a second; raises ScheduleError."""
+    """Tell whether an interval is in fractions of a second, of a millisecond or more.
+
+    Raises ScheduleError.
+    """
     length = parse_duration(text)
+    if 0 < length < _FINEST_S:
+        raise ScheduleError(f"{text[:40]!r} is less than a millisecond; write 1ms or more")
     return length != int(length)
 
 
@@ -101,8 +107,6 @@ class FineIntervals:
     def __init__(self, text: str, anchor: datetime) -> None:
         self._step = timedelta(seconds=parse_duration(text))
         self._anchor = anchor
-        if self._step < timedelta(milliseconds=1):
-            raise ScheduleError(f"{text[:40]!r} is less than a millisecond; write 1ms or more")
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Give the first due time strictly after an instant; None at the end of time."""

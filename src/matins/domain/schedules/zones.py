@@ -13,11 +13,13 @@ from importlib import import_module, resources
 from typing import Final
 
 from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import FIRST_S
-from matins.domain.schedules.tzif import read_transitions
+from matins.domain.schedules.civil import DAY_S, ERA_S, FIRST_S, month_start
+from matins.domain.schedules.tzif import LAST_RULE_YEAR, read_transitions
 
 BEFORE_ALL: Final = 2 * FIRST_S
 """An instant before every other one."""
+_LISTED_S: Final = month_start(LAST_RULE_YEAR - 10, 0) * DAY_S
+"""From here on a zone does what it did 400 years (or a multiple of that) earlier."""
 
 
 class Zone:
@@ -25,7 +27,8 @@ class Zone:
 
     `highest[i]` is the latest wall time that any clock of the zone showed before segment `i`.
     It never falls, so that gap and overlap need no special case: a wall time is reached for the
-    first time in the last segment whose `highest` lies before it.
+    first time in the last segment whose `highest` lies before it. Segments are listed for some
+    centuries; the methods answer up to the year 9999.
     """
 
     __slots__ = ("highest", "name", "offsets", "starts")
@@ -40,20 +43,27 @@ class Zone:
 
     def offset_at(self, instant: int) -> int:
         """Give the offset from UTC that holds at an instant."""
-        return self.offsets[bisect_right(self.starts, instant) - 1]
+        return self.offsets[bisect_right(self.starts, instant - era_offset(instant)) - 1]
 
     def latest_wall(self, instant: int) -> int:
         """Give the latest wall time that clocks have shown up to and at an instant."""
-        index = bisect_right(self.starts, instant) - 1
-        return max(instant + self.offsets[index], self.highest[index])
+        moved = era_offset(instant)
+        index = bisect_right(self.starts, instant - moved) - 1
+        return max(instant + self.offsets[index], self.highest[index] + moved)
 
     def first_reached(self, wall: int) -> int:
         """Give the first instant at which clocks show a wall time or have passed it.
 
         A time that occurs twice is met in its first pass, one that is skipped right after the gap.
         """
-        index = bisect_left(self.highest, wall) - 1
-        return max(self.starts[index], wall - self.offsets[index])
+        moved = era_offset(wall)
+        index = bisect_left(self.highest, wall - moved) - 1
+        return max(self.starts[index] + moved, wall - self.offsets[index])
+
+
+def era_offset(second: int) -> int:
+    """Give how far an instant or wall time lies after the listed one that stands for it."""
+    return 0 if second < _LISTED_S else ((second - _LISTED_S) // ERA_S + 1) * ERA_S
 
 
 def data_version() -> str:
