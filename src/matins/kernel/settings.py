@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
     flush_s: float = 3.0
     """How late next due times are written."""
     upkeep_s: float = 60.0
-    """How often a scheduler looks for new zone data and for jobs to be deleted after their end."""
+    """How often a scheduler sees to new zone data, changed calendars and jobs at their end."""
     claim_batch: int = 1000
     """The most runs in one claim statement."""
     beat_s: float = 3.0
