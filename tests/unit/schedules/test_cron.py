@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from matins.domain.errors import ScheduleError
+from matins.domain.schedules.clock_changes import ClockChanges
 from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.cron import Dialect, parse_cron
 from matins.domain.schedules.schedule import Schedule
@@ -96,3 +97,31 @@ def test_before_the_first_year_nothing_was_due() -> None:
         for zone in ("UTC", "Pacific/Apia", "America/New_York"):
             table = compile_schedule(Schedule(cron=cron, timezone=zone), seed="", anchor=START)
             assert table.previous_before(datetime(1, 1, 1, tzinfo=UTC)) is None
+
+
+CRON = (
+    Schedule(cron="30 1-4 * * *", timezone="America/New_York"),
+    Schedule(cron="30 * * * *", timezone="Asia/Tokyo"),
+    Schedule(cron="30 1 * * *", timezone="Asia/Tokyo", dst=ClockChanges(gap="skip")),
+)
+
+
+@pytest.mark.parametrize("schedule", CRON)
+def test_the_first_due_times_of_all_are_retraced(schedule: Schedule) -> None:
+    table = compile_schedule(schedule, seed="", anchor=START)
+    first = datetime.min.replace(tzinfo=UTC)
+    dues = table.due_between(first, datetime(1, 1, 4, tzinfo=UTC), 200)
+    assert [table.previous_before(due) for due in dues] == [None, *dues[:-1]]
+
+
+@pytest.mark.parametrize("schedule", [*CRON, Schedule(every="1h"), Schedule(every="500ms")])
+def test_instants_outside_of_the_years_1_to_9999_of_utc_can_be_asked_of(
+    schedule: Schedule,
+) -> None:
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    table = compile_schedule(schedule, seed="", anchor=START)
+    before = datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))
+    after = datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))
+    assert table.next_after(before) == table.next_after(first)
+    assert table.previous_before(after) == table.previous_before(last)
+    assert table.previous_before(before) is table.next_after(after) is None

@@ -7,7 +7,7 @@ time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -121,7 +121,8 @@ class FineIntervals:
         """Give the last due time strictly before an instant; None before the anchor."""
         if instant <= self._anchor:
             return None
-        return self._anchor - ((self._anchor - instant) // self._step + 1) * self._step
+        within = min(instant, datetime.max.replace(tzinfo=UTC))
+        return self._anchor - ((self._anchor - within) // self._step + 1) * self._step
 
 
 class Following:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Literal
 
-from matins.domain.schedules.civil import LAST_S
+from matins.domain.schedules.civil import FIRST_S, LAST_S
 from matins.domain.schedules.pattern import Pattern
-from matins.domain.schedules.rules import FIRST_WALL_S, LISTED_S, UNLISTED_S, far_next, far_previous
+from matins.domain.schedules.rules import LISTED_S, UNLISTED_S, far_next, far_previous
 from matins.domain.schedules.zones import Zone
 
 
@@ -73,7 +73,7 @@ class PolicyRule:
 @lru_cache(maxsize=4096)
 def _lows(zone: Zone, *, runs_after: bool, only_first: bool) -> list[int]:
     """Give the first wall time that counts in each segment."""
-    lows = [FIRST_WALL_S]
+    lows = [FIRST_S + zone.offsets[0]]
     for index in range(1, len(zone.starts)):
         shown, unseen = zone.starts[index] + zone.offsets[index], zone.highest[index] + 1
         if runs_after:

@@ -21,8 +21,6 @@ _REPEATING_S: Final = month_start(2100, 0) * DAY_S
 LISTED_S: Final = month_start(LAST_RULE_YEAR - 60, 0) * DAY_S
 UNLISTED_S: Final = month_start(LAST_RULE_YEAR + 1, 0) * DAY_S
 """No wall time that is found this far away is due: a gap skips each one that matches."""
-FIRST_WALL_S: Final = FIRST_S + DAY_S
-"""No wall time before this one is due."""
 
 
 class Rule(Protocol):
@@ -67,7 +65,8 @@ class FixedRule:
         if instant >= LISTED_S:
             return far_previous(self, instant)
         wall = self._pattern.last_until(self._zone.latest_wall(instant - 1))
-        return None if wall is None or wall < FIRST_WALL_S else self._zone.first_reached(wall)
+        due = None if wall is None else self._zone.first_reached(wall)
+        return None if due is None or due < FIRST_S else due
 
 
 class WildcardRule:
@@ -112,7 +111,8 @@ class WildcardRule:
             if shown > searched or (wall is not None and wall > shown):
                 searched = shown
                 wall = self._pattern.last_until(shown)
-        return None if wall is None or wall < FIRST_WALL_S else wall - offsets[index]
+        due = None if wall is None else wall - offsets[index]
+        return None if due is None or due < FIRST_S else due
 
 
 def _listed(instant: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.intervals import FineIntervals, Following
 from matins.domain.schedules.rules import Rule
@@ -54,8 +54,9 @@ class Timetable:
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Give the first due time strictly after an instant; None if there is none."""
-        since = instant - _EPOCH  # epoch_s written out: the hottest call of all
-        due = self._rule.next_after(since.days * DAY_S + since.seconds)
+        since = instant - _EPOCH  # epoch_s and max() written out: the hottest call of all
+        second = since.days * DAY_S + since.seconds
+        due = self._rule.next_after(second if second >= FIRST_S else FIRST_S - 1)
         return None if due is None else _EPOCH + timedelta(0, due)
 
     def next_after_s(self, instant: int) -> int | None:
@@ -64,7 +65,8 @@ class Timetable:
 
     def previous_before(self, instant: datetime) -> datetime | None:
         """Give the last due time strictly before an instant; None if there is none."""
-        due = self._rule.previous_before(epoch_s(instant) + (instant.microsecond > 0))
+        whole = epoch_s(instant) + (instant.microsecond > 0)
+        due = self._rule.previous_before(min(whole, LAST_S + 1))
         return None if due is None else _EPOCH + timedelta(seconds=due)
 
     def previous_before_s(self, instant: int) -> int | None:
