@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 import pytest
+from tests.docs.tables import DOCS, rows
 
 from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
@@ -20,24 +20,13 @@ from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.schedules.zones import find_zone
 
-PAGE = Path(__file__).parents[2] / "docs" / "calendars.md"
+PAGE = "calendars.md"
 YEARS = (2026, 2031)
 GERMAN = """
 name: de
 timezone: Europe/Berlin
 exclude: [{holidays: {country: DE}}, {weekdays: sat-sun, label: weekend}]
 """
-
-
-def rows(header: str) -> list[list[str]]:
-    """Give the cells of the table with a header."""
-    lines = PAGE.read_text("utf-8").splitlines()
-    found: list[list[str]] = []
-    for line in lines[lines.index(header) + 2 :]:
-        if not line.startswith("|"):
-            break
-        found.append([cell.strip().strip("`") for cell in line.strip().strip("|").split("|")])
-    return found
 
 
 def read(text: str) -> Calendar:
@@ -54,10 +43,10 @@ def second(text: str) -> int:
     return epoch_s(datetime.fromisoformat(text))
 
 
-CLOSED = rows("| calendar | at | it is |")
-HOLIDAYS = rows("| holidays | date | label |")
-OCCURRENCES = rows("| cron | on_closed | due | reason why it does not run |")
-REFUSED = rows("| calendar | field | the message contains |")
+CLOSED = rows(PAGE, "| calendar | at | it is |")
+HOLIDAYS = rows(PAGE, "| holidays | date | label |")
+OCCURRENCES = rows(PAGE, "| cron | on_closed | due | reason why it does not run |")
+REFUSED = rows(PAGE, "| calendar | field | the message contains |")
 
 
 @pytest.mark.parametrize(("text", "at", "label"), CLOSED)
@@ -75,7 +64,7 @@ def test_example_is_a_holiday_as_the_page_says(text: str, date: str, label: str)
 def test_example_is_due_as_the_page_says(
     cron: str, on_closed: OnClosed, due: str, reason: str
 ) -> None:
-    assert GERMAN.strip().splitlines()[-1] in PAGE.read_text("utf-8")
+    assert GERMAN.strip().splitlines()[-1] in (DOCS / PAGE).read_text("utf-8")
     zone = find_zone("Europe/Berlin")
     base = cron_rule(parse_cron(cron, "unix", ""), zone, None)
     rule = ClosedRule(base, [closures(GERMAN)], on_closed, zone)
@@ -93,7 +82,7 @@ def test_example_is_refused_as_the_page_says(text: str, field: str, message: str
 
 
 def test_the_page_names_every_field() -> None:
-    page = PAGE.read_text("utf-8")
+    page = (DOCS / PAGE).read_text("utf-8")
     fields = [it.name for kind in (Calendar, Item, Holidays) for it in msgspec.structs.fields(kind)]
     assert [name for name in fields if f"`{name}" not in page] == []
     assert len(CLOSED) + len(HOLIDAYS) + len(OCCURRENCES) + len(REFUSED) > 35

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
+from tests.docs.tables import DOCS, tables
 
 from matins.cli.applying import read_jobs
 from matins.domain.errors import InvalidInputError
@@ -15,25 +15,10 @@ from matins.domain.misfire import Misfire
 from matins.domain.retry import Backoff, RetryPolicy
 from matins.domain.targets import CommandTarget, HttpTarget
 
-PAGE = Path(__file__).parents[2] / "docs" / "job-file.md"
-TEXT = PAGE.read_text("utf-8")
+PAGE = "job-file.md"
+TEXT = (DOCS / PAGE).read_text("utf-8")
 FIELDS = "| field | meaning | default |"
 STRUCTS = (JobFile, JobSpec, HttpTarget, CommandTarget, RetryPolicy, Backoff, Misfire)
-
-
-def tables(header: str) -> list[list[list[str]]]:
-    """The cells of each table with a header."""
-    found: list[list[list[str]]] = []
-    inside = False
-    for line in TEXT.splitlines():
-        if line == header:
-            inside = True
-            found.append([])
-        elif not line.startswith("|"):
-            inside = False
-        elif inside and not line.startswith("| ---"):
-            found[-1].append([cell.strip() for cell in line.strip("|").split(" | ")])
-    return found
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
@@ -44,7 +29,7 @@ def test_example_files_are_valid(text: str) -> None:
 @pytest.mark.parametrize("number", range(len(STRUCTS)), ids=[it.__name__ for it in STRUCTS])
 def test_each_table_has_the_fields_of_its_struct_with_their_defaults(number: int) -> None:
     fields = {field.name: field for field in msgspec.structs.fields(STRUCTS[number])}
-    rows = {name.strip("`"): told for name, _, told in tables(FIELDS)[number]}
+    rows = {name.strip("`"): told for name, _, told in tables(PAGE, FIELDS)[number]}
     assert rows.keys() == fields.keys()
     needed = {name for name, told in rows.items() if told == "needed"}
     assert needed == {name for name, field in fields.items() if field.required}
@@ -56,7 +41,7 @@ def test_each_table_has_the_fields_of_its_struct_with_their_defaults(number: int
 
 
 def test_example_jobs_are_refused_as_the_page_says() -> None:
-    [rows] = tables("| job | place | the message contains |")
+    [rows] = tables(PAGE, "| job | place | the message contains |")
     assert len(rows) > 5
     for job, place, message in rows:
         with pytest.raises(InvalidInputError) as refused:

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
+from tests.docs.tables import rows
 
 from matins.domain.schedules.compiling import compile_schedule, job_problems
 from matins.domain.schedules.schedule import Schedule
 
-DOCS = Path(__file__).parents[2] / "docs"
 ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def rows(page: str, header: str) -> list[list[str]]:
-    """Give the cells of all tables of a page with a header."""
-    found: list[list[str]] = []
-    inside = False
-    for line in (DOCS / page).read_text("utf-8").splitlines():
-        if line == header:
-            inside = True
-        elif not line.startswith("|"):
-            inside = False
-        elif inside and not line.startswith("| ---"):
-            found.append([cell.strip().strip("`") for cell in line.strip("|").split(" | ")])
-    return found
 
 
 def read(text: str) -> Schedule:

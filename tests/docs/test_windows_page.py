@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 import pytest
+from tests.docs.tables import DOCS, rows
 
 from matins.cli.documents import read_document
 from matins.cli.windows import read_span
 from matins.domain.reading import read_json
 from matins.domain.windows import Window, window_at
 
-PAGE = Path(__file__).parents[2] / "docs" / "windows.md"
+PAGE = "windows.md"
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
-def rows(header: str) -> list[list[str]]:
-    """Give the cells of the table with a header."""
-    lines = PAGE.read_text("utf-8").splitlines()
-    found: list[list[str]] = []
-    for line in lines[lines.index(header) + 2 :]:
-        if not line.startswith("|"):
-            break
-        found.append([cell.strip().strip("`") for cell in line.strip().strip("|").split(" | ")])
-    return found
-
-
-MET = rows("| windows | labels of the job | fires at | the run |")
-TYPED = rows("| from | to | zone | begins | ends |")
-REFUSED = rows("| window | field | the message contains |")
+MET = rows(PAGE, "| windows | labels of the job | fires at | the run |")
+TYPED = rows(PAGE, "| from | to | zone | begins | ends |")
+REFUSED = rows(PAGE, "| window | field | the message contains |")
 
 
 @pytest.mark.parametrize(("windows", "labels", "fires_at", "told"), MET)
@@ -60,10 +49,10 @@ def test_a_window_is_refused_as_the_page_says(text: str, field: str, message: st
 
 
 def test_the_body_on_the_page_is_a_sound_window() -> None:
-    [body] = re.findall(r"```json\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    [body] = re.findall(r"```json\n(.*?)```", (DOCS / PAGE).read_text("utf-8"), re.DOTALL)
     assert read_json(body.encode(), Window).problems(NOW) == []
 
 
 def test_the_page_names_every_field() -> None:
-    named = [cells[0] for cells in rows("| field | meaning | default |")]
+    named = [cells[0] for cells in rows(PAGE, "| field | meaning | default |")]
     assert named == [field.name for field in msgspec.structs.fields(Window)]
