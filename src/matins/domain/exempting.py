@@ -8,6 +8,7 @@ from typing import Final
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError, Problem
 from matins.domain.ledger import SECOND, Standing
 from matins.domain.schedules.schedule import Exemption
+from matins.domain.texts import length_problems
 
 EXEMPTIONS_MAX: Final = 100
 """The most exemptions of one job that still lie ahead."""
@@ -29,9 +30,7 @@ def problems(exemption: Exemption) -> list[Problem]:
             found.append(Problem(where, "has a fraction of a second; a job is due at whole ones"))
     if exemption.move_to == exemption.due_at:
         found.append(Problem("move_to", "is the due time itself; leave the exemption out"))
-    if len(exemption.why) > _WHY_MAX:
-        found.append(Problem("why", f"is longer than {_WHY_MAX} characters"))
-    return found
+    return found + length_problems("why", exemption.why, _WHY_MAX)
 
 
 def exempted(job: Standing, wanted: Exemption, now: datetime) -> Exemptions:
