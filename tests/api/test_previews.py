@@ -89,6 +89,11 @@ async def test_a_preview_tells_what_a_window_will_do(
     first, second = (await owner.get(f"{JOB}/preview", count=2)).json["due"]
     assert "maintenance upgrade" in first[where]
     assert (second["held"], second["skipped"]) == ("", "")
+    asked = {"schedule": NIGHTLY, "count": 1, "team": "payments"}
+    as_the_job = (await owner.post("/v1/preview", asked | {"job": "nightly"})).json["due"]
+    assert "maintenance upgrade" in as_the_job[0][where]
+    without_labels = (await owner.post("/v1/preview", asked)).json["due"]
+    assert without_labels[0][where] == ""
 
 
 @pytest.mark.parametrize(

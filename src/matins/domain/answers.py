@@ -134,7 +134,8 @@ class PreviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A schedule whose next `count` due times after an instant (now, if none is given) are asked.
 
     `every` counts from that instant when the schedule has no anchor. The calendars that it names
-    are those of the `team`. With the name of a `job` of that team, `H` and jitter are the job's.
+    are those of the `team`. With the name of a `job` of that team, `H`, jitter and labels are the
+    job's.
     """
 
     schedule: Schedule

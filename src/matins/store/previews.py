@@ -57,6 +57,7 @@ class PostgresPreviews:
         after = await self._start(asked.after)
         closures = await self._current(asked.team, asked.schedule)
         subject = Subject(asked.schedule, Timing(after, after, closures))
+        labels: Mapping[str, str] = {}
         if asked.job is not None:
             if asked.team is None:
                 raise InvalidInputError.at("team", "is missing; a job is named by team and name")
@@ -64,9 +65,10 @@ class PostgresPreviews:
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
                 subject = Subject(asked.schedule, timing, str(row["id"]))
+                labels = msgspec.json.decode(row["spec"], type=JobSpec).labels
         shown = await _look(subject, asked.count, after)
         shown = await self._among_others(shown, own=False)
-        return shown if asked.team is None else await self._under_windows(shown, asked.team, {})
+        return shown if asked.team is None else await self._under_windows(shown, asked.team, labels)
 
     async def _among_others(self, shown: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""
