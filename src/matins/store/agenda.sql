@@ -19,7 +19,8 @@ LIMIT :limit
 -- name: changed
 -- By revisions_changed.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
-       j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool, j.priority, j.next_due_at, j.next_fire_at
+       j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
+       j.priority, j.next_due_at, j.next_fire_at
 FROM revisions r
 JOIN jobs j ON j.id = r.job_id AND j.revision = r.revision
 WHERE r.effective_at >= :since::timestamptz
@@ -41,8 +42,8 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 -- kept: locks jobs that follow the ends of their runs, so that a change of one sees this run, or
 --   this claim the change: the next due time hangs on it. Whoever is being changed is passed over.
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
---   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however late
---   it is claimed. Only where any could matter are they looked up, by windows_team.
+--   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however
+--   late it is claimed. Only where any could matter are they looked up, by windows_team.
 -- made: the row's unique key decides who owns the firing.
 -- held: what waits for the end of a window, in the place of `enqueued`.
 WITH fence AS (

@@ -1,6 +1,6 @@
--- Jobs that are due some time after the end of their last run. `jobs.follows` is the due time of the
--- run whose end the next due time follows: of one that is still to be claimed (`next_due_at` is the
--- same then), or of one that has its row. Null: nothing will follow.
+-- Jobs that are due some time after the end of their last run. `jobs.follows` is the due time of
+-- the run whose end the next due time follows: of one that is still to be claimed (`next_due_at` is
+-- the same then), or of one that has its row. Null: nothing will follow.
 
 -- name: ended
 -- By jobs_following, then the row of the one run that each of them waits for: a limit in LATERAL,

@@ -15,8 +15,8 @@ WHERE zone_data.version COLLATE "C" <= excluded.version
 RETURNING version
 
 -- name: page
--- By the primary key. What is due already goes on by the new rules after its claim; what follows the
--- end of a run is computed when that run ends.
+-- By the primary key. What is due already goes on by the new rules after its claim; what follows
+-- the end of a run is computed when that run ends.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,
        j.exemptions::text AS exemptions, j.calendars, j.changed_at, j.next_due_at, j.next_fire_at
 FROM jobs j
