@@ -165,6 +165,13 @@ async def test_a_job_and_its_calendar_may_change_at_the_same_time(world: Owned) 
     assert behind == 0
 
 
+async def test_a_job_that_follows_the_current_version_is_left_alone(world: Owned) -> None:
+    await world.owners.create(TEAM, daily())
+    await world.calendars.put(TEAM, CLOSED_ON_THE_5TH)
+    again = await world.owners.keep_to_calendars(TEAM, "job")  # by two schedulers at once
+    assert (again.change, again.job.revision) == ("unchanged", 2)
+
+
 async def test_a_calendar_that_is_followed_can_not_be_deleted(world: Owned) -> None:
     await world.owners.create(TEAM, daily())
     with pytest.raises(ConflictError, match="followed by job"):

@@ -158,6 +158,13 @@ async def test_a_paused_job_keeps_its_exemptions(world: Owned) -> None:
     assert resumed.job.next_due_at == TOMORROW
 
 
+async def test_a_quarantined_job_has_to_be_mended_first(world: Owned) -> None:
+    await world.quarantine()
+    with pytest.raises(ConflictError, match="is quarantined"):
+        await exempt(world, TOMORROW)
+    assert (await world.reads.job(TEAM, "job")).reason == "it can't be computed"
+
+
 @pytest.mark.parametrize(
     ("exemption", "where"),
     [

@@ -40,6 +40,8 @@ class Standing(msgspec.Struct, frozen=True):
     changed_at: datetime
     accounted_until: datetime
     follows: datetime | None = None
+    is_behind: bool = False
+    """Whether one of its `calendars` has been replaced by a newer version."""
 
     def timetable(self, *, exempt: bool = True) -> Timetable | None:
         """When it is due; None without a schedule. Raises ScheduleError.

@@ -104,6 +104,7 @@ class Change:
             changed_at=job.changed_at,
             accounted_until=await self._accounted_until(job),
             follows=row["follows"],
+            is_behind=row["is_behind"],
         )
         return standing, job
 

@@ -4,7 +4,10 @@
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.follows
+       j.next_due_at, j.next_fire_at, j.follows,
+       EXISTS (
+           SELECT FROM calendars c WHERE c.id = ANY (j.calendars) AND c.replaced_at IS NOT NULL
+       ) AS is_behind
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'

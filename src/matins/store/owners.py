@@ -202,10 +202,7 @@ def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:
 def _paused(job: Standing, _now: datetime) -> Wanted | None:
     if job.state is JobState.PAUSED:
         return None
-    if job.state is JobState.QUARANTINED:
-        raise ConflictError(
-            "the job is quarantined, so nothing of it is claimed; mend or delete it"
-        )
+    _refuse_quarantined(job)
     return Wanted(job.spec, JobState.PAUSED, "paused", "paused")
 
 
@@ -216,6 +213,7 @@ def _resumed(job: Standing, missed: Missed) -> Wanted | None:
 
 
 def _exempted(job: Standing, exemption: Exemption, now: datetime) -> Wanted | None:
+    _refuse_quarantined(job)
     exemptions = exempted(job, exemption, now)
     if exemptions == job.timing.exemptions:
         return None
@@ -223,16 +221,25 @@ def _exempted(job: Standing, exemption: Exemption, now: datetime) -> Wanted | No
 
 
 def _readmitted(job: Standing, due_at: datetime, now: datetime) -> Wanted:
+    _refuse_quarantined(job)
     exemptions = readmitted(job, due_at, now)
     return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
 
 
 def _kept_to_calendars(job: Standing, _now: datetime) -> Wanted | None:
-    if job.state is not JobState.ACTIVE:
-        return None  # it will when it goes on
+    if job.state is not JobState.ACTIVE or not job.is_behind:
+        return None  # it will when it goes on, or somebody has just done it
     return Wanted(job.spec, job.state, "changed", "changed")
 
 
 def _deleted(job: Standing, _now: datetime) -> Wanted:
     why = "deleted" if job.state is JobState.ACTIVE else job.state
     return Wanted(job.spec, JobState.DELETED, "deleted", why)
+
+
+def _refuse_quarantined(job: Standing) -> None:
+    """Keep the reason of a quarantine on the job until its owner mends it."""
+    if job.state is JobState.QUARANTINED:
+        raise ConflictError(
+            "the job is quarantined, so nothing of it is claimed; mend or delete it"
+        )
