@@ -15,6 +15,7 @@ from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_
 from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, table
 from matins.domain.answers import CalendarChanged, CalendarRecord
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
+from matins.domain.explaining.english import counted
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
 
@@ -128,7 +129,7 @@ def _row(team: str, record: CalendarRecord) -> tuple[str, ...]:
 def _words(team: str, answer: CalendarChanged) -> str:
     line = f"{answer.change}  {team}/{answer.calendar.name}"
     if answer.jobs:
-        line += f"  {answer.jobs} jobs follow it"
+        line += f"  followed by {counted(answer.jobs, 'job')}"
     if answer.skipped:
-        line += f"  ({answer.skipped} passed due times are on record as skipped)"
+        line += f"  ({counted(answer.skipped, 'passed due time')} on record as skipped)"
     return line

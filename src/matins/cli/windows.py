@@ -13,6 +13,7 @@ from matins.cli.showing import AsJson, Cell, console, local, print_json, state, 
 from matins.domain.answers import WindowChanged, WindowRecord
 from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, ScheduleError
+from matins.domain.explaining.english import counted
 from matins.domain.schedules.instants import instant_of, parse_instant
 from matins.domain.schedules.zones import find_zone
 from matins.domain.windows import Policy, Window
@@ -133,7 +134,8 @@ def _words(team: str, answer: WindowChanged) -> str:
     line = f"{answer.change}  {team}/{answer.window.name}"
     if answer.change != "deleted":
         begin, end = local(answer.window.starts_at), local(answer.window.ends_at)
-        line += f"  from {begin} to {end}, for {answer.jobs} jobs"
+        line += f"  from {begin} to {end}, for {counted(answer.jobs, 'job')}"
     if answer.held:
-        line += f"  ({answer.held} runs {'were' if answer.change == 'deleted' else 'are'} held)"
+        verb = "were held" if answer.change == "deleted" else "held"
+        line += f"  ({counted(answer.held, 'run')} {verb})"
     return line

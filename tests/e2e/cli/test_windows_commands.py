@@ -31,7 +31,7 @@ async def test_a_window_is_put_listed_and_deleted(typed: Typist, matins: Matins)
     words = ["payments/upgrade", "--to", "+2h", "--label", "tier=gold", "--why", "new disks"]
     put = await typed("windows", "put", *words)
     assert (put.code, put.out.split()[:2]) == (0, ["created", "payments/upgrade"])
-    assert put.out.endswith("for 1 jobs\n")
+    assert put.out.endswith("for 1 job\n")
     listed = (await typed("windows", "list", "--team", "payments")).out.splitlines()
     assert listed[1].split()[:2] == ["payments/upgrade", "in_force"]
     assert "tier=gold" in listed[1]
