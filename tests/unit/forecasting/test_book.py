@@ -186,7 +186,7 @@ def test_a_delay_after_the_end_of_a_run_counts_as_an_even_load() -> None:
     assert book.minutes(DAY, book.cells()) == [0.5] * 1440
 
 
-def test_what_is_due_very_often_goes_on_in_the_rhythm_of_its_beginning() -> None:
+def test_what_is_due_very_often_goes_on_as_often_as_in_its_beginning() -> None:
     union = Schedule(any_of=[Schedule(cron="* * * * * *"), Schedule(cron="*/7 * * * * *")])
     book = book_of([job(1, union), job(2, union)], SINCE)
     curve = book.curve(DAY, book.cells())

@@ -16,10 +16,19 @@ from matins.domain.forecasting.loads import (
     SharedLoad,
     WalkedLoad,
 )
-from matins.domain.forecasting.parts import ORIGIN, Longer, Mark, Part, Starts, alike, single
+from matins.domain.forecasting.parts import (
+    ORIGIN,
+    Longer,
+    Mark,
+    Part,
+    Starts,
+    alike,
+    blurred,
+    single,
+)
 from matins.domain.forecasting.stretches import Plain, Stretches, stretches
 from matins.domain.forecasting.tallies import PhasedTally, Tally
-from matins.domain.forecasting.walks import walk
+from matins.domain.forecasting.walks import WALKED_ALONE_MAX, fires_of, walk, walk_some
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.days import Days
 from matins.domain.schedules.zones import Zone
@@ -28,6 +37,9 @@ LEADS_S: Final = (0, HOUR_S, DAY_S, 7 * DAY_S, 31 * DAY_S)
 """How long before a window due times are looked at, whose jitter may reach into it: the first that
 is enough, or the last. Few values, so that many loads share their starts.
 """
+
+EXACT_MAX: Final = 1_000
+"""Of what may be a single job, more due times than that are not laid out one by one."""
 
 STEPS_S: Final = (HOUR_S, DAY_S)
 """The steps in which shorter ones are painted that divide them."""
@@ -91,7 +103,11 @@ class Layouts:
 
     def _walked(self, load: WalkedLoad) -> list[Part]:
         since, table = self.since - _lead(load.jitter_s + 1), load.timetable
-        fires = walk(table.next_after_s, since, self.until, load.jitter_s)
+        dues, due = walk_some(table.next_after_s, since, self.until, WALKED_ALONE_MAX)
+        if len(dues) > EXACT_MAX:
+            more = due if due is not None and due < self.until else None
+            return blurred([it for it in dues if not table.skip_reason(it)], more, self.until)
+        fires = fires_of(dues, due, load.jitter_s)
         return single(ORIGIN, (fire for fire in fires if not table.skip_reason(fire[0])))
 
     def _cron(self, load: CronLoad) -> list[Part]:

@@ -6,6 +6,7 @@ hour or a day: what has to be painted in the end is little more than hours times
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -36,6 +37,8 @@ class Starts:
 
 ORIGIN: Final = Starts((0,))
 """The start from which marks are instants themselves."""
+
+MINUTE_S: Final = 60
 
 Mark = tuple[int, float]
 """An offset in seconds from a start, and a weight."""
@@ -75,3 +78,22 @@ def single(starts: Starts, fires: Iterable[Fire]) -> list[Part]:
             rates += (due, 1 / length), (due + length, -1 / length)
     found = [Part(starts, exact)] if exact else []
     return [*found, Part(starts, rates, is_rate=True)] if rates else found
+
+
+def blurred(dues: Sequence[int], more: int | None, until: int) -> list[Part]:
+    """Give many due times as a rate, even within each minute; from `more` on as often as before.
+
+    It takes little room, however many there are.
+    """
+    end = until if more is None else more - more % MINUTE_S
+    rises: dict[int, float] = defaultdict(float)
+    known = [due for due in dues if due < end]
+    for due in known:
+        begin = due - due % MINUTE_S
+        rises[begin] += 1 / MINUTE_S
+        rises[begin + MINUTE_S] -= 1 / MINUTE_S
+    if known and end < until:
+        rate = len(known) / (end - known[0])
+        rises[end] += rate
+        rises[until] -= rate
+    return [Part(ORIGIN, [(at, rise) for at, rise in rises.items() if rise], is_rate=True)]
