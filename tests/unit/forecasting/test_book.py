@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -191,4 +192,18 @@ def test_what_is_due_very_often_goes_on_as_often_as_in_its_beginning() -> None:
     book = book_of([job(1, union), job(2, union)], SINCE)
     curve = book.curve(DAY, book.cells())
     assert curve.minutes == [120] * 1440
-    assert curve.peak_second_fires == 2
+    assert curve.peak_second_fires == pytest.approx(2)
+
+
+def test_jobs_that_are_due_each_second_take_little_room() -> None:
+    union = Schedule(any_of=[Schedule(every="1s"), Schedule(cron="*/7 * * * * *")])
+    book = book_of([job(number, union) for number in range(30)], SINCE)
+    layouts = Layouts(SINCE, SINCE + 168 * 3600)
+    tracemalloc.start()
+    try:
+        minutes = book.minutes(layouts, book.cells())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert minutes == pytest.approx([30 * 60] * (168 * 60))
+    assert most < 20e6

@@ -38,8 +38,8 @@ LEADS_S: Final = (0, HOUR_S, DAY_S, 7 * DAY_S, 31 * DAY_S)
 is enough, or the last. Few values, so that many loads share their starts.
 """
 
-EXACT_MAX: Final = 1_000
-"""Of what may be a single job, more due times than that are not laid out one by one."""
+KEPT_MAX: Final = 1_000
+"""What may be a single job's is walked again and again, rather than that more is kept of it."""
 
 STEPS_S: Final = (HOUR_S, DAY_S)
 """The steps in which shorter ones are painted that divide them."""
@@ -80,7 +80,9 @@ class Layouts:
                     found = self._flat(load)
                 case WalkedLoad():
                     found = self._walked(load)
-            self._parts[load] = found
+            size = sum(len(part.marks) for part in found)
+            if size <= KEPT_MAX or not isinstance(load, WalkedLoad):
+                self._parts[load] = found
         return found
 
     def about(self, tally: Tally) -> float:
@@ -102,11 +104,13 @@ class Layouts:
         return [Part(ORIGIN, ends, is_rate=True)]
 
     def _walked(self, load: WalkedLoad) -> list[Part]:
-        since, table = self.since - _lead(load.jitter_s + 1), load.timetable
+        # Jitter never reaches the next due time: only the last one before the window reaches into it.
+        table = load.timetable
+        before = table.previous_before_s(self.since) if load.jitter_s else None
+        since = self.since if before is None else before
         dues, due = walk_some(table.next_after_s, since, self.until, WALKED_ALONE_MAX)
-        if len(dues) > EXACT_MAX:
-            more = due if due is not None and due < self.until else None
-            return blurred([it for it in dues if not table.skip_reason(it)], more, self.until)
+        if due is not None and due < self.until:
+            return blurred([it for it in dues if not table.skip_reason(it)], due, self.until)
         fires = fires_of(dues, due, load.jitter_s)
         return single(ORIGIN, (fire for fire in fires if not table.skip_reason(fire[0])))
 

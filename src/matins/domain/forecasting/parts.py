@@ -80,12 +80,12 @@ def single(starts: Starts, fires: Iterable[Fire]) -> list[Part]:
     return [*found, Part(starts, rates, is_rate=True)] if rates else found
 
 
-def blurred(dues: Sequence[int], more: int | None, until: int) -> list[Part]:
+def blurred(dues: Sequence[int], more: int, until: int) -> list[Part]:
     """Give many due times as a rate, even within each minute; from `more` on as often as before.
 
     It takes little room, however many there are.
     """
-    end = until if more is None else more - more % MINUTE_S
+    end = more - more % MINUTE_S
     rises: dict[int, float] = defaultdict(float)
     known = [due for due in dues if due < end]
     for due in known:
