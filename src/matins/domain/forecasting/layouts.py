@@ -104,7 +104,7 @@ class Layouts:
         return [Part(ORIGIN, ends, is_rate=True)]
 
     def _walked(self, load: WalkedLoad) -> list[Part]:
-        # Jitter never reaches the next due time: only the last one before can reach into the window.
+        # Jitter never reaches the next due time: only the last before the window reaches into it.
         table = load.timetable
         before = table.previous_before_s(self.since) if load.jitter_s else None
         since = self.since if before is None else before
