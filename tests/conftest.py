@@ -62,10 +62,21 @@ async def dsn(postgres: str) -> AsyncIterator[str]:
 @asynccontextmanager
 async def fresh_database(postgres: str) -> AsyncIterator[str]:
     """A migrated database that is dropped at the end; gives its DSN."""
-    name = f"test_{next(_names)}_{uuid4().hex[:8]}"
     admin = await asyncpg.connect(postgres)
     try:
         template = await _template(admin, postgres)
+        async with empty_database(postgres, template) as dsn:
+            yield dsn
+    finally:
+        await admin.close()
+
+
+@asynccontextmanager
+async def empty_database(postgres: str, template: str = "template1") -> AsyncIterator[str]:
+    """A copy of a database, of an empty one unless told, that is dropped at the end."""
+    name = f"test_{next(_names)}_{uuid4().hex[:8]}"
+    admin = await asyncpg.connect(postgres)
+    try:
         await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield _with_database(postgres, name)
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,4 +1,4 @@
-"""Owners who change everything while schedulers and executors are killed.
+"""Owners who change everything while processes of all roles are killed.
 
     python -m tests.e2e.turmoil --seconds 120 --seed 1
 

@@ -58,7 +58,7 @@ async def turmoil(seconds: int, jobs: int, owners: int, every_s: float, seed: in
     """
     rng = Random(seed)
     async with Cluster(MATINS_UPKEEP="1s") as cluster:
-        await cluster.start("api")
+        apis = [await cluster.start("api") for _ in range(2)]
         killable = [await cluster.start("scheduler") for _ in range(3)]
         killable += [await cluster.start("executor") for _ in range(2)]
         begun = await cluster.whole_second(0)
@@ -69,7 +69,8 @@ async def turmoil(seconds: int, jobs: int, owners: int, every_s: float, seed: in
         await asyncio.gather(*(owner.prepare() for owner in busy))
         end = await cluster.whole_second(seconds)
         work = [owner.work(end) for owner in busy]
-        await asyncio.gather(_kill(cluster, killable, rng, every_s, end), *work)
+        await asyncio.gather(_kill(cluster, apis + killable, rng, every_s, end), *work)
+        await cluster.ready(apis[0], cluster.urls[0])
         end = await cluster.whole_second(1)
         broken = await _rest(cluster, end)
         broken += await _judge(cluster, busy, begun, end)
