@@ -208,6 +208,33 @@ async def test_holidays_are_worked_out_for_further_years_in_time(world: Owned) -
     assert after.calendar == before.calendar
 
 
+async def test_what_stays_as_it_is_is_not_worked_out_again_and_again(world: Owned) -> None:
+    event = "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20260304\nSUMMARY:Once\nEND:VEVENT\n"
+    file = f"BEGIN:VCALENDAR\n{event}END:VCALENDAR\n"
+    await world.calendars.put(TEAM, Calendar("once", exclude=[Item(icalendar=file)]))
+    before = await world.calendars.show(TEAM, "once")
+    world.now += 200 * DAY
+    await world.calendars.keep_up()
+    assert await world.calendars.show(TEAM, "once") == msgspec.structs.replace(
+        before, closed_days=[]
+    )
+    async with world.database.session() as session:
+        assert await session.fetchval("SELECT resolved_at FROM calendars WHERE name = 'once'")
+        await session.execute("UPDATE calendars SET written = '{}' WHERE name = 'once'")
+    await world.calendars.keep_up()  # looks at it no more for now, broken as it is
+
+
+async def test_a_calendar_that_can_not_be_worked_out_stops_no_other(world: Owned) -> None:
+    for name in ("a", "b"):
+        await world.calendars.put(TEAM, Calendar(name, exclude=[Item(holidays=Holidays("DE"))]))
+    before = await world.calendars.show(TEAM, "b")
+    async with world.database.session() as session:
+        await session.execute("""UPDATE calendars SET written = '{"name": 7}' WHERE name = 'a'""")
+    world.now += 400 * DAY
+    await world.calendars.keep_up()
+    assert (await world.calendars.show(TEAM, "b")).version > before.version
+
+
 async def test_calendars_come_in_pages_by_name(world: Owned) -> None:
     for name in ("a", "c", "b"):
         await world.calendars.put(TEAM, Calendar(name))

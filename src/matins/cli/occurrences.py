@@ -20,6 +20,8 @@ from matins.domain.schedules.zones import find_zone
 from matins.kernel.clock import HostClock
 
 NEXT = "next"
+LOOKED_AT = 200
+"""How many due times are looked at for the next one that will run."""
 
 TheDueTime = Annotated[
     str,
@@ -73,8 +75,13 @@ def readmit(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
+        if due == NEXT:
+            exempt = (await client.job(team, name)).exemptions
+            if not exempt:
+                raise InvalidInputError.at("DUE", "the job has no exemption")
+            return await client.readmit(team, name, exempt[0].due_at)
         coming = await client.preview_job(team, name, count=1)
-        return await client.readmit(team, name, _due_time(coming, due))
+        return await client.readmit(team, name, _instant(coming, "DUE", due))
 
     change(work, _words, as_json=as_json)
 
@@ -83,7 +90,7 @@ def _exempt(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> N
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
-        coming = await client.preview_job(team, name, count=1)
+        coming = await client.preview_job(team, name, count=LOOKED_AT if due == NEXT else 1)
         move_to = None if to is None else _instant(coming, "--to", to)
         return await client.exempt(team, name, Exemption(_due_time(coming, due), move_to, why))
 
@@ -91,12 +98,13 @@ def _exempt(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> N
 
 
 def _due_time(coming: Preview, text: str) -> datetime:
-    """A due time as it was typed; `next` is the first of those that come."""
+    """A due time as it was typed; `next` is the first of those that come and will run."""
     if text != NEXT:
         return _instant(coming, "DUE", text)
-    if not coming.due:
-        raise InvalidInputError.at("DUE", "the job is never due again")
-    return coming.due[0].utc
+    to_run = [it.utc for it in coming.due if not it.skipped]
+    if not to_run:
+        raise InvalidInputError.at("DUE", f"none of the next {LOOKED_AT} due times will run")
+    return to_run[0]
 
 
 def _instant(coming: Preview, where: str, text: str) -> datetime:

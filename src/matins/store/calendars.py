@@ -13,14 +13,16 @@ from typing import Final, Literal
 
 import asyncpg
 import msgspec
+import structlog
 
 from matins.domain.answers import CalendarChanged, CalendarPage, CalendarRecord
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import compile_calendar
 from matins.domain.calendars.outlook import closed_days
 from matins.domain.calendars.resolving import resolve
-from matins.domain.errors import ConflictError, NotFoundError
+from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
 from matins.domain.names import check_name
+from matins.kernel.metrics import UPKEEP_BROKEN
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.owners import PostgresOwners
@@ -31,6 +33,8 @@ YEARS_AHEAD: Final = 10
 """For so many years public holidays and files are worked out."""
 
 PAGE: Final = 100
+
+log = structlog.get_logger()
 
 _Q = load_queries("calendars.sql")
 
@@ -119,8 +123,19 @@ class PostgresCalendars:
         for row in await self._database.fetch(_Q["all_behind"], limit=PAGE):
             await self.follow(row["team"], row["name"])
         for row in await self._database.fetch(_Q["aged"], limit=PAGE):
-            for known in await self._current(row["team"], name=row["name"]):
-                await self.put(row["team"], _calendars(known)[0])
+            await self._resolve_again(row["team"], row["name"])
+
+    async def _resolve_again(self, team: str, name: str) -> None:
+        """Work a calendar out anew. One that can't be stays as it is, and stops no other."""
+        try:
+            for known in await self._current(team, name=name):
+                await self.put(team, _calendars(known)[0])
+        except UnavailableError:
+            raise
+        except Exception:  # whatever it is
+            UPKEEP_BROKEN.inc()
+            log.exception("calendar.unresolved", team=team, calendar=name)
+        await self._database.fetch(_Q["resolved"], team=team, name=name)
 
     async def _write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
         async with self._database.transaction() as session:

@@ -77,11 +77,19 @@ ORDER BY j.name
 LIMIT :limit
 
 -- name: aged
--- What is resolved from holidays and from files reaches some years ahead.
+-- What is resolved from holidays and from files reaches some years ahead. Oldest first.
 SELECT t.name AS team, c.name
 FROM calendars c
 JOIN teams t ON t.id = c.team_id
 WHERE c.replaced_at IS NULL
   AND c.written <> c.resolved
-  AND c.made_at < coalesce(:now::timestamptz, clock_timestamp()) - interval '180 days'
+  AND coalesce(c.resolved_at, c.made_at)
+      < coalesce(:now::timestamptz, clock_timestamp()) - interval '180 days'
+ORDER BY coalesce(c.resolved_at, c.made_at)
 LIMIT :limit
+
+-- name: resolved
+UPDATE calendars c
+SET resolved_at = coalesce(:now::timestamptz, clock_timestamp())
+FROM teams t
+WHERE t.id = c.team_id AND t.name = :team AND c.name = :name AND c.replaced_at IS NULL

@@ -55,6 +55,19 @@ async def test_the_next_occurrence_is_skipped_and_readmitted(
     assert (await matins.job("payments", "nightly")).exemptions == []
 
 
+async def test_next_is_the_next_that_will_run_or_that_is_exempt(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    await typed("jobs", "skip", job, "next")
+    await typed("jobs", "skip", job, "next")
+    first, second = (await matins.job("payments", "nightly")).exemptions
+    assert first.due_at < second.due_at
+    await typed("jobs", "readmit", job, "next")
+    assert (await matins.job("payments", "nightly")).exemptions == [second]
+    await typed("jobs", "readmit", job, "next")
+    assert (await typed("jobs", "readmit", job, "next")).code == 2
+
+
 async def test_what_is_exempt_is_shown_with_the_job(typed: Typist, job: str) -> None:
     await typed("jobs", "skip", job, "next")
     shown = await typed("jobs", "show", job)

@@ -33,6 +33,8 @@ CREATE TABLE calendars (
     written jsonb NOT NULL,
     resolved jsonb NOT NULL,
     made_at timestamptz NOT NULL,
+    -- when that was worked out last, if not with the row
+    resolved_at timestamptz,
     replaced_at timestamptz
 );
 
