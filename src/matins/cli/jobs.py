@@ -165,7 +165,7 @@ def _kind(times: Times, timezone: str) -> str:
     if times.rrule is not None:
         rule = next((it for it in times.rrule.split() if "FREQ=" in it), times.rrule)
         return f"{rule.removeprefix('RRULE:')} in {timezone}"
-    instants = [times.at] if isinstance(times.at, str) else times.at or []
+    instants = times.instants
     more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
     return f"at {instants[0]}{more}" if instants else "never"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Final
+from uuid import UUID
 
 import msgspec
 
@@ -13,7 +14,7 @@ from matins.domain.errors import Problem, below, check
 from matins.domain.explaining.sentences import explain
 from matins.domain.explaining.warnings import warnings
 from matins.domain.schedules.checking import problems
-from matins.domain.schedules.compiling import Timing, compile_schedule
+from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
@@ -27,26 +28,20 @@ _DONE: Final[dict[Policy, str]] = {"hold": "held", "skip": "skipped"}
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """The schedule that is looked at: a job's with its id as `seed`, or that of no job yet.
+    """The schedule that is looked at: a job's with its id, or that of no job yet.
 
     `next_due_at` is the job's, which counts where a due time follows from the end of a run.
     """
 
     schedule: Schedule
     timing: Timing
-    seed: str = ""
+    job_id: UUID | None = None
     next_due_at: datetime | None = None
 
-    def timetable(self) -> Timetable:
-        """When it is due. Raises ScheduleError."""
-        return compile_schedule(
-            self.schedule,
-            seed=self.seed,
-            anchor=self.timing.anchor,
-            since=self.timing.since,
-            closures=self.timing.closures,
-            exemptions=self.timing.exemptions,
-        )
+    @property
+    def seed(self) -> str:
+        """By what `H` and jitter choose."""
+        return "" if self.job_id is None else str(self.job_id)
 
 
 def check_request(schedule: Schedule, count: int) -> None:
@@ -64,7 +59,7 @@ def preview(subject: Subject, count: int, after: datetime) -> Preview:
     """
     schedule, anchor = subject.schedule, subject.timing.anchor
     check_request(schedule, count)
-    timetable = subject.timetable()
+    timetable = subject.timing.compile(schedule, subject.job_id)
     zone = find_zone(schedule.timezone)
     due: list[DueTime] = []
     at = timetable.next_after(after)

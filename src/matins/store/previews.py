@@ -46,7 +46,7 @@ class PostgresPreviews:
             raise ConflictError(f"the job {name!r} has no schedule; it runs only when triggered")
         versions = await self._calendars.versions(self._database.fetch, [row])
         timing = timing_of(row, versions)
-        subject = Subject(spec.schedule, timing, str(row["id"]), row["next_due_at"])
+        subject = Subject(spec.schedule, timing, row["id"], row["next_due_at"])
         shown = await _look(subject, count, await self._start(after))
         shown = await self._among_others(shown, own=True)
         return await self._under_windows(shown, team, spec.labels)
@@ -64,7 +64,7 @@ class PostgresPreviews:
             row = await self._job(asked.team, asked.job)
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
-                subject = Subject(asked.schedule, timing, str(row["id"]))
+                subject = Subject(asked.schedule, timing, row["id"])
                 labels = msgspec.json.decode(row["spec"], type=JobSpec).labels
         shown = await _look(subject, asked.count, after)
         shown = await self._among_others(shown, own=False)

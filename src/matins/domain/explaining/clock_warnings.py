@@ -116,8 +116,7 @@ def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
     if times.rrule is not None:
         return _rule_walls(times.rrule, zone, anchor)
     if times.at is not None:
-        at = [times.at] if isinstance(times.at, str) else times.at
-        return _listed_walls(at)
+        return _listed_walls(times.instants)
     return None
 
 

@@ -58,8 +58,7 @@ def _say_times(times: Times, timezone: str, seed: str, anchor: int) -> str:
     if times.every is not None:
         start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
         return _say_interval(times.every, start, zone)
-    at = [times.at] if isinstance(times.at, str) else times.at or []
-    return say_instants((parse_instant(text, zone) for text in at), zone)
+    return say_instants((parse_instant(text, zone) for text in times.instants), zone)
 
 
 def _say_interval(every: str, start: int, zone: Zone) -> str:

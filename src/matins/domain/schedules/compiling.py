@@ -56,11 +56,11 @@ class Timing(msgspec.Struct, frozen=True):
     closures: tuple[Closures, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
 
-    def compile(self, schedule: Schedule, job_id: UUID) -> Timetable:
-        """Compile a job's schedule. Raises ScheduleError."""
+    def compile(self, schedule: Schedule, job_id: UUID | None) -> Timetable:
+        """Compile a job's schedule, or that of no job yet. Raises ScheduleError."""
         return compile_schedule(
             schedule,
-            seed=str(job_id),
+            seed="" if job_id is None else str(job_id),
             anchor=self.anchor,
             since=self.since,
             closures=self.closures,
@@ -178,9 +178,8 @@ def _times_rule(times: Times, timezone: str, seed: str, anchor: datetime) -> Rul
         return IntervalRule(parse_interval(times.every), start, zone)
     if times.rrule is not None:
         return _shared_rrule(times.rrule, timezone, epoch_s(anchor))
-    at = [times.at] if isinstance(times.at, str) else times.at or []
-    check_count(at)
-    return InstantsRule([parse_instant(text, zone) for text in at])
+    check_count(times.instants)
+    return InstantsRule([parse_instant(text, zone) for text in times.instants])
 
 
 @lru_cache(maxsize=_SHARED_MAX)

@@ -30,6 +30,11 @@ class Times(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     dst: ClockChanges | None = None
     timezone: str | None = None
 
+    @property
+    def instants(self) -> list[str]:
+        """What `at` lists, which may be a single text; empty if it is not set."""
+        return [self.at] if isinstance(self.at, str) else self.at or []
+
 
 class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """When a job is due, in an IANA time zone: one kind of due times, or a union of several.
