@@ -52,7 +52,10 @@ class Leases(Protocol):
         """
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
-        """Take over at most `count` partitions that nobody holds; gives partition → new epoch."""
+        """Take over at most `count` partitions that nobody holds; gives partition → new epoch.
+
+        A lease that ends beyond now and a term is nobody's: the clock has gone back since.
+        """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
         """Give partitions up, so that others need not wait for the end of the term.
@@ -61,7 +64,7 @@ class Leases(Protocol):
         """
 
     async def alive(self, ttl_s: float) -> int:
-        """How many schedulers renewed within the last `ttl_s` seconds."""
+        """How many schedulers renewed within the last `ttl_s` seconds; none beyond the next."""
 
 
 class Agenda(Protocol):

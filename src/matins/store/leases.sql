@@ -26,10 +26,14 @@ WHERE p.partition = held.partition
 RETURNING p.partition
 
 -- name: acquire
+-- A lease that ends later than one granted now was granted before the clock went back: it is free,
+-- or nobody could take over from a dead holder for as long as the clock went back.
 WITH free AS (
     SELECT partition
     FROM partitions
-    WHERE holder IS NULL OR expires_at <= coalesce(:now::timestamptz, clock_timestamp())
+    WHERE holder IS NULL
+       OR expires_at <= coalesce(:now::timestamptz, clock_timestamp())
+       OR expires_at > coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
     ORDER BY partition
     LIMIT :count
     FOR NO KEY UPDATE SKIP LOCKED
@@ -66,6 +70,8 @@ WHERE p.partition = held.partition
 RETURNING p.partition
 
 -- name: alive
+-- A sign of life from the future is from before the clock went back.
 SELECT count(*)::integer AS alive
 FROM schedulers
 WHERE renewed_at > coalesce(:now::timestamptz, clock_timestamp()) - make_interval(secs => :ttl_s)
+  AND renewed_at <= coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)

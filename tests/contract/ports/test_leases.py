@@ -69,6 +69,28 @@ async def test_who_renewed_within_the_term_counts_as_alive(ground: Ground) -> No
     assert await ground.leases.alive(10) == 1
 
 
+async def test_a_lease_from_before_the_clock_went_back_is_taken_over(ground: Ground) -> None:
+    await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(-300)
+    assert len(await ground.leases.acquire(B, 256, 10)) == 256
+
+
+async def test_a_sign_of_life_from_before_the_clock_went_back_is_none(ground: Ground) -> None:
+    await ground.leases.renew(A, {}, None, 10)
+    ground.clock.move(-300)
+    assert await ground.leases.alive(10) == 0
+    await ground.leases.renew(A, {}, None, 10)
+    assert await ground.leases.alive(10) == 1
+
+
+async def test_a_clock_that_went_back_less_than_a_term_takes_nobody_s_lease(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(4)
+    await ground.leases.renew(A, held, None, 6)
+    ground.clock.move(-4)
+    assert await ground.leases.acquire(B, 256, 10) == {}
+
+
 async def test_who_gave_up_its_last_partition_no_longer_counts(ground: Ground) -> None:
     await ground.leases.renew(A, {}, None, 10)
     held = await ground.leases.acquire(A, 2, 10)

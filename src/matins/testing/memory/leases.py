@@ -31,18 +31,20 @@ class MemoryLeases:
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """See `domain.ports.Leases`."""
-        now = self._world.now()
+        now, term = self._world.now(), timedelta(seconds=ttl_s)
         free = [
             partition
             for partition, row in self._world.partitions.items()
-            if row.holder is None or row.expires_at is None or row.expires_at <= now
+            if row.holder is None
+            or row.expires_at is None
+            or not now < row.expires_at <= now + term
         ]
         gained = {}
         for partition in free[:count]:
             row = self._world.partitions[partition]
             row.epoch += 1
             row.holder = holder
-            row.expires_at = now + timedelta(seconds=ttl_s)
+            row.expires_at = now + term
             gained[partition] = row.epoch
         return gained
 
@@ -57,5 +59,6 @@ class MemoryLeases:
 
     async def alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""
-        since = self._world.now() - timedelta(seconds=ttl_s)
-        return sum(1 for renewed_at in self._world.schedulers.values() if renewed_at > since)
+        now, term = self._world.now(), timedelta(seconds=ttl_s)
+        signs = self._world.schedulers.values()
+        return sum(1 for renewed_at in signs if now - term < renewed_at <= now + term)
