@@ -62,7 +62,9 @@ async def with_days(
     try:
         return await insert()
     except asyncpg.CheckViolationError as error:
-        if "no partition of relation" not in str(error):
+        # By its fields, not its text, which is in the language of the server's `lc_messages`: that
+        # no table takes the row is the one violation that comes without the name of a constraint.
+        if error.constraint_name is not None:
             raise
     for day in sorted({due.date() for due in dues}):
         await database.fetch(_Q["ensure_days"], first=day, last=day)

@@ -1,0 +1,51 @@
+"""Daily tables: made at need, whatever language the server speaks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from matins.store.database import Database
+from matins.store.days import with_days
+
+LONG_AGO = datetime(2020, 3, 1, 12, tzinfo=UTC)
+INSERT = """
+INSERT INTO attempts
+VALUES ($1, $2, 1, $1, $2, $2, 'succeeded', '', NULL, NULL, '', 0)
+"""
+
+
+async def test_a_missing_day_is_made_whatever_language_the_server_speaks(dsn: str) -> None:
+    database = Database(dsn, name="days", size=1)
+
+    async def insert() -> None:
+        async with database.session() as session:
+            try:
+                await session.execute(INSERT, UUID(int=1), LONG_AGO)
+            except asyncpg.CheckViolationError as error:
+                error.args = ("keine Partition von Relation »attempts« für die Zeile gefunden",)
+                raise
+
+    await with_days(database, [LONG_AGO], insert)
+    async with database.session() as session:
+        assert await session.fetchval("SELECT count(*) FROM attempts_20200301") == 1
+    await database.close()
+
+
+async def test_a_row_that_breaks_a_constraint_makes_no_day(dsn: str) -> None:
+    database = Database(dsn, name="days", size=1)
+
+    async def insert() -> None:
+        async with database.session() as session:
+            await session.execute(INSERT.replace("succeeded", "unheard of"), UUID(int=1), now)
+
+    async with database.session() as session:
+        now = await session.fetchval("SELECT clock_timestamp()")
+    with pytest.raises(asyncpg.CheckViolationError, match="outcome"):
+        await with_days(database, [LONG_AGO], insert)
+    async with database.session() as session:
+        assert await session.fetchval("SELECT to_regclass('attempts_20200301')") is None
+    await database.close()
