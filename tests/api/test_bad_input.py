@@ -155,7 +155,12 @@ BAD_PATHS = [
     ("GET", "/v1/runs?since=2026-01-01T00:00:00", "since"),
     ("GET", "/v1/runs?since=yesterday", "since"),
     ("GET", "/v1/audit?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z", "since"),
+    ("GET", "/v1/runs?since=0001-01-01T00:00:00%2B14:00", "since"),
+    ("GET", "/v1/runs?since=9999-12-31T23:59:59-14:00", "since"),
+    ("GET", f"{JOBS}/nightly/preview?after=0001-01-01T00:00:00%2B14:00", "after"),
     ("GET", "/v1/audit?until=2026-01-01T00:00:00", "until"),
+    ("GET", "/v1/audit?until=0001-01-01T00:00:00Z", "since"),
+    ("GET", "/v1/audit?since=0001-01-01T00:00:00%2B14:00", "since"),
     ("GET", "/v1/audit?job=nightly", "team"),
     ("GET", "/v1/audit?team=A", "team"),
 ]
@@ -166,6 +171,18 @@ async def test_a_bad_parameter_is_named(owner: Owner, method: str, path: str, wh
     reply = await owner.call(method, path)
     assert reply.status == 422, reply.text
     assert list(reply.places) == [where]
+
+
+async def test_an_audit_may_be_asked_to_begin_before_any_due_time(owner: Owner) -> None:
+    page = (await owner.get("/v1/audit", since="0001-01-01T00:00:00Z")).json
+    assert page["since"] == "1970-01-01T00:00:00Z"
+
+
+async def test_an_occurrence_is_not_moved_beyond_the_last_year(owner: Owner) -> None:
+    await owner.put(f"{JOBS}/nightly", SPEC)
+    moved = {"due_at": "2030-12-12T01:00:00Z", "move_to": "9999-12-31T23:59:59-14:00"}
+    reply = await owner.put(f"{JOBS}/nightly/exemptions", moved)
+    assert (reply.status, list(reply.places)) == (422, ["move_to"])
 
 
 async def test_a_bad_name_is_refused(owner: Owner, database: Database) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from litestar import Router, get
 from litestar.params import FromQuery
 
-from matins.api.parameters import check_offset
+from matins.api.parameters import check_instant
 from matins.api.parts import Audits, Reads
 from matins.domain.answers import AuditPage, ExecutorRecord, PartitionRecord
 
@@ -26,8 +26,8 @@ async def audit_jobs(
 
     Of the last day, unless `since` (inclusive) and `until` (exclusive) say otherwise.
     """
-    check_offset("since", since)
-    check_offset("until", until)
+    check_instant("since", since)
+    check_instant("until", until)
     return await audits.page(team, job, since, until, after)
 
 

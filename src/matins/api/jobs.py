@@ -10,7 +10,7 @@ from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
-from matins.api.parameters import check_offset, check_same_name
+from matins.api.parameters import check_instant, check_same_name
 from matins.api.parts import Manual, Owners, Reads
 from matins.domain.answers import Changed, JobPage, Resume, RunPage
 from matins.domain.handouts import RunStatus
@@ -114,7 +114,7 @@ async def readmit_occurrence(
     owners: Owners, team: FromPath[str], name: FromPath[str], due_at: FromPath[datetime]
 ) -> Changed:
     """Undo an exemption: the occurrence runs at its due time. 409 once that has passed."""
-    check_offset("due_at", due_at)
+    check_instant("due_at", due_at)
     return await owners.readmit(team, name, due_at)
 
 

@@ -9,7 +9,8 @@ from litestar import Request
 from litestar.exceptions import ValidationException
 from litestar.params import ParameterKwarg
 
-from matins.domain.errors import InvalidInputError, Problem
+from matins.domain.errors import InvalidInputError, Problem, check
+from matins.domain.instants import instant_problems
 
 
 def refuse_unknown(request: Request[Any, Any, Any]) -> None:
@@ -21,10 +22,10 @@ def refuse_unknown(request: Request[Any, Any, Any]) -> None:
         raise InvalidInputError([Problem(name, f"is not known here; {rule}") for name in unknown])
 
 
-def check_offset(where: str, instant: datetime | None) -> None:
-    """Refuse an instant without an offset from UTC."""
-    if instant is not None and instant.tzinfo is None:
-        raise InvalidInputError.at(where, "has no offset from UTC; write 2026-12-01T00:00:00Z")
+def check_instant(where: str, instant: datetime | None) -> None:
+    """Refuse an instant without an offset from UTC, or outside of the years that UTC has."""
+    if instant is not None:
+        check(instant_problems(where, instant))
 
 
 def check_same_name(said: str, name: str) -> None:

@@ -8,7 +8,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from matins.api.bodies import Strict
-from matins.api.parameters import check_offset
+from matins.api.parameters import check_instant
 from matins.api.parts import Previews
 from matins.domain.answers import Preview, PreviewRequest
 
@@ -31,7 +31,7 @@ async def preview_job(
     after: FromQuery[datetime | None] = None,
 ) -> Preview:
     """Tell when a job will be due next, with its calendars and exemptions."""
-    check_offset("after", after)
+    check_instant("after", after)
     return await previews.of_job(team, name, count, after)
 
 

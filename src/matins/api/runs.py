@@ -11,7 +11,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
 from matins.api.jobs import Limit
-from matins.api.parameters import check_offset
+from matins.api.parameters import check_instant
 from matins.api.parts import Manual, Reads, Status
 from matins.domain.answers import AttemptRecord, RunPage
 from matins.domain.handouts import RunStatus
@@ -32,7 +32,7 @@ async def list_runs(
     """List runs, newest due time first, of all jobs or of a team's; of the last 7 days, unless
     `since` says otherwise.
     """
-    check_offset("since", since)
+    check_instant("since", since)
     states = list(RunState) if wanted is None else [wanted]
     return await reads.runs(team, states, since, before, limit)
 

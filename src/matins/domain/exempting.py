@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError, Problem
+from matins.domain.instants import instant_problems
 from matins.domain.ledger import SECOND, Standing
 from matins.domain.schedules.schedule import Exemption
 from matins.domain.texts import length_problems
@@ -24,9 +25,8 @@ def problems(exemption: Exemption) -> list[Problem]:
     for where, instant in (("due_at", exemption.due_at), ("move_to", exemption.move_to)):
         if instant is None:
             continue
-        if instant.tzinfo is None:
-            found.append(Problem(where, "has no offset from UTC; write 2026-12-01T00:00:00Z"))
-        elif instant.microsecond:
+        found += instant_problems(where, instant)
+        if instant.microsecond:
             found.append(Problem(where, "has a fraction of a second; a job is due at whole ones"))
     if exemption.move_to == exemption.due_at:
         found.append(Problem("move_to", "is the due time itself; leave the exemption out"))

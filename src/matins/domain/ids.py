@@ -15,6 +15,7 @@ _VARIANT = 0b10 << 62
 _MASK_12 = (1 << 12) - 1
 _MASK_62 = (1 << 62) - 1
 _MS = timedelta(milliseconds=1)
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
 
 
 def whole_ms(instant: datetime) -> datetime:
@@ -38,8 +39,16 @@ def run_id(job_id: UUID, due_at: datetime, kind: str) -> UUID:
     )
 
 
+def names_instant(run: UUID) -> bool:
+    """Return whether an id's due time lies within year 9999; with any other, no run can exist."""
+    return run.int >> 80 <= _LAST_MS
+
+
 def due_of(run: UUID) -> datetime:
-    """Read the due time back out of a run's id, so that lookups by id touch one day of runs."""
+    """Return the due time in a run's id, so that lookups by id touch one day of runs.
+
+    Raises OverflowError for an id that does not satisfy `names_instant`.
+    """
     return _EPOCH + _MS * (run.int >> 80)
 
 

@@ -7,12 +7,14 @@ instead: a run whose end can't be recorded would never end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
+from uuid import UUID
 
 import msgspec
 
 from matins.domain.errors import Problem, check
 from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
+from matins.domain.ids import names_instant
 from matins.domain.names import check_name
 
 POOLS_MAX = 50
@@ -54,7 +56,7 @@ def check_beat(beat: Beat) -> None:
             *_length("held", len(beat.held), HELD_MAX),
             *(found for key, seqs in lists.items() for found in _length(key, len(seqs), HELD_MAX)),
             *(found for key, seqs in lists.items() for found in _seq_problems(key, seqs)),
-            *_number_problems("held", (number for _, number in beat.held)),
+            *_held_problems(beat.held),
         ]
     )
     _check_pools(beat.pools)
@@ -66,7 +68,8 @@ def check_report(report: Report) -> list[End]:
     for index, end in enumerate(report.ends):
         result = end.result
         if not (
-            0 < end.number <= _INT32
+            names_instant(end.run_id)
+            and 0 < end.number <= _INT32
             and -_INT32 <= (result.exit_code or 0) <= _INT32
             and -_INT32 <= (result.http_status or 0) <= _INT32
             and 0 <= result.output_cut <= _INT64
@@ -93,6 +96,7 @@ def _recordable(end: End) -> End:
 def _end_problems(where: str, end: End) -> list[Problem]:
     result = end.result
     return [
+        *_run_id(f"{where}.run_id", end.run_id),
         *_range(f"{where}.number", end.number, 1, _INT32),
         *_range(f"{where}.result.exit_code", result.exit_code or 0, -_INT32, _INT32),
         *_range(f"{where}.result.http_status", result.http_status or 0, -_INT32, _INT32),
@@ -121,10 +125,19 @@ def _seq_problems(where: str, seqs: list[int]) -> list[Problem]:
     )
 
 
-def _number_problems(where: str, numbers: Iterable[int]) -> list[Problem]:
-    return next(
-        (_range(where, number, 1, _INT32) for number in numbers if not 0 < number <= _INT32), []
-    )
+def _held_problems(held: Sequence[tuple[UUID, int]]) -> list[Problem]:
+    """Return the problems of the first bad pair: a list of 100,000 must not answer as many."""
+    for index, (run_id, number) in enumerate(held):
+        if not (names_instant(run_id) and 0 < number <= _INT32):
+            where = f"held[{index}]"
+            return _run_id(where, run_id) + _range(where, number, 1, _INT32)
+    return []
+
+
+def _run_id(where: str, run_id: UUID) -> list[Problem]:
+    if names_instant(run_id):
+        return []
+    return [Problem(where, f"is {run_id}, whose due time lies beyond year 9999: no run's id")]
 
 
 def _range(where: str, value: float, low: float, high: float) -> list[Problem]:

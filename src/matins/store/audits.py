@@ -12,6 +12,7 @@ import msgspec
 from matins.domain.answers import AuditPage, JobAudit
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
 from matins.domain.errors import InvalidInputError
+from matins.domain.instants import FIRST_DUE
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.names import check_name
 from matins.store.database import Database
@@ -51,8 +52,8 @@ class PostgresAudits:
         """Audit the next jobs by id; without a span, their last day."""
         now = await self._reads.now()
         latest = min(until or now, now)
-        until = latest.replace(microsecond=0)
-        since = (since or until - USUAL).replace(microsecond=0)
+        until = max(latest.replace(microsecond=0), FIRST_DUE)
+        since = max((since or until - USUAL).replace(microsecond=0), FIRST_DUE)
         if since >= until:
             raise InvalidInputError.at("since", "must lie before `until` and before now")
         # due times are whole seconds, but a job made in this very second is to be seen as well

@@ -19,7 +19,7 @@ from matins.domain.answers import (
 )
 from matins.domain.errors import InvalidInputError, NotFoundError
 from matins.domain.handouts import RunStatus
-from matins.domain.ids import due_of
+from matins.domain.ids import due_of, names_instant
 from matins.domain.jobs import Job
 from matins.domain.names import check_name
 from matins.domain.runs import RunState
@@ -39,10 +39,9 @@ _LAST_ID = UUID(int=(1 << 128) - 1)
 
 def due_at_of(run: UUID) -> datetime:
     """The due time in a run's id. Raises NotFoundError when it can't be the id of a run."""
-    try:
-        return due_of(run)
-    except OverflowError:
-        raise NotFoundError(f"there is no run {run}") from None
+    if not names_instant(run):
+        raise NotFoundError(f"there is no run {run}")
+    return due_of(run)
 
 
 class PostgresReads:
@@ -147,10 +146,9 @@ def _until(before: UUID | None) -> datetime:
     """Up to which due time a page may reach."""
     if before is None:
         return _LATEST
-    try:
-        return due_of(before)
-    except OverflowError:
-        raise InvalidInputError.at("before", f"{before} is not the id of a run") from None
+    if not names_instant(before):
+        raise InvalidInputError.at("before", f"{before} is not the id of a run")
+    return due_of(before)
 
 
 def _page(runs: list[Run], limit: int) -> RunPage:

@@ -13,8 +13,9 @@ import msgspec
 from matins.domain.attempts import Attempt
 from matins.domain.errors import UnavailableError
 from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
+from matins.domain.ids import run_id
 from matins.domain.retry import RetryPolicy
-from matins.domain.runs import FINAL, RunState, Tried
+from matins.domain.runs import FINAL, Kind, RunState, Tried
 from matins.domain.targets import HttpTarget, Target
 
 DUE = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
@@ -55,7 +56,7 @@ class Rows:
 
     def enqueue(self, count: int = 1, pool: str = "default") -> list[UUID]:
         """Put runs on the queue."""
-        made = [Row(uuid4(), pool) for _ in range(count)]
+        made = [Row(run_id(uuid4(), DUE, Kind.SCHEDULED), pool) for _ in range(count)]
         self.runs |= {row.id: row for row in made}
         self.queue[pool].extend(row.id for row in made)
         return [row.id for row in made]

@@ -14,6 +14,8 @@ from matins.domain.runs import Outcome
 from matins.gateway.checks import check_beat, check_poll, check_report
 
 E = UUID(int=1)
+BEYOND_9999 = UUID(int=0xE677D21FDC00 << 80)
+"""Its first 48 bits are the first millisecond of year 10000."""
 OK = Result(Outcome.SUCCEEDED)
 
 
@@ -63,7 +65,8 @@ def test_a_bad_poll_is_refused_with_the_place(said: Poll, where: str) -> None:
         (beat(next_seq=0), "next_seq"),
         (beat(awaiting=[0]), "awaiting"),
         (beat(open=[1, 2**64]), "open"),
-        (beat(held=[(E, 1), (E, 2**31)]), "held"),
+        (beat(held=[(E, 1), (E, 2**31)]), "held[1]"),
+        (beat(held=[(E, 1), (BEYOND_9999, 1)]), "held[1]"),
         (beat(closed=list(range(1, 100_002))), "closed"),
         (beat(pools=["No"]), "pools[0]"),
     ],
@@ -75,6 +78,7 @@ def test_a_bad_beat_is_refused_with_the_place(said: Beat, where: str) -> None:
 @pytest.mark.parametrize(
     ("end", "where"),
     [
+        (End(BEYOND_9999, 1, OK), "ends[1].run_id"),
         (End(E, 0, OK), "ends[1].number"),
         (End(E, 2**31, OK), "ends[1].number"),
         (End(E, 1, Result(Outcome.FAILED, exit_code=2**40)), "ends[1].result.exit_code"),
@@ -95,3 +99,9 @@ def test_a_report_has_a_longest_length() -> None:
 def test_ends_that_need_no_cleaning_are_passed_on_as_they_are() -> None:
     end = End(E, 1, Result(Outcome.FAILED, "no", output="text"))
     assert check_report(report(end))[0] is end
+
+
+def test_the_last_millisecond_of_year_9999_is_an_instant() -> None:
+    latest = UUID(int=BEYOND_9999.int - 1)
+    check_beat(beat(held=[(latest, 1)]))
+    assert check_report(report(End(latest, 1, OK)))
