@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from matins.domain.explaining.sentences import explain
 from matins.domain.explaining.warnings import warnings
 from matins.domain.schedules.checking import problems
 from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.instants import epoch_s, local_time
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import Zone, data_version, find_zone
@@ -104,11 +104,11 @@ def _unseen(subject: Subject) -> list[str]:
 
 
 def _shown(timetable: Timetable, at: datetime, zone: Zone) -> DueTime:
-    offset = timedelta(seconds=zone.offset_at(epoch_s(at)))
-    fire = at if at.microsecond else timetable.fire_time(at)
+    second = epoch_s(at)
+    local = local_time(second, zone.offset_at(second))
     return DueTime(
         utc=at,
-        local=at.astimezone(timezone(offset)),
-        fire_at=fire,
-        skipped=timetable.skip_reason(epoch_s(at)),
+        local=local.replace(microsecond=at.microsecond),
+        fire_at=at if at.microsecond else timetable.fire_time(at),
+        skipped=timetable.skip_reason(second),
     )

@@ -13,7 +13,7 @@ from matins.domain.explaining.english import clock, date_of, listed
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.cron import is_hashed, parse_cron
-from matins.domain.schedules.instants import instant_of, parse_instant
+from matins.domain.schedules.instants import instant_of, is_local, parse_instant
 from matins.domain.schedules.intervals import is_fine, parse_interval
 from matins.domain.schedules.recurrence_parts import Frequency
 from matins.domain.schedules.recurrence_text import parse_recurrence
@@ -146,11 +146,8 @@ def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
 
 
 def _listed_walls(at: list[str]) -> _Walls:
-    # A local time is another instant in another zone; one with an offset is the same everywhere.
-    utc, other = find_zone("UTC"), find_zone("Etc/GMT+12")
-    walls = sorted(
-        wall for text in at if (wall := parse_instant(text, utc)) != parse_instant(text, other)
-    )
+    utc = find_zone("UTC")
+    walls = sorted(parse_instant(text, utc) for text in at if is_local(text))
 
     def next_from(wall: int) -> int | None:
         index = bisect_left(walls, wall)

@@ -7,12 +7,12 @@ due time more. So nothing that was due is ever silently missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from matins.domain.calendars.closures import Closures
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.schedules.instants import local_time
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.schedules.zones import Zone
@@ -27,7 +27,6 @@ _BLOCK_S: Final = 32 * DAY_S
 _BLOCKS_KEPT: Final = 4
 _SOURCES_MAX: Final = (_WINDOW_S + _BLOCK_S + DAY_S) // DAY_S * DUE_PER_DAY_MAX
 _LOOKED_AT: Final = 2_000
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  # the epoch of wall times
 
 
 class ClosedRule:
@@ -162,9 +161,7 @@ class ClosedRule:
 
     def _shown(self, instant: int) -> str:
         """Write an instant with the offset of the schedule's zone."""
-        offset = timedelta(seconds=self._zone.offset_at(instant))
-        shown = _EPOCH + timedelta(seconds=instant) + offset
-        return shown.replace(tzinfo=timezone(offset)).isoformat()
+        return local_time(instant, self._zone.offset_at(instant)).isoformat()
 
 
 def is_too_dense(base: Rule, from_: int) -> bool:

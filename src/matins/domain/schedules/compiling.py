@@ -87,7 +87,7 @@ def compile_schedule(
         if schedule.every is not None and is_fine(schedule.every):
             return _fine(schedule, schedule.every, seed, anchor)
         rule, last, following = _bounded(schedule, seed, anchor, since or anchor)
-        end = None if schedule.ends_at is None else last
+        end = LAST_S if schedule.ends_at is None else last
         jitter = _jitter(schedule.jitter, schedule.spread, end)
     except ScheduleError as error:
         # Nothing is found when it is only this seed whose `H` chose a date that never comes.
@@ -130,7 +130,7 @@ def job_problems(schedule: Schedule) -> list[Problem]:
 
 
 @lru_cache(maxsize=_SHARED_MAX)
-def _jitter(text: str, spread: Spread, last: int | None) -> Jitter:
+def _jitter(text: str, spread: Spread, last: int) -> Jitter:
     return Jitter(whole_seconds(text), spread == "job", last)
 
 

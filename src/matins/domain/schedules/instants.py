@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from matins.domain.errors import ScheduleError
@@ -14,7 +14,7 @@ from matins.domain.schedules.zones import Zone
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FORM: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?"
-    r"(?: ?(?:Z|[+-]\d\d(?::?[0-5]\d(?::?[0-5]\d)?)?))?",
+    r"(?P<offset> ?(?:Z|[+-]\d\d(?::?[0-5]\d(?::?[0-5]\d)?)?))?",
     re.ASCII | re.IGNORECASE,
 )
 _HINT: Final = "write it as 2026-12-01T09:00:00+01:00, or without the offset in the schedule's zone"
@@ -29,6 +29,16 @@ def epoch_s(instant: datetime) -> int:
 def instant_of(second: int) -> datetime:
     """Give the aware UTC instant of whole seconds from 1970."""
     return _EPOCH + timedelta(0, second)
+
+
+def local_time(second: int, offset_s: int) -> datetime:
+    """Return an instant as clocks show it that are so far ahead of UTC.
+
+    It is shown in UTC where these clocks are in a year before 1 or after 9999.
+    """
+    if not FIRST_S <= second + offset_s <= LAST_S:
+        offset_s = 0
+    return instant_of(second).astimezone(timezone(timedelta(seconds=offset_s)))
 
 
 def parse_instant(text: str, zone: Zone) -> int:
@@ -50,6 +60,12 @@ def parse_instant(text: str, zone: Zone) -> int:
     if not FIRST_S <= instant <= LAST_S:
         raise ScheduleError(f"{text[:40]!r} lies outside the years 1 to 9999 of UTC; {_HINT}")
     return instant
+
+
+def is_local(text: str) -> bool:
+    """Tell whether an instant that can be read has no offset, so that it is the zone's time."""
+    match = _FORM.fullmatch(text)
+    return match is not None and match["offset"] is None
 
 
 class InstantsRule:

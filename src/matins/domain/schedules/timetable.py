@@ -22,7 +22,7 @@ class Jitter(msgspec.Struct, frozen=True):
 
     longest_s: int = 0
     by_job: bool = False
-    last: int | None = None
+    last: int = LAST_S
 
 
 NO_JITTER: Final = Jitter()
@@ -66,12 +66,12 @@ class Timetable:
     def previous_before(self, instant: datetime) -> datetime | None:
         """Give the last due time strictly before an instant; None if there is none."""
         whole = epoch_s(instant) + (instant.microsecond > 0)
-        due = self._rule.previous_before(min(whole, LAST_S + 1))
+        due = self.previous_before_s(whole)
         return None if due is None else _EPOCH + timedelta(seconds=due)
 
     def previous_before_s(self, instant: int) -> int | None:
         """Give the last due time strictly before an instant; None if there is none."""
-        return self._rule.previous_before(instant)
+        return self._rule.previous_before(min(instant, LAST_S + 1))
 
     def next_after_end(self, ended: datetime, run_count: int = 0) -> datetime | None:
         """Give the due time that follows the end of a run; None unless the job follows ends.
@@ -100,8 +100,7 @@ class Timetable:
             return due
         coming = self.next_after_s(due)
         latest = jitter.longest_s if coming is None else min(jitter.longest_s, coming - due - 1)
-        if jitter.last is not None:
-            latest = max(0, min(latest, jitter.last - due))
+        latest = max(0, min(latest, jitter.last - due))
         if jitter.by_job:
             return due + min(latest, stable_number(jitter.longest_s + 1, self._seed))
         return due + stable_number(latest + 1, self._seed, str(due))

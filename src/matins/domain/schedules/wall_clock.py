@@ -74,10 +74,15 @@ class WallClock:
         return _distinct(self._zone, low, high)
 
     def segment_at(self, instant: int) -> tuple[int, int, int]:
-        """Give the first instant and the end of a time with one offset, and that offset."""
+        """Give the first instant and the end of a time with one offset, and that offset.
+
+        Time ends with the year 9999 of UTC.
+        """
         moved, starts = era_offset(instant), self._zone.starts
         index = bisect_right(starts, instant - moved)
-        end = starts[index] + moved if index < len(starts) else LAST_S + 1
+        end = LAST_S + 1
+        if index < len(starts):
+            end = min(end, starts[index] + moved)
         return starts[index - 1] + moved, end, self._zone.offsets[index - 1]
 
 
