@@ -6,8 +6,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CHECKED := src tests bench
 
+# Sets come in the same order each time, so that the tests do.
+test quick: export PYTHONHASHSEED := 0
+FAST := tests/unit tests/contract tests/docs tests/sim
+
 .DEFAULT_GOAL := help
-.PHONY: help up test check format bench sim cases lock clean
+.PHONY: help up test quick check fuzz sim format bench cases lock clean
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -15,8 +19,11 @@ help:  ## List what can be made
 up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stops it
 	@$(BIN)/matins up
 
-test: check  ## Run every check and every test
+test: check  ## Run every check and every test; the inputs are the same each time
 	@$(BIN)/pytest -n 2 --dist loadgroup
+
+quick: check  ## Run the checks and the fast tests: what to run at each step
+	@$(BIN)/pytest -n 2 --dist loadgroup $(FAST)
 
 check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imports, dead code
 	@$(BIN)/ruff format --check --quiet $(CHECKED)
@@ -25,6 +32,9 @@ check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imp
 	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 	@$(BIN)/vulture
 	@$(BIN)/deptry src > $(VENV)/deptry.log 2>&1 || { cat $(VENV)/deptry.log; exit 1; }
+
+fuzz: $(VENV)/.installed-dev  ## Look for new inputs that break a property: make fuzz MINUTES=10
+	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
 
 format: $(VENV)/.installed-dev  ## Format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix $(CHECKED) || true

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -13,6 +12,8 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
+from tests.folders import make_folder
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
@@ -22,12 +23,22 @@ from matins.store.migrate import migrate
 
 _names = count()
 
+# A busy machine is no reason to fail, so nothing here looks at how long an example takes.
+settings.register_profile(
+    "suite",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("fuzz", settings.get_profile("suite"), derandomize=False)
+settings.load_profile("suite")
+
 
 @pytest.fixture(scope="session")
 def engine_folder() -> Iterator[Path]:
     """A short path that the servers' own account can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="matins-test-"))
-    folder.chmod(0o755)
+    folder = make_folder("matins-test-")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -59,29 +70,43 @@ async def dsn(postgres: str) -> AsyncIterator[str]:
         yield dsn
 
 
+@pytest.fixture(scope="session")
+def schema_dsn(postgres: str) -> Iterator[str]:
+    """A migrated database for all tests that only look at it, and change nothing."""
+    with asyncio.Runner() as runner:
+        database = fresh_database(postgres)
+        yield runner.run(database.__aenter__())
+        runner.run(database.__aexit__(None, None, None))
+
+
 @asynccontextmanager
 async def fresh_database(postgres: str) -> AsyncIterator[str]:
     """A migrated database that is dropped at the end; gives its DSN."""
     admin = await asyncpg.connect(postgres)
     try:
-        template = await _template(admin, postgres)
-        async with empty_database(postgres, template) as dsn:
+        async with _copy(admin, postgres, await _template(admin, postgres)) as dsn:
             yield dsn
     finally:
         await admin.close()
 
 
 @asynccontextmanager
-async def empty_database(postgres: str, template: str = "template1") -> AsyncIterator[str]:
-    """A copy of a database, of an empty one unless told, that is dropped at the end."""
-    name = f"test_{next(_names)}_{uuid4().hex[:8]}"
+async def empty_database(postgres: str) -> AsyncIterator[str]:
+    """An empty database that is dropped at the end; gives its DSN."""
     admin = await asyncpg.connect(postgres)
     try:
-        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        yield _with_database(postgres, name)
-        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        async with _copy(admin, postgres, "template1") as dsn:
+            yield dsn
     finally:
         await admin.close()
+
+
+@asynccontextmanager
+async def _copy(admin: asyncpg.Connection, postgres: str, template: str) -> AsyncIterator[str]:
+    name = f"test_{next(_names)}_{uuid4().hex[:8]}"
+    await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+    yield _with_database(postgres, name)
+    await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def _template(admin: asyncpg.Connection, postgres: str) -> str:

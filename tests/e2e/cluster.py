@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from uuid import UUID
 
 import aiohttp
 import asyncpg
+from tests.folders import make_folder
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
@@ -102,8 +102,7 @@ class Cluster:
     """
 
     def __init__(self, engines: tuple[str, str] | None = None, **settings: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="matins-e2e-"))
-        self.folder.chmod(0o755)
+        self.folder = make_folder("matins-e2e-")
         self.settings = BRISK | settings
         self._engines = engines
         self.roles: list[Role] = []

@@ -37,10 +37,10 @@ QUERIES = {
 
 
 @pytest.fixture
-async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+async def session(schema_dsn: str) -> AsyncIterator[asyncpg.Connection]:
     """A session with the planner's settings of production, on tables that were never analyzed."""
     settings = session_settings("plans", by_key_only=True, deadline_s=10)
-    session = await asyncpg.connect(dsn, server_settings=settings)
+    session = await asyncpg.connect(schema_dsn, server_settings=settings)
     yield session
     await session.close()
 

@@ -66,8 +66,8 @@ PYTHON = {
 
 
 @pytest.fixture
-async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
-    session = await asyncpg.connect(dsn)
+async def session(schema_dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    session = await asyncpg.connect(schema_dsn)
     yield session
     await session.close()
 

@@ -9,7 +9,6 @@ import asyncio
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,14 +19,14 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from tests.e2e.engines.running import FAST, Launcher  # noqa: E402
+from tests.folders import make_folder  # noqa: E402
 
 from matins.engines.postgres import EmbeddedPostgres  # noqa: E402
 
 
 def _passable_folder() -> Iterator[Path]:
     """An empty folder that everyone may pass: pytest's own belong to one account only."""
-    folder = Path(tempfile.mkdtemp(prefix="matins-test-"))
-    folder.chmod(0o711)
+    folder = make_folder("matins-test-", 0o711)
     yield folder
     shutil.rmtree(folder)
 
