@@ -22,13 +22,16 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     target: Target
     timeout_s: float
     kind: Kind = Kind.SCHEDULED
+    alone: bool = False
+    """It was there when keepers or executors died: nothing else may share its keeper."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     """How an attempt ended at its target.
 
     `reason` is one line for people, empty when it succeeded. `output` is cleaned text: what was
-    kept of head and tail, with `output_cut` bytes left out between them.
+    kept of head and tail, with `output_cut` bytes left out between them. `company` is for lost
+    attempts whose keeper died: how many other attempts ended with it.
     """
 
     outcome: Outcome
@@ -38,3 +41,4 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     output_cut: int = 0
     exit_code: int | None = None
     http_status: int | None = None
+    company: int | None = None

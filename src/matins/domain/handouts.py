@@ -113,13 +113,15 @@ class Running(msgspec.Struct, frozen=True):
 class Ending(msgspec.Struct, frozen=True):
     """What is to be recorded of one attempt: its end, and what follows for the run.
 
-    `retry_in_s` counts from the moment of recording, by the database's clock.
+    `retry_in_s` counts from the moment of recording, by the database's clock. `shared`: it was lost
+    in company.
     """
 
     end: End
     state: RunState
     reason: str = ""
     retry_in_s: float | None = None
+    shared: bool = False
 
 
 class RunStatus(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -67,6 +67,10 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
 FINAL = frozenset(state for state, after in TRANSITIONS.items() if not after)
 
 
+SUSPECT_AFTER = 2
+"""After so many losses in company a run is a suspect, and is tried alone."""
+
+
 class Tried(msgspec.Struct, frozen=True):
     """What `decide` needs to know of a running run: attempts so far, this one included."""
 
@@ -74,14 +78,28 @@ class Tried(msgspec.Struct, frozen=True):
     lost_count: int = 0
     """Earlier attempts that were lost."""
     cancel_requested: bool = False
+    shared_losses: int = 0
+    """Those of the lost attempts that ended in company: with others, when what ran them died."""
+    company: int | None = None
+    """How many others ended with this attempt when what ran it died; of a suspect, how many other
+    suspects. None: nothing died."""
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it was there so often when something died that it is tried alone."""
+        return self.shared_losses >= SUSPECT_AFTER
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """What follows an attempt. `retry_at` is set for `retrying` only."""
+    """What follows an attempt. `retry_at` is set for `retrying` only.
+
+    `shared`: the attempt was lost in company, which is held against no policy.
+    """
 
     state: RunState
     reason: str = ""
     retry_at: datetime | None = None
+    shared: bool = False
 
 
 def decide(
@@ -96,23 +114,44 @@ def decide(
 ) -> Transition:
     """Choose what follows the end of a run's current attempt.
 
-    A lost attempt is not the job's fault: it is counted apart, against `policy.lost`, and is
-    tried again with the shortest backoff. `permanent` failures are not worth another attempt.
+    A lost attempt is counted apart from failures: see `_after_loss`. `permanent` failures are not
+    worth another attempt.
     """
     if outcome is Outcome.SUCCEEDED:
         return Transition(RunState.SUCCEEDED)
     if outcome is Outcome.CANCELLED or tried.cancel_requested:
         return Transition(RunState.CANCELLED, reason or "cancelled")
     if outcome is Outcome.LOST:
-        lost = tried.lost_count + 1
-        if lost >= policy.lost:
-            return Transition(RunState.DEAD, f"lost {lost} times: {reason}")
-        wait = policy.backoff.delay_s(1, rng)
-    else:
-        failures = tried.attempt - tried.lost_count
-        if permanent:
-            return Transition(RunState.DEAD, reason or "failed for good")
-        if failures >= policy.attempts:
-            return Transition(RunState.DEAD, f"failed {failures} times; at last: {reason}")
-        wait = policy.backoff.delay_s(failures, rng)
+        return _after_loss(tried, policy, now, rng, reason)
+    failures = tried.attempt - tried.lost_count
+    if permanent:
+        return Transition(RunState.DEAD, reason or "failed for good")
+    if failures >= policy.attempts:
+        return Transition(RunState.DEAD, f"failed {failures} times; at last: {reason}")
+    wait = policy.backoff.delay_s(failures, rng)
     return Transition(RunState.RETRYING, reason, now + timedelta(seconds=wait))
+
+
+def _after_loss(
+    tried: Tried, policy: RetryPolicy, now: datetime, rng: Random, reason: str
+) -> Transition:
+    """Choose what follows a lost attempt; it is tried again with the shortest backoff.
+
+    When what ran several attempts dies, any of them may have done it: that counts for none, but
+    makes them suspect. A loss counts, against `policy.lost`, for what was alone; of a suspect that
+    was tried alone it is the last.
+    """
+    retry_at = now + timedelta(seconds=policy.backoff.delay_s(1, rng))
+    if tried.company:
+        shared = tried.shared_losses + 1
+        told = f"{reason}, and {tried.company} more with it"
+        if shared >= SUSPECT_AFTER:
+            told += f"; it was there {shared} times, so it is tried alone"
+        return Transition(RunState.RETRYING, told, retry_at, shared=True)
+    if tried.is_suspect and tried.company is not None:
+        told = f"{reason} when it was tried alone, after {tried.shared_losses} times in company"
+        return Transition(RunState.DEAD, told)
+    lost = tried.lost_count - tried.shared_losses + 1
+    if lost >= policy.lost:
+        return Transition(RunState.DEAD, f"lost {lost} times: {reason}")
+    return Transition(RunState.RETRYING, reason, retry_at)

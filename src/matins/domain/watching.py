@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
+
+from matins.domain.handouts import Running
 
 
 class ExecutorSeen(msgspec.Struct, frozen=True):
@@ -38,6 +41,16 @@ def listen(
         else:
             after[executor.id] = Silence(executor.beat_at, before.silent_s + awake_s)
     return after
+
+
+def company(run: Running, held: Sequence[Running]) -> int:
+    """How many others share the blame for the death of the executor that held all these runs.
+
+    A suspect is the only one of its kind on an executor, so it shares it with no others.
+    """
+    is_suspect = run.tried.is_suspect
+    blamed = {it.run_id for it in held if it.tried.is_suspect or not is_suspect}
+    return len(blamed) - 1
 
 
 def lost(heard: dict[UUID, Silence], bound_s: float) -> tuple[list[UUID], bool]:

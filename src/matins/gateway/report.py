@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from matins.domain.attempts import Result
@@ -210,7 +211,7 @@ class Recorder:
 def _ending(end: End, running: Running, rng: Random) -> Ending:
     result = end.result
     after = decide(
-        running.tried,
+        msgspec.structs.replace(running.tried, company=result.company),
         result.outcome,
         running.policy,
         _SOME_INSTANT,
@@ -219,7 +220,7 @@ def _ending(end: End, running: Running, rng: Random) -> Ending:
         permanent=result.permanent,
     )
     wait_s = (after.retry_at - _SOME_INSTANT).total_seconds() if after.retry_at else None
-    return Ending(end, after.state, after.reason, wait_s)
+    return Ending(end, after.state, after.reason, wait_s, after.shared)
 
 
 def _bare_ending(end: End, error: Exception) -> Ending:

@@ -6,6 +6,7 @@ import asyncio
 from random import Random
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from matins.domain.attempts import Result
@@ -13,7 +14,7 @@ from matins.domain.handouts import End, Ending, Running
 from matins.domain.ids import partition_of
 from matins.domain.ports import Clock, Watch
 from matins.domain.runs import Outcome, RunState, decide
-from matins.domain.watching import Silence, listen, lost
+from matins.domain.watching import Silence, company, listen, lost
 from matins.kernel.metrics import EXECUTORS_LOST, LOSS_BRAKE, RECORDED
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
@@ -99,20 +100,21 @@ class Watcher:
             abandoned = await self._watch.abandoned(_ABANDONED_MAX)
             mine = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
             for executor, runs in mine:
-                await self._watch.record(executor, [self._ending(run) for run in runs])
+                await self._watch.record(executor, [self._ending(run, runs) for run in runs])
                 RECORDED.labels(Outcome.LOST).inc(len(runs))
                 log.info("attempts.lost", executor=str(executor), attempts=len(runs))
                 await self._watch.forget(executor)
             if not mine:
                 return
 
-    def _ending(self, run: Running) -> Ending:
+    def _ending(self, run: Running, held: list[Running]) -> Ending:
         now = self._clock.now()
+        tried = msgspec.structs.replace(run.tried, company=company(run, held))
         end = End(run.run_id, run.tried.attempt, Result(Outcome.LOST, _REASON))
         try:
-            after = decide(run.tried, Outcome.LOST, run.policy, now, self._rng, reason=_REASON)
+            after = decide(tried, Outcome.LOST, run.policy, now, self._rng, reason=_REASON)
         except Exception as error:  # of this one run: it ends, and the others go on
             log.exception("run.undecidable", run=str(run.run_id))
             return Ending(end, RunState.DEAD, f"its retry policy can't be applied: {error}")
         retry_in_s = None if after.retry_at is None else (after.retry_at - now).total_seconds()
-        return Ending(end, after.state, after.reason, retry_in_s)
+        return Ending(end, after.state, after.reason, retry_in_s, after.shared)

@@ -13,7 +13,7 @@ import msgspec
 from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
-from matins.domain.runs import RunState
+from matins.domain.runs import SUSPECT_AFTER, RunState
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
@@ -167,6 +167,7 @@ class PostgresAgenda:
             run_ids=[retry.run_id for retry in retries],
             retry_partitions=[retry.partition for retry in retries],
             retry_ats=[retry.retry_at for retry in retries],
+            suspect_after=SUSPECT_AFTER,
         )
         assert row is not None
         return set(wanted).difference(row["fenced"])

@@ -265,7 +265,7 @@ moved AS (
     WHERE r.id = m.run_id AND r.due_at = m.due_at
       AND (r.state = 'retrying' OR r.state = 'queued' AND m.held_by IS NOT NULL)
     RETURNING r.id, r.due_at, r.pool, r.priority, r.partition, (m.w).id AS held_by,
-              (m.w).ends_at AS held_until
+              (m.w).ends_at AS held_until, r.shared_losses >= :suspect_after::integer AS alone
 ),
 held AS (
     INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
@@ -275,9 +275,10 @@ queued AS (
     SELECT * FROM moved WHERE held_by IS NULL
 ),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+    INSERT INTO dispatch (pool, priority, rank, run_id, due_at, alone)
     SELECT pool, priority,
-           (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint, id, due_at
+           (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint, id, due_at,
+           alone
     FROM queued
 )
 SELECT array(SELECT partition FROM fence) AS fenced,

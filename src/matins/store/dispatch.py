@@ -26,7 +26,7 @@ from matins.domain.handouts import (
 from matins.domain.ids import due_of, partition_of
 from matins.domain.jobs import JobSpec
 from matins.domain.retry import RetryPolicy
-from matins.domain.runs import Kind, Outcome, RunState, Tried
+from matins.domain.runs import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.targets import Target
 from matins.domain.watching import ExecutorSeen
 from matins.store.database import Database
@@ -50,7 +50,12 @@ class PostgresDispatch:
         """See `domain.ports.Dispatch`."""
         try:
             rows = await self._takes.fetch(
-                _Q["take"], executor=poll.executor, seq=poll.seq, pool=pool, free=poll.free
+                _Q["take"],
+                executor=poll.executor,
+                seq=poll.seq,
+                pool=pool,
+                free=poll.free,
+                suspect_after=SUSPECT_AFTER,
             )
         except asyncpg.UniqueViolationError:
             return await self.taken(poll) or Handout()
@@ -60,7 +65,9 @@ class PostgresDispatch:
 
     async def taken(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
-        rows = await self._reads.fetch(_Q["taken"], executor=poll.executor, seq=poll.seq)
+        rows = await self._reads.fetch(
+            _Q["taken"], executor=poll.executor, seq=poll.seq, suspect_after=SUSPECT_AFTER
+        )
         return await self._handout(poll.executor, rows) if rows else None
 
     async def _handout(self, executor: UUID, rows: Sequence[asyncpg.Record]) -> Handout:
@@ -126,6 +133,7 @@ class PostgresDispatch:
             executor=beat.executor,
             next_seq=beat.next_seq,
             known=[*beat.awaiting, *beat.open, *beat.closed],
+            suspect_after=SUSPECT_AFTER,
         )
         stops = await self._to_stop(beat) if beat.held else []
         if beat.stopped:
@@ -199,6 +207,7 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
         attempt_reasons=[result.reason for result in results],
         outputs=[result.output for result in results],
         output_cuts=[result.output_cut for result in results],
+        shared=[ending.shared for ending in ordered],
     )
     return [status_of(row) for row in rows]
 
@@ -232,6 +241,7 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         target=msgspec.json.decode(row["target"], type=Target),
         timeout_s=parse_duration(row["timeout"] or _DEFAULT_TIMEOUT),
         kind=Kind(row["kind"]),
+        alone=row["alone"],
     )
 
 
@@ -243,7 +253,9 @@ def _dead(row: asyncpg.Record, reason: str) -> Ending:
 def _running(row: asyncpg.Record) -> Running:
     return Running(
         run_id=row["id"],
-        tried=Tried(row["attempt"], row["lost_count"], row["cancel_requested"]),
+        tried=Tried(
+            row["attempt"], row["lost_count"], row["cancel_requested"], row["shared_losses"]
+        ),
         policy=_policy(row["policy"]),
     )
 

@@ -3,15 +3,24 @@
 -- and executor, and notes what was given for which poll.
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with.
 --   The lock makes the declaration, or the beat that says so, wait for us, or us for it.
--- picked: by the primary key; rows that others are taking are passed over.
+-- picked: by the primary key; rows that others are taking are passed over. So are suspects while
+--   the executor has one, which is looked up only where a suspect waits; of several, one is taken.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
 WITH alive AS (
     SELECT first_seq FROM executors WHERE id = :executor::uuid AND ended_at IS NULL FOR SHARE
 ),
 picked AS (
-    SELECT pool, priority, rank, run_id
+    SELECT pool, priority, rank, run_id, alone
     FROM dispatch
     WHERE pool = :pool::text AND EXISTS (SELECT FROM alive WHERE first_seq <= :seq::bigint)
+      AND (NOT alone OR NOT EXISTS (
+          SELECT
+          FROM handouts h
+          CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+          JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+          WHERE h.executor = :executor AND r.executor = h.executor AND r.state = 'running'
+            AND r.shared_losses >= :suspect_after::integer
+      ))
     ORDER BY pool, priority, rank, run_id
     LIMIT :free
     FOR UPDATE SKIP LOCKED
@@ -20,6 +29,9 @@ taken AS (
     DELETE FROM dispatch d
     USING picked p
     WHERE d.pool = p.pool AND d.priority = p.priority AND d.rank = p.rank AND d.run_id = p.run_id
+      AND (NOT p.alone OR p.run_id = (
+          SELECT run_id FROM picked WHERE alone ORDER BY priority, rank, run_id LIMIT 1
+      ))
     RETURNING d.run_id, d.due_at
 ),
 started AS (
@@ -30,7 +42,8 @@ started AS (
         started_at = coalesce(:now::timestamptz, clock_timestamp())
     FROM taken t
     WHERE r.id = t.run_id AND r.due_at = t.due_at AND r.state = 'queued'
-    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at
+    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at,
+              r.shared_losses >= :suspect_after AS alone
 ),
 noted AS (
     INSERT INTO handouts (executor, seq, handed_at, run_ids)
@@ -38,7 +51,7 @@ noted AS (
     FROM started
     HAVING count(*) > 0
 )
-SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, t.name AS team, j.name AS job,
+SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team, j.name AS job,
        j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
 FROM alive
 LEFT JOIN started s ON true
@@ -46,12 +59,13 @@ LEFT JOIN jobs j ON j.id = s.job_id
 LEFT JOIN teams t ON t.id = j.team_id
 
 -- name: taken
-SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, t.name AS team, j.name AS job,
+SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
        j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
 FROM handouts h
 CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
 JOIN LATERAL (
-    SELECT id, job_id, attempt, due_at, kind, started_at
+    SELECT id, job_id, attempt, due_at, kind, started_at,
+           shared_losses >= :suspect_after::integer AS alone
     FROM runs
     WHERE id = given.run_id
       AND due_at = run_due_at(given.run_id)
@@ -64,7 +78,7 @@ JOIN teams t ON t.id = j.team_id
 WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 
 -- name: running
-SELECT r.id, r.attempt, r.lost_count, r.cancel_at IS NOT NULL AS cancel_requested,
+SELECT r.id, r.attempt, r.lost_count, r.shared_losses, r.cancel_at IS NOT NULL AS cancel_requested,
        coalesce(j.spec ->> 'retry', '{}') AS policy
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
@@ -79,9 +93,10 @@ WITH ended AS (
     FROM unnest(
         :run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[], :outcomes::text[],
         :states::text[], :reasons::text[], :retry_ins::float8[], :exit_codes::integer[],
-        :http_statuses::integer[], :attempt_reasons::text[], :outputs::text[], :output_cuts::bigint[]
+        :http_statuses::integer[], :attempt_reasons::text[], :outputs::text[],
+        :output_cuts::bigint[], :shared::boolean[]
     ) AS e (run_id, due_at, number, outcome, state, reason, retry_in, exit_code, http_status,
-            attempt_reason, output, output_cut)
+            attempt_reason, output, output_cut, shared)
 ),
 moved AS (
     UPDATE runs r
@@ -93,7 +108,8 @@ moved AS (
         retry_at = CASE WHEN e.state = 'retrying' AND r.cancel_at IS NULL
                         THEN coalesce(:now, clock_timestamp())
                              + make_interval(secs => e.retry_in) END,
-        lost_count = r.lost_count + (e.outcome = 'lost')::integer
+        lost_count = r.lost_count + (e.outcome = 'lost')::integer,
+        shared_losses = r.shared_losses + e.shared::integer
     FROM ended e
     WHERE r.id = e.run_id
       AND r.due_at = e.due_at
@@ -194,11 +210,12 @@ freed AS (
       AND r.due_at = run_due_at(given.run_id)
       AND r.state = 'running'
       AND r.executor = :executor
-    RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state
+    RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state,
+              r.shared_losses >= :suspect_after::integer AS alone
 ),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-    SELECT pool, priority, (extract(epoch FROM claimed_at) * 1000000)::bigint, id, due_at
+    INSERT INTO dispatch (pool, priority, rank, run_id, due_at, alone)
+    SELECT pool, priority, (extract(epoch FROM claimed_at) * 1000000)::bigint, id, due_at, alone
     FROM freed
     WHERE state = 'queued'
 )
@@ -228,11 +245,12 @@ WITH given AS MATERIALIZED (
     JOIN handouts h ON h.executor = e.id
     WHERE e.ended_at IS NOT NULL
 )
-SELECT r.executor, r.id, r.attempt, r.lost_count, r.cancel_at IS NOT NULL AS cancel_requested,
+SELECT r.executor, r.id, r.attempt, r.lost_count, r.shared_losses,
+       r.cancel_at IS NOT NULL AS cancel_requested,
        coalesce(j.spec ->> 'retry', '{}') AS policy
 FROM given g
 JOIN LATERAL (
-    SELECT id, job_id, executor, attempt, lost_count, cancel_at
+    SELECT id, job_id, executor, attempt, lost_count, shared_losses, cancel_at
     FROM runs
     WHERE id = g.run_id
       AND due_at = run_due_at(g.run_id)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID, uuid4
 
+import msgspec
+
 from matins.domain.attempts import Attempt, Result
 from matins.domain.targets import CommandTarget, HttpTarget, Target
 from matins.executor.targets.command import CommandRunner
@@ -52,13 +54,18 @@ def _read(pid: int, name: str) -> bytes:
 
 def keeper_pid(executor: int | None = None) -> int:
     """The keeper of an executor process; of this one by default."""
+    [pid] = keeper_pids(executor)
+    return pid
+
+
+def keeper_pids(executor: int | None = None) -> list[int]:
+    """The keepers of an executor process, in the order of their start."""
     parent = f"PPid:\t{executor or os.getpid()}\n".encode()
-    [pid] = [
+    return [
         pid
         for pid in every_pid()
         if parent in _read(pid, "status") and b"matins.executor.keeper" in _read(pid, "cmdline")
     ]
-    return pid
 
 
 async def until(condition: Callable[[], T | None], bound_s: float = 10.0) -> T:
@@ -75,10 +82,11 @@ def command(
     run_id: UUID | None = None,
     env: dict[str, str] | None = None,
     cwd: str | None = None,
+    alone: bool = False,
 ) -> Attempt:
     """An attempt at a command."""
     target = Target(command=CommandTarget(argv=list(argv), env=env or {}, cwd=cwd))
-    return attempt(target, timeout_s, run_id)
+    return msgspec.structs.replace(attempt(target, timeout_s, run_id), alone=alone)
 
 
 def request(url: str, *, timeout_s: float = 20.0, **fields: object) -> Attempt:

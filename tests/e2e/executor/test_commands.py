@@ -37,6 +37,15 @@ async def test_a_command_killed_by_a_signal_says_which(commands: Commands) -> No
     assert result.exit_code is None
 
 
+@pytest.mark.parametrize("number", [32, 33, 50])
+async def test_a_command_killed_by_a_signal_without_a_name_says_its_number(
+    commands: Commands, number: int
+) -> None:
+    result = await commands.shell(f"kill -{number} $$")
+    assert (result.outcome, result.reason) == (Outcome.FAILED, f"killed by signal {number}")
+    assert result.company is None
+
+
 async def test_a_time_out_ends_the_whole_group_before_it_is_reported(
     commands: Commands, processes: Processes
 ) -> None:

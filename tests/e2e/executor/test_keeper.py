@@ -16,8 +16,10 @@ import pytest
 from tests.e2e.executor.ground import (
     Commands,
     Processes,
+    command,
     every_pid,
     keeper_pid,
+    keeper_pids,
     until,
 )
 
@@ -90,6 +92,32 @@ async def test_a_killed_keepers_commands_end_and_are_lost_and_the_next_one_runs(
     assert processes.alive() == []
     assert (result.outcome, result.reason) == (Outcome.LOST, "its keeper ended before it")
     assert (await commands.shell("echo again")).output == "again\n"
+
+
+async def test_what_ends_with_its_keeper_tells_how_many_others_did(
+    commands: Commands, processes: Processes
+) -> None:
+    running = [asyncio.create_task(commands.shell(f"{processes.sleep} & wait")) for _ in range(3)]
+    await processes.appear(3)
+    os.kill(keeper_pid(), signal.SIGKILL)
+    assert [(await it).company for it in running] == [2, 2, 2]
+
+
+async def test_who_is_tried_alone_takes_nobody_along(
+    commands: Commands, processes: Processes
+) -> None:
+    other = asyncio.create_task(commands.shell(f"{processes.sleep} & wait"))
+    await processes.appear(1)
+    nap = command("sh", "-c", f"{processes.sleep} & wait", alone=True)
+    alone = asyncio.create_task(commands.run(nap))
+    await processes.appear(2)
+    os.kill(keeper_pids()[-1], signal.SIGKILL)
+    assert ((await alone).outcome, (await alone).company) == (Outcome.LOST, 0)
+    assert len(processes.alive()) == 1
+    assert not other.done()
+    other.cancel()
+    with suppress(asyncio.CancelledError):
+        await other
 
 
 async def test_a_killed_keepers_command_ends_even_if_the_executor_can_do_nothing(

@@ -69,6 +69,43 @@ def test_losses_have_a_bound_of_their_own() -> None:
     assert decided(Outcome.LOST, Tried(2, lost_count=1)).state is RunState.DEAD
 
 
+def test_a_loss_in_company_counts_against_nobody() -> None:
+    after = decided(Outcome.LOST, Tried(8, lost_count=7, shared_losses=7, company=1))
+    assert (after.state, after.shared) == (RunState.RETRYING, True)
+    assert decided(Outcome.LOST, Tried(8, lost_count=7, shared_losses=6)).state is RunState.DEAD
+
+
+def test_who_was_lost_in_company_twice_is_told_to_be_tried_alone() -> None:
+    first = Tried(1, company=3)
+    assert decided(Outcome.LOST, first).reason == "why, and 3 more with it"
+    second = Tried(2, lost_count=1, shared_losses=1, company=3)
+    assert not second.is_suspect
+    told = decided(Outcome.LOST, second).reason
+    assert told == "why, and 3 more with it; it was there 2 times, so it is tried alone"
+    assert Tried(3, lost_count=2, shared_losses=2).is_suspect
+
+
+def test_a_suspect_that_takes_down_what_runs_it_alone_is_dead() -> None:
+    alone = Tried(3, lost_count=2, shared_losses=2, company=0)
+    after = decided(Outcome.LOST, alone)
+    told = "why when it was tried alone, after 2 times in company"
+    assert after == Transition(RunState.DEAD, told)
+
+
+def test_a_suspect_that_is_lost_where_nothing_died_is_tried_again() -> None:
+    assert decided(Outcome.LOST, Tried(3, 2, shared_losses=2)).state is RunState.RETRYING
+
+
+def test_what_dies_alone_without_being_a_suspect_has_all_the_losses_of_its_policy() -> None:
+    assert decided(Outcome.LOST, Tried(1, company=0)).state is RunState.RETRYING
+    assert decided(Outcome.LOST, Tried(2, lost_count=1, company=0)).state is RunState.DEAD
+
+
+def test_losses_in_company_are_no_failures() -> None:
+    tried = Tried(4, lost_count=2, shared_losses=2)
+    assert decided(Outcome.FAILED, tried).state is RunState.RETRYING
+
+
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST])
 def test_a_cancel_that_was_asked_for_ends_the_run(outcome: Outcome) -> None:
     assert decided(outcome, Tried(1, cancel_requested=True)).state is RunState.CANCELLED

@@ -7,9 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from matins.domain.handouts import Running
 from matins.domain.ids import PARTITIONS
 from matins.domain.placement import fair_share, to_acquire, to_shed
-from matins.domain.watching import ExecutorSeen, Silence, listen, lost
+from matins.domain.retry import RetryPolicy
+from matins.domain.runs import Tried
+from matins.domain.watching import ExecutorSeen, Silence, company, listen, lost
 
 AT = datetime(2026, 11, 29, tzinfo=UTC)
 
@@ -43,6 +46,25 @@ def test_a_watcher_that_slept_has_heard_no_silence() -> None:
 def test_who_was_silent_for_the_bound_is_lost() -> None:
     heard = {UUID(int=1): Silence(AT, 5.0), UUID(int=2): Silence(AT, 4.9)}
     assert lost(heard, 5.0) == ([UUID(int=1)], False)
+
+
+def held(number: int, shared_losses: int = 0) -> Running:
+    return Running(UUID(int=number), Tried(1, shared_losses=shared_losses), RetryPolicy())
+
+
+def test_all_that_an_executor_held_share_the_blame_for_its_death() -> None:
+    runs = [held(1), held(2), held(3, shared_losses=2)]
+    assert [company(run, runs) for run in runs] == [2, 2, 0]
+    assert company(held(1), [held(1)]) == 0
+
+
+def test_two_suspects_on_one_executor_share_the_blame() -> None:
+    runs = [held(1, shared_losses=2), held(2, shared_losses=3), held(3)]
+    assert [company(run, runs) for run in runs] == [1, 1, 2]
+
+
+def test_a_run_that_was_handed_out_twice_is_no_company_of_its_own() -> None:
+    assert company(held(1), [held(1), held(1)]) == 0
 
 
 def test_when_most_of_many_are_silent_the_bound_counts_double() -> None:

@@ -82,6 +82,14 @@ async def test_gw06_a_run_that_is_lost_too_often_is_a_dead_letter() -> None:
     assert "lost 3 times" in desk.rows.runs[run].reason
 
 
+async def test_what_died_in_company_is_tried_again_however_often_it_was_lost() -> None:
+    desk = Desk()
+    [run] = await desk.started(policy=RetryPolicy(lost=1))
+    await desk.report(End(run, 1, Result(Outcome.LOST, "its keeper ended", company=2)))
+    assert desk.state(run) is RunState.RETRYING
+    assert desk.rows.ends[run, 1].shared
+
+
 async def test_a_run_that_fails_after_its_cancel_was_asked_for_is_cancelled() -> None:
     desk = Desk()
     [run] = await desk.started()

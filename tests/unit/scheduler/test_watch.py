@@ -107,6 +107,32 @@ async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
 
 
 @in_virtual_time
+async def test_runs_that_are_lost_together_are_suspect_and_tried_alone_after_the_second_time() -> (
+    None
+):
+    ground = Ground()
+    retry = RetryPolicy(lost=1, backoff=Backoff(initial="1s"))
+    jobs = [ground.job(cron="1 0 * * *") for _ in range(2)]
+    for job in jobs:
+        job.spec = msgspec.structs.replace(job.spec, retry=retry)
+    side = Side(ground, 3)
+    beating = asyncio.create_task(side.beat())
+    async with ground.running():
+        await asyncio.sleep(61)
+        runs = [run for job in jobs for run in ground.runs(job)]
+        for name in side.names[:2]:
+            assert await side.take(name) == 2
+            side.silent |= {name}
+            await asyncio.sleep(LOST_AFTER_S + 15)
+        assert [run.shared_losses for run in runs] == [2, 2]
+        assert await side.take(side.names[2]) == 1
+        side.silent |= {side.names[2]}
+        await asyncio.sleep(LOST_AFTER_S + 15)
+        assert sorted(run.state for run in runs) == [RunState.DEAD, RunState.QUEUED]
+    beating.cancel()
+
+
+@in_virtual_time
 async def test_the_time_in_which_the_watcher_could_not_see_does_not_count() -> None:
     ground = Ground()
     watch = Blind(ground.world)

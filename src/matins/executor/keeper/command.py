@@ -16,6 +16,12 @@ RECHECK_S = 0.02
 """How often it is checked whether killed processes are gone."""
 
 
+def signal_name(number: int) -> str:
+    """A signal's name, or its number where it has none: 32, 33, and the real-time signals."""
+    names = {it.value: it.name for it in signal.Signals}
+    return names.get(number, f"signal {number}")
+
+
 class Phase(Enum):
     """Where a command stands."""
 
@@ -131,7 +137,7 @@ class Command:
             return "failed", str(self._exit), self._exit.permanent
         assert self._exit is not None
         if self._exit < 0:
-            return "failed", f"killed by {signal.Signals(-self._exit).name}", False
+            return "failed", f"killed by {signal_name(-self._exit)}", False
         if self._exit > 0:
             return "failed", f"exit code {self._exit}", False
         return "succeeded", "", False

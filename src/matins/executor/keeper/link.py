@@ -28,12 +28,16 @@ BACKOFF_MAX_S = 5.0
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What a keeper is to run: `env` is the whole environment, with the attempt's marks."""
+    """What a keeper is to run: `env` is the whole environment, with the attempt's marks.
+
+    `alone`: in a keeper process of its own, so that nothing else dies with it.
+    """
 
     argv: list[str]
     env: dict[str, str]
     cwd: str | None
     timeout_s: float
+    alone: bool = False
 
 
 class Keeper:
@@ -46,6 +50,7 @@ class Keeper:
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 # immutable
         self._limits = limits
         self._process: _KeeperProcess | None = None
+        self._apart: set[_KeeperProcess] = set()
         self._starting = asyncio.Lock()
         self._failures = 0
         self._is_closed = False
@@ -59,6 +64,8 @@ class Keeper:
         if cancel.is_set():
             return Result(Outcome.CANCELLED, "cancelled before it was started")
         try:
+            if command.alone:
+                return await self._run_apart(command, cancel)
             process = await self._living()
         except OSError as error:
             return Result(Outcome.LOST, f"no keeper could be started: {error}")
@@ -67,6 +74,16 @@ class Keeper:
             self._failures = 0
         return result
 
+    async def _run_apart(self, command: Command, cancel: asyncio.Event) -> Result:
+        process = await _KeeperProcess.spawn(self._limits)
+        self._apart.add(process)
+        try:
+            await process.ready()
+            return await process.run(command, cancel)
+        finally:
+            self._apart.discard(process)
+            await process.close()
+
     def contact(self, asked_at: float | None = None) -> None:
         """Say that the gateway was reached.
 
@@ -74,14 +91,16 @@ class Keeper:
         without it the keeper takes the moment at which it hears of it, which is right only if this
         process was not frozen in between.
         """
-        if self._process:
-            self._process.send({"contact": asked_at})
+        for process in self._processes():
+            process.send({"contact": asked_at})
 
     async def close(self) -> None:
         """End the keeper and all that it runs."""
         self._is_closed = True
-        if self._process:
-            await self._process.close()
+        await asyncio.gather(*(process.close() for process in self._processes()))
+
+    def _processes(self) -> list[_KeeperProcess]:
+        return [*self._apart, *([self._process] if self._process else [])]
 
     async def _living(self) -> _KeeperProcess:
         async with self._starting:
@@ -118,6 +137,7 @@ class _KeeperProcess:
         self._is_ready = asyncio.Event()
         self._listening = asyncio.create_task(self._listen(), name="keeper")
         self.is_alive = True
+        self._is_closing = False
 
     @classmethod
     async def spawn(cls, limits: Limits) -> _KeeperProcess:
@@ -177,6 +197,7 @@ class _KeeperProcess:
 
     async def close(self) -> None:
         """Hang up: it kills what it runs, and ends."""
+        self._is_closing = True
         self._writer.close()
         await self._listening
 
@@ -213,8 +234,11 @@ class _KeeperProcess:
             self._kill()
             await self._process.wait()
         await _kill_remains([order for order, _ in self._open.values()])
+        lost = Result(Outcome.LOST, "its keeper ended before it")
+        if not self._is_closing:
+            lost = msgspec.structs.replace(lost, company=len(self._open) - 1)
         for _, end in self._open.values():
-            end.set_result(Result(Outcome.LOST, "its keeper ended before it"))
+            end.set_result(lost)
         self._open.clear()
         self._is_ready.set()
 

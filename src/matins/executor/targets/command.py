@@ -49,6 +49,7 @@ class CommandRunner:
             env=self._inherited | target.env | named,
             cwd=target.cwd,
             timeout_s=attempt.timeout_s,
+            alone=attempt.alone,
         )
         return await self._keeper.run(command, cancel)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from heapq import heappop
+from heapq import heappop, heappush
 from uuid import UUID
 
 from matins.domain.attempts import Attempt
 from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
-from matins.domain.runs import Outcome, RunState, Tried
+from matins.domain.runs import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.domain.watching import ExecutorSeen
 from matins.testing.memory.world import AttemptRow, ExecutorRow, RunRow, World
 
@@ -73,9 +73,17 @@ class MemoryDispatch:
     def _start(self, poll: Poll, pool: str) -> list[RunRow]:
         queue = self._world.queues.get(pool, [])
         started: list[RunRow] = []
+        passed: list[tuple[int, datetime, UUID]] = []
+        has_suspect = self._has_suspect(poll.executor)
         taken = 0
         while queue and taken < poll.free:
-            run = self._world.runs_by_id[heappop(queue)[2]]
+            place = heappop(queue)
+            run = self._world.runs_by_id[place[2]]
+            if _is_suspect(run):
+                if has_suspect:
+                    passed.append(place)
+                    continue
+                has_suspect = True
             taken += 1
             if run.state is RunState.QUEUED:
                 run.attempt += 1
@@ -83,7 +91,18 @@ class MemoryDispatch:
                 run.started_at = self._world.now()
                 self._world.move(run, RunState.RUNNING)
                 started.append(run)
+        for place in passed:
+            heappush(queue, place)
         return started
+
+    def _has_suspect(self, executor: UUID) -> bool:
+        given = [
+            run_id
+            for (holder, _), run_ids in self._world.handouts.items()
+            if holder == executor
+            for run_id in run_ids
+        ]
+        return any(_is_suspect(run) for run in _held(self._world, executor, given))
 
     def _close(self, beat: Beat, row: ExecutorRow) -> None:
         """Forget the hand-outs that are done.
@@ -138,6 +157,7 @@ class MemoryDispatch:
             target=spec.target,
             timeout_s=spec.timeout_s,
             kind=run.kind,
+            alone=_is_suspect(run),
         )
 
 
@@ -202,6 +222,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
         state = RunState.CANCELLED
     run.reason = ending.reason
     run.lost_count += result.outcome is Outcome.LOST
+    run.shared_losses += ending.shared
     if state is RunState.RETRYING:
         assert ending.retry_in_s is not None
         run.retry_at = now + timedelta(seconds=ending.retry_in_s)
@@ -243,6 +264,10 @@ def _held(world: World, executor: UUID, run_ids: Collection[UUID]) -> list[RunRo
     return [run for run in runs if run.state is RunState.RUNNING and run.executor == executor]
 
 
+def _is_suspect(run: RunRow) -> bool:
+    return run.shared_losses >= SUSPECT_AFTER
+
+
 def _running(world: World, run: RunRow) -> Running:
-    tried = Tried(run.attempt, run.lost_count, run.cancel_at is not None)
+    tried = Tried(run.attempt, run.lost_count, run.cancel_at is not None, run.shared_losses)
     return Running(run.id, tried, world.jobs[run.job_id].spec.retry)

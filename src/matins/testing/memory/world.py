@@ -60,6 +60,7 @@ class RunRow:
     due_count: int = 1
     attempt: int = 0
     lost_count: int = 0
+    shared_losses: int = 0
     executor: UUID | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
