@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -73,8 +73,11 @@ def _without(spec: JobSpec, unknown: set[str]) -> JobSpec:
     return msgspec.structs.replace(spec, schedule=schedule)
 
 
-def read_text(source: str) -> tuple[str, str]:
-    """Read a file, or standard input for `-`; gives the name for messages and the text."""
+def read_text(source: str, mend: Callable[[bytes], bytes] = lambda data: data) -> tuple[str, str]:
+    """Read a file, or standard input for `-`; returns the name for messages and the text.
+
+    `mend` gets the bytes before they are decoded, and keeps the lines as they are.
+    """
     name = "standard input" if source == STDIN else source
     try:
         if source == STDIN:
@@ -86,6 +89,7 @@ def read_text(source: str) -> tuple[str, str]:
         raise InvalidInputError.at(name, f"can't be read: {error.strerror}") from error
     if len(data) > FILE_MAX:
         raise InvalidInputError.at(name, f"is longer than {FILE_MAX} bytes; split it")
+    data = mend(data)
     try:
         return name, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

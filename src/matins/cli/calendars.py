@@ -15,6 +15,7 @@ from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_
 from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, table
 from matins.domain.answers import CalendarChanged, CalendarRecord
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
+from matins.domain.calendars.ics.components import whole_characters
 from matins.domain.explaining.english import counted
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
@@ -68,13 +69,17 @@ def import_file(
     timezone: Annotated[
         str, typer.Option("--tz", "--timezone", help="The zone of dates and of local times.")
     ] = "UTC",
+    include_free: Annotated[
+        bool, typer.Option("--include-free", help="Take events marked as free, too.")
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Make or replace a calendar that is closed at the events of an iCalendar file."""
-    _, text = read_text(str(file))
+    _, text = read_text(str(file), whole_characters)
     team, name = split_name(calendar)
-    wanted = Calendar(name, timezone=timezone, exclude=[Item(icalendar=text)])
+    item = Item(icalendar=text, include_free=include_free)
+    wanted = Calendar(name, timezone=timezone, exclude=[item])
     _put(team, wanted, dry_run=dry_run, as_json=as_json)
 
 

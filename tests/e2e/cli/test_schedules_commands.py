@@ -136,6 +136,31 @@ async def test_a_calendar_is_imported_from_a_file(
     assert (await typed("calendars", "delete", "payments/closing")).code == 0
 
 
+async def test_events_marked_as_free_are_imported_when_that_is_asked_for(
+    typed: Typist, matins: Matins, tmp_path: Path
+) -> None:
+    path = tmp_path / "free.ics"
+    free = EVENT.replace("END:VEVENT", "TRANSP:TRANSPARENT\nEND:VEVENT")
+    path.write_text(free, "utf-8")
+    refused = await typed("calendars", "import", "payments/free", str(path))
+    assert (refused.code, "--include-free" in refused.err) == (2, True)
+    assert await matins.calendars("payments") == []
+    await typed("calendars", "import", "payments/free", str(path), "--include-free")
+    (made,) = await matins.calendars("payments")
+    assert [day.why for day in made.closed_days] == ["Stocktaking"]
+
+
+async def test_a_file_whose_folds_split_characters_is_imported(
+    typed: Typist, matins: Matins, tmp_path: Path
+) -> None:
+    path = tmp_path / "folded.ics"
+    folded = EVENT.encode().replace(b"Stocktaking", b"\xc3\r\n \x84mter")
+    path.write_bytes(folded)
+    await typed("calendars", "import", "payments/folded", str(path))
+    (made,) = await matins.calendars("payments")
+    assert [day.why for day in made.closed_days] == ["\u00c4mter"]
+
+
 async def test_a_file_brings_its_calendars_along(
     typed: Typist, matins: Matins, tmp_path: Path
 ) -> None:

@@ -365,7 +365,7 @@ def test_lines_are_unfolded_with_any_line_ends(line_end: str) -> None:
         ("END:VCALENDAR", "line 1: END:VCALENDAR does not end what is open there"),
         ("BEGIN:VCALENDAR\n" + "BEGIN:X\n" * 20, "line 9: 'X' is nested too deep"),
         (event(), "line 3: the VEVENT that begins here has no DTSTART"),
-        (event("UID:1", "oops"), "line 5: 'oops' is no line"),
+        (event("UID:1", "DTSTART=1"), "line 5: 'DTSTART=1' is no line"),
         (event("DTSTART:2026-01-01"), "line 4: DTSTART has '2026-01-01', which can't be read"),
         (event("DTSTART:20260230"), "line 4: DTSTART has '20260230', which can't be read"),
         (event("DTSTART:PT1H"), "write a date or a time such as 20261224T120000Z"),

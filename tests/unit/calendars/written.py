@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from matins.cli.documents import read_document
-from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.resolving import resolve
 from matins.domain.schedules.instants import epoch_s, parse_instant
 from matins.domain.schedules.zones import find_zone
 
@@ -36,3 +38,32 @@ def at(text: str, zone: str = "UTC") -> int:
 def day(text: str) -> int:
     """Give a date as days from 1970."""
     return epoch_s(datetime.fromisoformat(text).replace(tzinfo=UTC)) // DAY_S
+
+
+def ics(*events: Sequence[str], zones: Sequence[str] = ()) -> str:
+    """Return an iCalendar file of events; without zones the first one's first line is line 4."""
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", *zones]
+    for event in events:
+        lines += ["BEGIN:VEVENT", *event, "SUMMARY:x", "END:VEVENT"]
+    return "\r\n".join([*lines, "END:VCALENDAR", ""])
+
+
+def items(text: str) -> list[Item]:
+    """Return what an iCalendar file stands for in 2026 and 2027, in Berlin."""
+    item = Item(icalendar=text)
+    return resolve(Calendar("cal", timezone="Europe/Berlin", exclude=[item]), 2026, 2027).exclude
+
+
+def dates_of(text: str) -> list[str]:
+    """Return the days of a file that has nothing else."""
+    (found,) = items(text)
+    assert isinstance(found.dates, list)
+    return found.dates
+
+
+def span_of(text: str) -> str:
+    """Return the span of a file that has one."""
+    (found,) = items(text)
+    assert isinstance(found.spans, list)
+    (span,) = found.spans
+    return span

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.schedules.expressions import Expression, expressions
 
 from matins.domain.calendars.calendar import Calendar, Item
@@ -300,6 +301,21 @@ def test_h_without_a_job_id_is_told() -> None:
 )
 def test_a_schedule_that_is_never_due_again_is_told_why(schedule: Schedule, why: str) -> None:
     assert warned(schedule) == [f"never due again: {why}"]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(rrule="FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30"),
+        Schedule(cron="0 30 2 ? 3 1L", dialect="quartz", dst=ClockChanges(gap="skip")),
+    ],
+)
+def test_a_schedule_of_nothing_but_times_that_clocks_skip_is_told_so(schedule: Schedule) -> None:
+    (told, *_) = warned(replace(schedule, timezone="Europe/Berlin"))
+    assert told == (
+        "never due again: clocks skip each time that it names, such as 02:30 on 29 March 2026;"
+        " choose another time of day"
+    )
 
 
 def test_runs_that_are_used_up_are_told() -> None:

@@ -94,6 +94,16 @@ def clock_warnings(
             yield touched[0], warning
 
 
+def next_skipped(times: Times, zone: Zone, after: int, *, seed: str, anchor: int) -> int | None:
+    """Return the first wall time that is named after an instant, if clocks skip it; else None."""
+    walls = _walls(times, zone, seed, anchor)
+    wall = None if walls is None else walls.next_from(after + zone.offset_at(after) + 1)
+    if wall is None:
+        return None
+    reached = zone.first_reached(wall)
+    return wall if reached + zone.offset_at(reached) > wall else None
+
+
 def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
     for index in range(bisect_right(zone.starts, after), bisect_right(zone.starts, until)):
         yield _Change(zone.starts[index], zone.offsets[index - 1], zone.offsets[index])

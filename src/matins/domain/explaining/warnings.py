@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from matins.domain.durations import format_duration
-from matins.domain.explaining.clock_warnings import ClockWarning, clock_warnings
+from matins.domain.explaining.clock_warnings import ClockWarning, clock_warnings, next_skipped
 from matins.domain.explaining.cron_warnings import cron_warnings
-from matins.domain.explaining.english import counted, date_of, each, length, wall_at
+from matins.domain.explaining.english import clock, counted, date_of, each, length, wall_at
 from matins.domain.explaining.meaning import read_meaning
 from matins.domain.explaining.rule_warnings import rule_warnings
 from matins.domain.explaining.rule_words import rule_zone
@@ -115,7 +115,15 @@ def _why_over(view: _View) -> str:
         return f"nothing more is due within {limits}"
     if schedule.ends_at is not None:
         return "ends_at lies before the next due time"
+    if skipped := [wall for times in schedule.kinds() if (wall := _next_skipped(view, times))]:
+        when = f"{clock(min(skipped) % DAY_S)} on {date_of(instant_of(min(skipped)))}"
+        return f"clocks skip each time that it names, such as {when}; choose another time of day"
     return "all its due times have passed"
+
+
+def _next_skipped(view: _View, times: Times) -> int | None:
+    zone = find_zone(_zone_of(times, view.schedule.timezone))
+    return next_skipped(times, zone, epoch_s(view.after), seed=view.seed, anchor=view.start)
 
 
 def _unknown(view: _View) -> Iterator[str]:

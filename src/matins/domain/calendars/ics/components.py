@@ -6,6 +6,7 @@ zones of each file for all files that it reads afterwards, and it expands their 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,6 +17,13 @@ from matins.domain.errors import ScheduleError
 
 _DEPTH_MAX: Final = 8
 _OTHER_NAME: Final = "X-COMMENT"
+
+_NAMED: Final = re.compile("[A-Za-z0-9-]*")
+_DECISIVE: Final = frozenset(
+    {"BEGIN", "END", "DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID"}
+    | {"SEQUENCE", "STATUS", "TRANSP", "TZID", "TZOFFSETFROM", "TZOFFSETTO", "UID"}
+)
+_SPLIT: Final = re.compile(rb"(\r?\n[ \t])([\x80-\xbf]+)")
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -49,18 +57,30 @@ class Component(msgspec.Struct, frozen=True):
         return "" if found is None else found.value.strip()
 
 
+def whole_characters(data: bytes) -> bytes:
+    """Return a file in which no fold of a line stands within a character's bytes.
+
+    RFC 5545, section 3.1, folds by octets and lets a fold split a character of UTF-8. Lines keep
+    their numbers.
+    """
+    return _SPLIT.sub(rb"\2\1", data)
+
+
 def read_components(text: str) -> list[Component]:
     """Give the calendars of a file. Raises ScheduleError with the line that is wrong."""
     whole = Component(0, "")
     open_ones = [whole]
     for line, content in _unfolded(text):
-        found = _read_property(line, content)
+        found = _read_property(line, content, is_inside=len(open_ones) > 1)
+        if found is None:
+            continue
         if found.name == "BEGIN":
             _begin(open_ones, found)
         elif found.name == "END":
             _end(open_ones, found)
         elif len(open_ones) > 1:
-            open_ones[-1].properties.append(found)
+            if found.value.strip():  # an empty one says nothing, whatever its name
+                open_ones[-1].properties.append(found)
         elif found.name != _OTHER_NAME:
             raise ScheduleError(f"line {line}: {content[:40]!r} stands before BEGIN:VCALENDAR")
     if len(open_ones) > 1:
@@ -104,10 +124,14 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
         yield begun, "".join(parts)
 
 
-def _read_property(line: int, content: str) -> Property:
+def _read_property(line: int, content: str, *, is_inside: bool) -> Property | None:
+    """Return the property of a line; None for an unreadable one that decides nothing."""
     try:
         name, parameters, value = content_line(content).parts()
     except ValueError as error:
+        named = _NAMED.match(content)
+        if is_inside and named is not None and named.group().upper() not in _DECISIVE:
+            return None
         message = f"line {line}: {content[:40]!r} is no line of an iCalendar file"
         raise ScheduleError(message) from error
     texts = {

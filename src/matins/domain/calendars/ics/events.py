@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from matins.domain.calendars.ics.components import Component, Property
 from matins.domain.calendars.ics.recurrence import Window
-from matins.domain.calendars.ics.stamps import Period, Stamp, read_length, read_periods, read_stamp
+from matins.domain.calendars.ics.stamps import (
+    Length,
+    Period,
+    Stamp,
+    read_length,
+    read_periods,
+    read_stamp,
+)
 from matins.domain.calendars.ics.time_zones import FileZones
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S
@@ -25,23 +33,25 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One VEVENT: from `start` on for `length_s`, and again by its rules and at `more`.
+    """One VEVENT: from `start` on for its length, and again by its rules and at `more`.
 
     Rules go by wall times of `zone`. Days of all-day events are taken for days of UTC.
-    `replaces` is the occurrence of the event with the same `uid` whose place it takes.
+    `replaces` is the occurrence of the event with the same `uid` whose place it takes; such an
+    event is one instance, whatever rules it repeats. `sequence` numbers the revisions.
     """
 
     line: int
     uid: str
+    sequence: int
     label: str
     zone: Zone
     start: int
-    length_s: int
+    length: Length
     is_all_day: bool
     is_free: bool
     is_cancelled: bool
     rules: list[Property]
-    more: list[tuple[int, int]]
+    more: list[tuple[int, Length]]
     skipped: frozenset[Start]
     replaces: Start | None
 
@@ -53,44 +63,89 @@ def read_events(calendars: list[Component], floating: Zone, window: Window) -> l
     """
     found = []
     for calendar in calendars:
-        definitions = [it for it in calendar.parts if it.name == "VTIMEZONE"]
+        definitions = [part for part in calendar.parts if part.name == "VTIMEZONE"]
         zones = FileZones(floating, definitions, window)
-        found += [_read_event(it, zones) for it in calendar.parts if it.name == "VEVENT"]
-    return found
+        parts = [part for part in calendar.parts if part.name == "VEVENT"]
+        all_day = _all_day_series(parts)
+        found += [_read_event(part, zones, all_day) for part in parts]
+    return _latest(found)
 
 
-def _read_event(part: Component, zones: FileZones) -> Event:
-    prop = part.first("DTSTART")
-    if prop is None:
-        raise ScheduleError(f"line {part.line}: the VEVENT that begins here has no DTSTART")
+def _all_day_series(parts: list[Component]) -> dict[str, bool]:
+    """Return for each UID whether its series, in the last revision, is of whole days."""
+    series = [part for part in parts if part.first("RECURRENCE-ID") is None]
+    kinds = {}
+    for part in sorted(series, key=_sequence):
+        kinds[part.text("UID")] = read_stamp(_start(part)).is_date
+    return kinds
+
+
+def _latest(events: list[Event]) -> list[Event]:
+    """Leave out what a later revision (RFC 5545, section 3.8.7.4) of the same event replaces.
+
+    Events that share a UID and a SEQUENCE are all kept: careless programs give one to many.
+    """
+    last: dict[tuple[str, Start | None], int] = {}
+    for event in events:
+        name = event.uid, event.replaces
+        last[name] = max(event.sequence, last.get(name, 0))
+    return [
+        event
+        for event in events
+        if not event.uid or event.sequence >= last[event.uid, event.replaces]
+    ]
+
+
+def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) -> Event:
+    prop = _start(part)
     stamp = read_stamp(prop)
     zone = _UTC if stamp.is_utc or stamp.is_date else zones.find(prop)
     clock = _Clock(zones, zone, stamp.is_date)
     start = clock.instant(stamp, prop)
-    length_s = _length(part, start, clock)
+    length = _length(part, start, clock)
+    uid = part.text("UID")
+    replaces = _replaced(part, _Clock(zones, zone, all_day.get(uid, stamp.is_date)))
+    is_series = replaces is None
     return Event(
         part.line,
-        part.text("UID"),
+        uid,
+        _sequence(part),
         " ".join(part.text("SUMMARY").split()),
         zone,
         start,
-        length_s,
+        length,
         stamp.is_date,
         part.text("TRANSP").upper() == "TRANSPARENT",
         part.text("STATUS").upper() == "CANCELLED",
-        part.all("RRULE"),
-        [
-            clock.period(it, dates, length_s)
-            for dates in part.all("RDATE")
-            for it in read_periods(dates)
-        ],
+        part.all("RRULE") if is_series else [],
+        _listed(part, clock, length) if is_series else [],
         frozenset(
-            clock.occurrence(it, dates)
+            clock.occurrence(given, dates)
             for dates in part.all("EXDATE")
-            for it, _ in read_periods(dates)
+            for given, _ in read_periods(dates)
         ),
-        _replaced(part, clock),
+        replaces,
     )
+
+
+def _listed(part: Component, clock: _Clock, length: Length) -> list[tuple[int, Length]]:
+    return [
+        clock.period(given, dates, length)
+        for dates in part.all("RDATE")
+        for given in read_periods(dates)
+    ]
+
+
+def _start(part: Component) -> Property:
+    prop = part.first("DTSTART")
+    if prop is None:
+        raise ScheduleError(f"line {part.line}: the VEVENT that begins here has no DTSTART")
+    return prop
+
+
+def _sequence(part: Component) -> int:
+    text = part.text("SEQUENCE")
+    return int(text) if text.isdecimal() else 0
 
 
 class _Clock(msgspec.Struct, frozen=True):
@@ -103,7 +158,8 @@ class _Clock(msgspec.Struct, frozen=True):
     def instant(self, stamp: Stamp, prop: Property) -> int:
         """Give the instant of a stamp, or the midnight of its date in an all-day event."""
         if self.is_all_day:
-            return stamp.wall // DAY_S * DAY_S
+            shift = self.zone.offset_at(stamp.wall) if stamp.is_utc else 0
+            return (stamp.wall + shift) // DAY_S * DAY_S
         if stamp.is_utc:
             return stamp.wall
         zone = self.zone if stamp.is_date else self.zones.find(prop)
@@ -115,26 +171,28 @@ class _Clock(msgspec.Struct, frozen=True):
             return Start(stamp.wall // DAY_S, is_day=True)
         return Start(self.instant(stamp, prop))
 
-    def period(self, period: Period, prop: Property, length_s: int) -> tuple[int, int]:
-        """Give the start and the length of a period; `length_s` if it has none of its own."""
+    def period(self, period: Period, prop: Property, length: Length) -> tuple[int, Length]:
+        """Return the start and the length of a period; `length` if it has none of its own."""
         stamp, end = period
         start = self.instant(stamp, prop)
         if isinstance(end, Stamp):
-            return start, self.instant(end, prop) - start
-        return start, length_s if end is None else end
+            return start, Length(0, self.instant(end, prop) - start)
+        return start, end or length
 
 
-def _length(part: Component, start: int, clock: _Clock) -> int:
-    """Give the length of an event in seconds: at least a day if it is all-day."""
-    length_s = 0
+def _length(part: Component, start: int, clock: _Clock) -> Length:
+    """Return the length of an event: at least a day if it is all-day."""
+    length = Length(0, 0)
     end, duration = part.first("DTEND"), part.first("DURATION")
     if end is not None:
-        length_s = clock.instant(read_stamp(end), end) - start
+        length = Length(0, clock.instant(read_stamp(end), end) - start)
     elif duration is not None:
-        length_s = read_length(duration)
-    if length_s < 0:
+        length = read_length(duration)
+    if length.seconds < 0:
         raise ScheduleError(f"line {part.line}: the VEVENT that begins here ends before it starts")
-    return max(-(-length_s // DAY_S), 1) * DAY_S if clock.is_all_day else length_s
+    if clock.is_all_day:
+        return Length(max(length.days - (-length.seconds // DAY_S), 1), 0)
+    return length
 
 
 def _replaced(part: Component, clock: _Clock) -> Start | None:

@@ -64,7 +64,7 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
     if all(it.is_free for it in kept):
         raise ScheduleError(
             f"has {len(kept)} events, all of them marked as free (TRANSP:TRANSPARENT); write"
-            " include_free: true to take them"
+            " include_free: true, or import it with --include-free, to take them"
         )
     return [
         msgspec.structs.replace(it, is_cancelled=it.is_cancelled or it.is_free) for it in events
@@ -84,14 +84,14 @@ def _all_occurrences(events: list[Event], window: Window) -> Iterator[_Occurrenc
 
 def _occurrences(event: Event, gone: set[Start], window: Window) -> Iterator[_Occurrence]:
     """Give the occurrences of one event; `gone` are starts that are left out or replaced."""
-    starts = {event.start: event.length_s}
+    starts = {event.start: event.length}
     for rule in event.rules:
-        for found in window.starts(rule, event.start, event.zone, event.length_s):
-            starts.setdefault(found, event.length_s)
+        for found in window.starts(rule, event.start, event.zone, event.length.most_s):
+            starts.setdefault(found, event.length)
     starts.update(event.more)
-    for start, length_s in starts.items():
+    for start, length in starts.items():
         day = (start + event.zone.offset_at(start)) // DAY_S
-        end = min(start + length_s, LAST_S)
+        end = min(length.end_of(start, event.zone), LAST_S)
         if start < end and not {Start(start), Start(day, is_day=True)} & gone:
             yield _Occurrence(max(start, FIRST_S), end, event.is_all_day, event.label)
 

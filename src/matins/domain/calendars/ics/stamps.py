@@ -12,6 +12,7 @@ from matins.domain.calendars.ics.values import read_utc_offset, read_value
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.zones import Zone
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -22,8 +23,31 @@ class Stamp(msgspec.Struct, frozen=True):
     is_utc: bool = False
 
 
-Period = tuple[Stamp, Stamp | int | None]
-"""When something begins, and if it is told, when it ends or how many seconds it lasts."""
+class Length(msgspec.Struct, frozen=True):
+    """How long something lasts: days by the calendar, then seconds of real time.
+
+    RFC 5545, section 3.3.6: a duration in days and weeks is nominal, so that a day lasts 23 or 25
+    hours over a clock change.
+    """
+
+    days: int
+    seconds: int
+
+    def end_of(self, start: int, zone: Zone) -> int:
+        """Return the instant at which what starts at an instant ends in a zone."""
+        if not self.days:
+            return start + self.seconds
+        wall = start + zone.offset_at(start) + self.days * DAY_S
+        return zone.first_reached(wall) + self.seconds
+
+    @property
+    def most_s(self) -> int:
+        """At most so many seconds of real time."""
+        return self.days * DAY_S + self.seconds + (DAY_S if self.days else 0)
+
+
+Period = tuple[Stamp, Stamp | Length | None]
+"""When something begins, and if it is told, when it ends or how long it lasts."""
 
 
 def read_stamp(found: Property) -> Stamp:
@@ -36,9 +60,9 @@ def read_periods(found: Property) -> list[Period]:
     return [_period(text.strip(), found) for text in found.value.split(",") if text.strip()]
 
 
-def read_length(found: Property) -> int:
-    """Read a duration in seconds. Raises ScheduleError with its line."""
-    return _length(_value(found.value.strip(), found), found)
+def read_length(found: Property) -> Length:
+    """Read a duration. Raises ScheduleError with its line."""
+    return _length(found.value.strip(), found)
 
 
 def read_offset(found: Property) -> int:
@@ -52,13 +76,13 @@ def read_offset(found: Property) -> int:
 
 
 def _period(text: str, found: Property) -> Period:
-    value = _value(text, found)
-    if not isinstance(value, tuple):
-        return _stamp(value, found), None
-    start, end = value
-    if isinstance(end, timedelta):
-        return _stamp(start, found), _length(end, found)
-    return _stamp(start, found), _stamp(end, found)
+    begin, _, end = text.partition("/")
+    start = _stamp(_value(begin, found), found)
+    if not end:
+        return start, None
+    if end.lstrip("+-").upper().startswith("P"):
+        return start, _length(end, found)
+    return start, _stamp(_value(end, found), found)
 
 
 def _value(text: str, found: Property) -> object:
@@ -77,10 +101,18 @@ def _stamp(value: object, found: Property) -> Stamp:
     raise _unreadable(found, found.value, "a date or a time such as 20261224T120000Z")
 
 
-def _length(value: object, found: Property) -> int:
-    if not isinstance(value, timedelta):
+def _length(text: str, found: Property) -> Length:
+    whole = _value(text, found)
+    if not isinstance(whole, timedelta):
         raise _unreadable(found, found.value, "a duration such as PT30M")
-    return round(value.total_seconds())
+    if whole < timedelta():
+        raise ScheduleError(
+            f"line {found.line}: {found.name} has {text[:40]!r}, which ends before it starts"
+        )
+    _, _, time = text.upper().partition("T")
+    exact = _value(f"PT{time}", found) if time else timedelta()
+    assert isinstance(exact, timedelta), "a duration whose time is none has been refused"
+    return Length((whole - exact) // timedelta(days=1), round(exact.total_seconds()))
 
 
 def _unreadable(found: Property, text: str, right: str) -> ScheduleError:

@@ -8,6 +8,7 @@ from typing import Final
 from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from matins.domain.calendars.ics.components import Component, Property
+from matins.domain.calendars.ics.display_names import windows_name
 from matins.domain.calendars.ics.recurrence import Window
 from matins.domain.calendars.ics.stamps import read_offset, read_periods, read_stamp
 from matins.domain.errors import ScheduleError
@@ -20,7 +21,8 @@ class FileZones:
     """The zones of one file.
 
     A name that IANA or Windows knows means what they say, whatever the file defines; Outlook and
-    others define their own zones under names of their own. A time without a zone is `floating`'s.
+    others define their own zones under names of their own. Where the file defines none, a name
+    under which Windows shows a zone will do. A time without a zone is `floating`'s.
     """
 
     def __init__(self, floating: Zone, definitions: Sequence[Component], window: Window) -> None:
@@ -45,6 +47,7 @@ class FileZones:
             known = _known_name(definition.text("X-LIC-LOCATION"))
             if known is None:
                 return _defined_zone(name, definition, self._window)
+        known = known or WINDOWS_TO_OLSON.get(windows_name(name) or "")
         try:
             return find_zone(known or name)
         except ScheduleError as error:
