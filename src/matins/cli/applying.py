@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +21,8 @@ FILE_MAX = 1024 * 1024
 """The longest file of jobs, in bytes."""
 
 STDIN = "-"
+
+_ENDING_ZEROS = re.compile(r"\.[0-9]*0$")
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -104,13 +107,38 @@ def read_jobs(text: str, name: str) -> JobFile:
     try:
         document = read_document(text, is_json=name.endswith(".json"))
         file = read_value(document.value, JobFile)
-        check(file.problems())
+        check([*file.problems(), *_shortened(file, document)])
     except InvalidInputError as error:
         found = [Problem(_place(name, it.where, document), it.message) for it in error.problems]
         raise InvalidInputError(found) from error
     if not file.jobs and not file.calendars:
         raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")
     return file
+
+
+def _shortened(file: JobFile, document: Document) -> list[Problem]:
+    """Name the numbers of bodies that would lose the zeros with which they end, as `1.10` would."""
+    found = []
+    for index, spec in enumerate(file.jobs):
+        http = spec.target.http
+        body = None if http is None else http.body
+        for where, number in _floats(f"jobs[{index}].target.http.body", body):
+            written = document.written(where)
+            if written and _ENDING_ZEROS.search(written) and written != str(number):
+                message = f"{written} would be sent as {number}; write it so, or in quotes"
+                found.append(Problem(where, message))
+    return found
+
+
+def _floats(where: str, value: object) -> Iterator[tuple[str, float]]:
+    if isinstance(value, float):
+        yield where, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _floats(f"{where}.{key}", inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _floats(f"{where}[{index}]", inner)
 
 
 def _read(file: BinaryIO) -> bytes:

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from matins.cli.connecting import parse_moment, split_name, with_api
-from matins.cli.showing import AsJson, Cell, console, local, print_json, table
+from matins.cli.showing import AsJson, Cell, console, local, print_json, table, tell
 from matins.client.sdk import Matins
 from matins.domain.answers import AuditPage, JobAudit
 
@@ -74,12 +74,12 @@ def _show(page: AuditPage) -> None:
         _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
         _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
         if it.fault:
-            typer.echo(f"{it.team}/{it.job}: {it.fault}")
+            tell(f"{it.team}/{it.job}: {it.fault}")
     bad = sum(not it.holds for it in page.jobs)
     due = sum(it.due for it in page.jobs)
     verdict = f"{bad} jobs do not hold" if bad else "every due time is accounted for"
     window = f"{local(page.since)} to {local(page.until)}"
-    typer.echo(f"{window}: {len(page.jobs)} jobs, {due} due times: {verdict}")
+    tell(f"{window}: {len(page.jobs)} jobs, {due} due times: {verdict}")
 
 
 def _row(it: JobAudit) -> tuple[Cell, ...]:
@@ -101,6 +101,6 @@ def _count(bad: int) -> Text:
 
 def _list(what: str, instants: list[datetime], count: int) -> None:
     for instant in instants[:LISTED]:
-        typer.echo(f"{what} {local(instant)}")
+        tell(f"{what} {local(instant)}")
     if count > LISTED:
-        typer.echo(f"{what} {count - min(LISTED, len(instants))} more")
+        tell(f"{what} {count - min(LISTED, len(instants))} more")

@@ -6,13 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
-import yaml
 
 from matins.cli.applying import read_text
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
-from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, table
+from matins.cli.showing import (
+    AsJson,
+    Cell,
+    console,
+    facts,
+    local,
+    print_json,
+    print_yaml,
+    table,
+    tell,
+)
 from matins.domain.answers import CalendarChanged, CalendarRecord
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.ics.components import whole_characters
@@ -58,8 +66,8 @@ def show(calendar: Named, as_json: AsJson = False) -> None:
     if found.closed_days:
         rows = [(f"{it.date:%a %Y-%m-%d}", it.why) for it in found.closed_days]
         printer.print(table(printer, ("CLOSED", "WHY"), rows))
-    spec = yaml.safe_dump(msgspec.to_builtins(found.calendar), sort_keys=False, allow_unicode=True)
-    typer.echo(f"\n{spec}", nl=False)
+    tell("")
+    print_yaml(found.calendar)
 
 
 @commands.command("import", epilog="Example: matins calendars import payments/closing closing.ics")

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from matins.cli.showing import print_json
+from matins.cli.showing import print_json, tell
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.durations import parse_duration
@@ -60,7 +60,7 @@ def change(
     if as_json:
         print_json(answer)
     else:
-        typer.echo(words(answer))
+        tell(words(answer))
 
 
 def split_name(text: str) -> tuple[str, str]:

@@ -1,7 +1,9 @@
 """Reads one YAML or JSON document into plain values, and knows on which line a place of it is.
 
-YAML means what `yaml.safe_load` makes of it, but instants stay texts, keys always are texts (`on:`
-too), a key that is given twice is an error, and so is whatever JSON could not say.
+YAML means what the core schema of YAML 1.2 (section 10.3) makes of it: `NO`, `22:30`, `1_000` and
+`2026-12-01` are texts. So is a number that begins with zeros, such as `01234`, which would lose
+them. Keys always are texts, merge keys are taken, a key that is given twice is an error, and so is
+whatever JSON could not say.
 """
 
 from __future__ import annotations
@@ -25,6 +27,20 @@ _TAG = "tag:yaml.org,2002:"
 _MERGE = _TAG + "merge"
 _TAKEN = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+# What a plain scalar means, and with which characters one of that kind can begin.
+_PLAIN = {
+    "null": (re.compile(r"(?:~|null|Null|NULL)?"), "~nN"),
+    "bool": (re.compile(r"true|True|TRUE|false|False|FALSE"), "tTfF"),
+    "int": (re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+"), "-+0123456789"),
+    "float": (
+        re.compile(
+            r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+            r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+        ),
+        "-+.0123456789",
+    ),
+}
 # libyaml's parser reads a megabyte in a second, the one in Python in half a minute.
 _Base: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -46,6 +62,16 @@ class Document:
                 break
             line, node = inner
         return line
+
+    def written(self, where: str) -> str | None:
+        """Return the scalar at a place as it stands in the text; None if there is none."""
+        node = self._root
+        for step in _STEP.finditer(where):
+            inner = _step(node, step[1], step[2])
+            if inner is None:
+                return None
+            _, node = inner
+        return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
 def read_document(text: str, *, is_json: bool = False) -> Document:
@@ -104,19 +130,33 @@ class _Loader(_Base):  # type: ignore[valid-type,misc] # one of two classes, see
             raise _at(node.start_mark, f"the tag {tag} is not taken here; leave it out")
         try:
             value: object = super().construct_object(node, deep)
-        except (ValueError, KeyError) as error:
+        except ValueError as error:
             told = f"{node.value[:40]!r} can't be read as {node.tag.removeprefix(_TAG)}"
             raise _at(node.start_mark, f"{told}; write it in quotes") from error
         if isinstance(value, float) and not math.isfinite(value):
             raise _at(node.start_mark, f"{node.value} is no number; write it in quotes")
         return value
 
+    def plain(self, node: yaml.ScalarNode) -> object:
+        """Return the value of a null, bool, int or float. Raises ValueError if it is none."""
+        text, kind = node.value, node.tag.removeprefix(_TAG)
+        if not _PLAIN[kind][0].fullmatch(text):
+            raise ValueError(text)
+        if kind == "int":
+            return int(text, 0)
+        if kind == "float":
+            return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        return text.lower() == "true" if kind == "bool" else None
 
-# What other rules would read stays a text, above all instants, which owners write without quotes.
+
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, rule) for tag, rule in rules if tag in {*_TAKEN, _MERGE}]
+    first: [(tag, rule) for tag, rule in rules if tag == _MERGE]
     for first, rules in _Base.yaml_implicit_resolvers.items()
 }
+for _kind, (_rule, _firsts) in _PLAIN.items():
+    _whole = re.compile(f"(?:{_rule.pattern})\\Z")
+    _Loader.add_implicit_resolver(_TAG + _kind, _whole, [*_firsts, *([""] * (_kind == "null"))])
+    _Loader.add_constructor(_TAG + _kind, _Loader.plain)
 
 
 def _read_yaml(text: str) -> Document:

@@ -8,7 +8,7 @@ import typer
 
 from matins.cli.applying import STDIN, Applied, apply_jobs, read_jobs, read_text
 from matins.cli.connecting import with_api
-from matins.cli.showing import AsJson, local, print_json
+from matins.cli.showing import AsJson, local, print_json, tell
 from matins.client.sdk import Matins
 
 commands = typer.Typer()
@@ -34,7 +34,7 @@ def apply(
         async for applied in apply_jobs(client, wanted, dry_run=dry_run):
             done.append(applied)
             if not as_json:
-                typer.echo(_line(applied, dry_run=dry_run))
+                tell(_line(applied, dry_run=dry_run))
         return done
 
     done = with_api(work)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-import msgspec
 import typer
-import yaml
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.showing import AsJson, Cell, console, facts, local, print_json, state, table
+from matins.cli.showing import (
+    AsJson,
+    Cell,
+    console,
+    facts,
+    local,
+    print_json,
+    print_yaml,
+    state,
+    table,
+    tell,
+)
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Missed
 from matins.domain.handouts import RunStatus
@@ -85,8 +94,8 @@ def show(job: Named, as_json: AsJson = False) -> None:
         ("id", str(found.id)),
     ]
     console().print(facts(pairs))
-    spec = yaml.safe_dump(msgspec.to_builtins(found.spec), sort_keys=False, allow_unicode=True)
-    typer.echo(f"\n{spec}", nl=False)
+    tell("")
+    print_yaml(found.spec)
 
 
 @commands.command(epilog="Example: matins jobs pause demo/every-minute")
@@ -135,7 +144,7 @@ def trigger(
         print_json(status)
     else:
         reason = f": {status.reason}" if status.reason else ""
-        typer.echo(f"{status.state}  {status.id}  {status.team}/{status.job}{reason}")
+        tell(f"{status.state}  {status.id}  {status.team}/{status.job}{reason}")
     if wait and status.state is not RunState.SUCCEEDED:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 
 from matins.cli.connecting import parse_moment, with_api
 from matins.cli.documents import read_document
-from matins.cli.showing import AsJson, between, console, print_json, table
+from matins.cli.showing import AsJson, between, console, print_json, table, tell
 from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError
 from matins.domain.preview import Subject, check_request
@@ -79,7 +79,7 @@ def print_preview(shown: Preview, start: datetime, *, is_now: bool, as_json: boo
     if as_json:
         print_json(shown)
         return
-    typer.echo(shown.sentence)
+    tell(shown.sentence)
     printer = console()
     begin = start.replace(microsecond=0)
     if shown.due:
@@ -98,9 +98,9 @@ def print_preview(shown: Preview, start: datetime, *, is_now: bool, as_json: boo
             ]
         printer.print(table(printer, tuple(heads), rows))
     else:
-        typer.echo("never due again")
+        tell("never due again")
     for warning in shown.warnings:
-        typer.echo(f"! {warning}")
+        tell(f"! {warning}")
 
 
 def _row(due: DueTime, begin: datetime) -> tuple[str, ...]:

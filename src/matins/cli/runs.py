@@ -28,6 +28,7 @@ from matins.cli.showing import (
     print_json_line,
     state,
     table,
+    tell,
 )
 from matins.client.sdk import Matins
 from matins.domain.answers import AttemptRecord, Run, RunPage
@@ -174,7 +175,7 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
         print_json(status)
     else:
         still = "" if status.state is RunState.CANCELLED else "; its executor is told to stop it"
-        typer.echo(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
+        tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
 
 
 def _print(found: list[Run], *, as_json: bool) -> None:
@@ -280,4 +281,4 @@ def _show_attempt(attempt: AttemptRecord) -> None:
     if attempt.output:
         cut = f", {attempt.output_cut} bytes left out" if attempt.output_cut else ""
         printer.print(f"output{cut}:", style="bold")
-        typer.echo(clean(attempt.output).rstrip("\n"))
+        tell(attempt.output.rstrip("\n"))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.showing import AsJson, print_json
+from matins.cli.showing import AsJson, print_json, tell
 from matins.kernel.settings import read_settings
 
 commands = typer.Typer()
@@ -50,9 +50,9 @@ def migrate(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"applied": applied})
     elif applied:
-        typer.echo(f"applied {applied}")
+        tell(f"applied {applied}")
     else:
-        typer.echo("the schema is up to date")
+        tell("the schema is up to date")
 
 
 def _load(module: str, name: str) -> Callable[..., object]:

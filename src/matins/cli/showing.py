@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 import typer
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +23,8 @@ WIDE = 10_000
 """The width of what goes to a file or a pipe: no line is broken there."""
 
 NEVER = "-"
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
 
 Cell = str | Text
 
@@ -51,14 +56,38 @@ def console() -> Console:
     return plain
 
 
+def tell(text: str) -> None:
+    """Print a line for people."""
+    typer.echo(clean(text))
+
+
+def print_yaml(value: object) -> None:
+    """Print a value as YAML; where a text could command a terminal, with escapes."""
+    plain = msgspec.to_builtins(value)
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+    if clean(text) != text:
+        text = yaml.safe_dump(plain, sort_keys=False)
+    typer.echo(text, nl=False)
+
+
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    typer.echo(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as JSON on one line."""
-    typer.echo(msgspec.json.encode(value))
+    typer.echo(_escaped(msgspec.json.encode(value).decode()))
+
+
+def _escaped(text: str) -> str:
+    """Escape what could command a terminal; in JSON it can stand within strings only."""
+    return _BEYOND_ASCII.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    mark = found[0]
+    return mark if mark.isprintable() else json.dumps(mark).strip('"')
 
 
 def table(

@@ -21,6 +21,8 @@ jobs:
     target: {http: {url: "http://127.0.0.1/"}}
 """
 
+BODY = JOB.replace("}}\n", ", body: ")
+
 BOMB = "\n".join(
     ["a: &a {k: 1}", *(f"{b}: &{b} [{f'*{a},' * 100}]" for a, b in ("ab", "bc", "cd", "de"))]
 )
@@ -38,7 +40,7 @@ FAULTS = [
     ("ü: \x07", "f.yaml: line 1, column 4: holds the control character U+0007"),
     ("!!python/object:os.system x", "f.yaml: line 1, column 1: the tag !!python/object:os.system"),
     ("a: !!timestamp x", "f.yaml: line 1, column 4: the tag !!timestamp is not taken here"),
-    ("a: 0x_", "f.yaml: line 1, column 4: '0x_' can't be read as int; write it in quotes"),
+    ("a: !!int 017", "f.yaml: line 1, column 4: '017' can't be read as int; write it in quotes"),
     ("a: .nan", "f.yaml: line 1, column 4: .nan is no number"),
     ("? [a]\n: b", "f.yaml: line 1, column 3: a key must be a text"),
     ("[" * 100 + "]" * 100, "nests deeper than 64"),
@@ -49,7 +51,8 @@ FAULTS = [
     ("team: demo", "f.yaml: jobs: is missing"),
     (JOB.replace("cron:", "crom:"), "jobs[0].schedule.crom (line 4): is not known here; did you"),
     (JOB.replace("name: a", "name: 3"), "jobs[0].name (line 3): expected `str`, got `int`; write"),
-    (JOB + "    labels: {country: no}\n", "jobs[0].labels[...] (line 6): expected `str`, got `bo"),
+    (JOB + "    labels: {on: true}\n", "jobs[0].labels[...] (line 6): expected `str`, got `bool`"),
+    (BODY + "{v: [{w: 1.10}]}}}\n", "jobs[0].target.http.body.v[0].w (line 5): 1.10 would be sent"),
     (JOB + "    priority: hi\n", "jobs[0].priority (line 6): invalid enum value 'hi'; write one"),
     (JOB + "    timeout: -3m\n", "jobs[0].timeout (line 6): '-3m' is negative"),
     (JOB.replace('2 * * *"', '61 * * *"'), "jobs[0].schedule.cron (line 4): hour field: '61'"),
@@ -85,6 +88,36 @@ def test_all_faults_of_all_jobs_are_told_at_once() -> None:
         "f.yaml: jobs[1].target",
         "f.yaml: jobs[1].timeout",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *((text, text) for text in ("22:30", "12:00:00", "NO", "yes", "on", "1_000", "0b11", "=")),
+        *((text, text) for text in ("01234", "0123", "08", "00", "-01", "00.5", "2026-12-01")),
+        *(
+            (text, text)
+            for text in ("2026-12-01 10:00:00", "0x", "0o8", "nUll", "1e", ".", "190:20")
+        ),
+        *(("~", None), ("null", None), ("NULL", None), ("", None)),
+        *(("true", True), ("False", False), ("0o17", 15), ("0x1F", 31), ("+5", 5), ("-0", 0)),
+        *(
+            ("1.1", 1.1),
+            ("2.0", 2.0),
+            (".5", 0.5),
+            ("1e3", 1000.0),
+            ("-1.5e-3", -0.0015),
+            ("1.", 1.0),
+        ),
+        *(("'12'", "12"), ('"true"', "true"), ("!!str 12", "12"), ("!!float 1", 1.0)),
+    ],
+)
+def test_scalars_mean_what_yaml_1_2_says(written: str, value: object) -> None:
+    http = job(f"{BODY}{{v: {written}}}}}}}\n").jobs[0].target.http
+    assert http is not None
+    assert isinstance(http.body, dict)
+    found = http.body["v"]
+    assert (found, type(found)) == (value, type(value))
 
 
 def test_instants_without_quotes_stay_texts() -> None:

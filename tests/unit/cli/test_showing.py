@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from matins.cli.showing import between, clean, facts, table
+from matins.cli import showing
+from matins.cli.documents import read_document
+from matins.cli.showing import (
+    between,
+    clean,
+    facts,
+    print_json,
+    print_json_line,
+    print_yaml,
+    table,
+)
 
 HEADS = ("JOB", "SCHEDULE", "STATE")
 ROWS = [("demo/nightly", "0 2 * * * in Europe/Berlin", "active")]
@@ -40,6 +53,41 @@ def test_a_table_that_does_not_fit_is_stacked() -> None:
 
 def test_what_a_job_wrote_can_not_command_the_terminal() -> None:
     assert clean("a\x1b[2Jb\rc\n\td") == "a\ufffd[2Jb\ufffdc\n\td"
+
+
+HOSTILE = {"description": "pay \u202eexe.gpj\u2028\x1b[2J", "label": "Zürich \U000e0001"}
+
+
+def test_yaml_shows_what_could_command_the_terminal_as_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_yaml(HOSTILE)
+    out = capsys.readouterr().out
+    assert clean(out) == out
+    assert "\\u202E" in out
+    assert read_document(out).value == HOSTILE
+
+
+def test_yaml_without_anything_of_that_kind_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    print_yaml({"label": "Zürich"})
+    assert capsys.readouterr().out == "label: Zürich\n"
+
+
+def test_json_shows_what_could_command_the_terminal_as_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for show in (print_json, print_json_line):
+        show(HOSTILE)
+        out = capsys.readouterr().out
+        assert clean(out) == out
+        assert "Zürich" in out
+        assert json.loads(out) == HOSTILE
+
+
+def test_commands_print_texts_of_others_only_through_what_cleans_them() -> None:
+    folder = Path(showing.__file__).parent
+    raw = [path.name for path in folder.glob("*.py") if "typer.echo(" in path.read_text("utf-8")]
+    assert sorted(raw) == ["app.py", "showing.py"]
 
 
 def test_brackets_are_no_markup() -> None:
