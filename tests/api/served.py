@@ -104,6 +104,7 @@ async def clear(database: Database) -> None:
         for table in TABLES:
             await session.execute(f"DELETE FROM {table}")
         await session.execute("UPDATE partitions SET epoch = 0, holder = NULL, watermark = NULL")
+        await session.execute("DELETE FROM schedulers")
 
 
 @asynccontextmanager

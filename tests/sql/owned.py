@@ -178,10 +178,24 @@ class Owned:
 async def owned(dsn: str) -> AsyncIterator[Owned]:
     """Open it, and close its connections in the end."""
     opened = Owned(dsn)
+    await serve_the_default_pool(opened.database)
     try:
         yield opened
     finally:
         await opened.database.close()
+
+
+async def serve_the_default_pool(database: Database) -> None:
+    """Let there be an executor, whatever time the test sets."""
+    async with database.session() as session:
+        await session.execute(
+            """
+            INSERT INTO executors (
+                id, name, pools, slots, partition, first_beat_at, beat_at, first_seq
+            )
+            VALUES (gen_random_uuid(), 'always', '{default}', 0, 0, '2000-01-01', 'infinity', 1)
+            """
+        )
 
 
 async def insert_by_hand(session: asyncpg.Connection, job_id: UUID, due_at: datetime) -> None:

@@ -50,7 +50,7 @@ async def test_a_closed_due_time_has_its_row_with_the_reason(world: Owned) -> No
         ("03-05 02:00", "queued"),
     ]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
     assert audit.due == 3
 
 
@@ -61,7 +61,7 @@ async def test_a_closed_due_time_can_be_moved_to_another_business_day(world: Own
     reason = "calendar bank: stocktaking; moved to 2026-03-05T02:00:00+00:00"
     assert await world.ledger() == [("03-04 02:00", reason), ("03-05 02:00", "queued")]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
 
 
 async def test_a_due_time_can_be_moved_to_before_it(world: Owned) -> None:
@@ -83,7 +83,7 @@ async def test_jobs_follow_a_changed_calendar_from_then_on(world: Owned) -> None
         ("03-05 02:00", "calendar bank: 2026-03-05"),
     ]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
 
 
 async def test_a_changed_calendar_may_bring_a_due_time_forward(world: Owned) -> None:

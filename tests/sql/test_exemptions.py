@@ -35,7 +35,7 @@ async def test_a_skipped_occurrence_gets_its_row_with_the_reason(world: Owned) -
     await world.fire()
     assert await world.ledger() == [("03-03 02:00", "exempted: release"), ("03-04 02:00", "queued")]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
     assert (audit.due, audit.skipped) == (2, {"exempted: release": 1})
 
 
@@ -50,7 +50,7 @@ async def test_a_moved_occurrence_runs_where_it_was_moved_to(world: Owned) -> No
         ("03-04 02:00", "queued"),
     ]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
     assert audit.due == 3
 
 
@@ -107,7 +107,7 @@ async def test_what_was_moved_stays_as_it_is_once_the_new_instant_has_passed(wor
     moved = "moved to 2026-03-02T13:00:00+00:00: release"
     assert await world.ledger() == [("03-02 13:00", "queued"), ("03-03 02:00", moved)]
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
 
 
 async def test_the_last_occurrence_of_all_can_be_moved_and_then_skipped(world: Owned) -> None:
@@ -118,7 +118,7 @@ async def test_the_last_occurrence_of_all_can_be_moved_and_then_skipped(world: O
     await exempt(world, TOMORROW)
     assert (await world.reads.job(TEAM, "job")).next_due_at is None
     [audit] = await world.audit()
-    assert audit.holds
+    assert audit.agrees
 
 
 async def test_claims_planned_before_an_exemption_make_nothing(world: Owned) -> None:

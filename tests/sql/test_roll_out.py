@@ -63,4 +63,4 @@ async def test_a_job_of_the_version_before_goes_on(postgres: str, written: str) 
             await world.fire()
             assert (await world.rows())[3:] == [(5, "queued", 1)]
             [audit] = await world.audit()
-            assert audit.holds
+            assert audit.agrees

@@ -64,7 +64,7 @@ async def test_whatever_older_data_said_every_due_time_is_accounted_for_once(
                 await world.owners.put(TEAM, _any_spec(rng))
     await world.claim()
     findings = await world.audit()
-    assert [it for it in findings if not it.holds or it.pending] == []
+    assert [it for it in findings if not it.agrees or it.pending] == []
     assert sum(it.due for it in findings) > 0
 
 

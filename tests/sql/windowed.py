@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import msgspec
-from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned
+from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned, serve_the_default_pool
 
 from matins.domain.answers import WindowChanged
 from matins.domain.attempts import Attempt, Result
@@ -115,6 +115,7 @@ class Windowed(Owned):
 async def windowed(dsn: str) -> AsyncIterator[Windowed]:
     """Open it, and close its connections in the end."""
     opened = Windowed(dsn)
+    await serve_the_default_pool(opened.database)
     try:
         yield opened
     finally:

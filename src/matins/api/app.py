@@ -6,11 +6,9 @@ the status of a run, and everything else in Litestar.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from importlib.metadata import version
 
-import msgspec
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
@@ -19,14 +17,15 @@ from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, 
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
+from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
-from matins.domain.errors import NotFoundError, UnauthorizedError, UnavailableError
+from matins.domain.errors import UnauthorizedError
 from matins.domain.ports import Hints, StatusCache
 from matins.kernel.http import App, Receive, Scope, Send, respond, respond_problem
-from matins.kernel.metrics import exposition
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
+from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
@@ -39,9 +38,6 @@ RESOURCES = (jobs, calendars, windows, previews, forecasts, runs, fleet)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
-READY_S = 2.0
-"""How long the database may take to show that it can be written."""
-
 _JSON = b"application/json"
 
 
@@ -71,7 +67,9 @@ def build_api(
         "audits": PostgresAudits(database, known),
         "status": status,
     }
-    return _Front(_resources(parts), gateway, reads, status, admin_token, has_demo=demo)
+    resources = _resources(parts)
+    public = Public(reads, PostgresFleet(database), describe(resources))
+    return _Front(resources, gateway, public, status, admin_token, has_demo=demo)
 
 
 def _resources(parts: dict[str, object]) -> Litestar:
@@ -95,7 +93,7 @@ class _Front:
         self,
         resources: Litestar,
         gateway: App,
-        reads: PostgresReads,
+        public: Public,
         status: StatusReader,
         admin_token: str,
         *,
@@ -104,11 +102,10 @@ class _Front:
         assert admin_token, "an empty token would let everybody in"
         self._resources = resources
         self._gateway = gateway
-        self._reads = reads
+        self._public = public
         self._status = status
         self._credentials = b"Bearer " + admin_token.encode()
         self._has_demo = has_demo
-        self._openapi = msgspec.json.encode(describe(resources))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -128,7 +125,7 @@ class _Front:
         elif self._has_demo and path.startswith(demo.PREFIX):
             await demo.demo(scope, receive, send)
         else:
-            await self._open(path, send)
+            await self._public(scope, send)
 
     async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not hmac.compare_digest(_authorization(scope), self._credentials):
@@ -138,28 +135,6 @@ class _Front:
             await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
         else:
             await respond(send, 200, await self._status.read(run_id), _JSON)
-
-    async def _open(self, path: str, send: Send) -> None:
-        """What needs no token."""
-        match path:
-            case "/health":
-                await respond(send, 200, b"ok\n")
-            case "/ready":
-                await self._check_ready()
-                await respond(send, 200, b"ready\n")
-            case "/metrics":
-                await respond(send, 200, exposition())
-            case "/openapi.json":
-                await respond(send, 200, self._openapi, _JSON)
-            case _:
-                raise NotFoundError(f"nothing is at {path[:200]}")
-
-    async def _check_ready(self) -> None:
-        try:
-            async with asyncio.timeout(READY_S):
-                await self._reads.check_ready()
-        except TimeoutError:
-            raise UnavailableError(f"PostgreSQL did not answer within {READY_S:g} s") from None
 
 
 def _authorization(scope: Scope) -> bytes:

@@ -13,7 +13,7 @@ from matins.kernel.http import PROBLEM_TYPE
 _METHODS = ("get", "put", "post", "delete", "patch")
 _OPEN = {
     "/health": "The process turns",
-    "/ready": "The database can be read and written",
+    "/ready": "The database can be read and written; what stands still is told, a line each",
     "/metrics": "Metrics for Prometheus",
 }
 

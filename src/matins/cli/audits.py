@@ -12,14 +12,24 @@ from matins.cli.connecting import parse_moment, split_name, with_api
 from matins.cli.showing import AsJson, Cell, console, local, print_json, table, tell
 from matins.client.sdk import Matins
 from matins.domain.answers import AuditPage, JobAudit
+from matins.domain.explaining.english import counted
 
 commands = typer.Typer()
 
 LISTED = 10
 """How many missing or unexpected due times of a job are listed."""
 
-_HEADS = ("JOB", "DUE", "EXECUTED", "SKIPPED", "PENDING", "MISSING", "UNEXPECTED")
-_STACKS = (("JOB", "SKIPPED"), ("DUE", "EXECUTED"), ("PENDING",), ("MISSING", "UNEXPECTED"))
+_HEADS = (
+    *("JOB", "DUE", "SUCCEEDED", "DEAD", "CANCELLED", "UNFINISHED", "SKIPPED"),
+    *("PENDING", "MISSING", "UNEXPECTED"),
+)
+_STACKS = (
+    ("JOB", "SKIPPED"),
+    ("DUE", "SUCCEEDED"),
+    ("DEAD", "CANCELLED"),
+    ("UNFINISHED", "PENDING"),
+    ("MISSING", "UNEXPECTED"),
+)
 
 
 @commands.command(epilog="Example: matins audit --team demo --since 6h")
@@ -34,7 +44,7 @@ def audit(
 ) -> None:
     """Compute anew what was due and compare it with what is on record.
 
-    Exit code 1: a due time is missing, or a run has none.
+    Exit code 1: a due time is missing or overdue, a run waits too long, or has no due time.
     """
     begin, end = parse_moment("since", since), parse_moment("until", until)
 
@@ -73,13 +83,38 @@ def _show(page: AuditPage) -> None:
     for it in page.jobs:
         _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
         _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
+        for late in _late(it):
+            tell(f"{it.team}/{it.job}: {late}")
         if it.fault:
             tell(f"{it.team}/{it.job}: {it.fault}")
-    bad = sum(not it.holds for it in page.jobs)
-    due = sum(it.due for it in page.jobs)
-    verdict = f"{bad} jobs do not hold" if bad else "every due time is accounted for"
     window = f"{local(page.since)} to {local(page.until)}"
-    tell(f"{window}: {len(page.jobs)} jobs, {due} due times: {verdict}")
+    tell(f"{window}: {_verdict(page.jobs)}")
+
+
+def _verdict(jobs: list[JobAudit]) -> str:
+    """One line on all jobs; what ended badly is counted though it is accounted for."""
+    bad = sum(not it.holds for it in jobs)
+    counts = {
+        "succeeded": sum(it.succeeded for it in jobs),
+        "dead": sum(it.dead for it in jobs),
+        "cancelled": sum(it.cancelled for it in jobs),
+        "unfinished": sum(it.unfinished for it in jobs),
+        "skipped": sum(sum(it.skipped.values()) for it in jobs),
+        "pending": sum(it.pending for it in jobs),
+    }
+    ends = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    due = f"{counted(len(jobs), 'job')}, {counted(sum(it.due for it in jobs), 'due time')}"
+    verdict = f"{counted(bad, 'job')} in disorder" if bad else "every due time is accounted for"
+    return f"{due}: {verdict}" + (f" ({ends})" if ends else "")
+
+
+def _late(it: JobAudit) -> list[str]:
+    found = []
+    if it.overdue:
+        found.append(f"{counted(it.overdue, 'due time')} pending for over a minute")
+    if it.stalled:
+        found.append(f"{counted(it.stalled, 'run')} waiting for too long")
+    return [f"{', '.join(found)}: {'; '.join(it.causes)}"] if found else []
 
 
 def _row(it: JobAudit) -> tuple[Cell, ...]:
@@ -87,7 +122,10 @@ def _row(it: JobAudit) -> tuple[Cell, ...]:
     return (
         f"{it.team}/{it.job}",
         str(it.due),
-        f"{it.executed} ({it.unfinished} unfinished)" if it.unfinished else str(it.executed),
+        str(it.succeeded),
+        _count(it.dead),
+        str(it.cancelled),
+        str(it.unfinished),
         skipped or "0",
         str(it.pending),
         _count(it.missing_count),
@@ -100,7 +138,7 @@ def _count(bad: int) -> Text:
 
 
 def _list(what: str, instants: list[datetime], count: int) -> None:
-    for instant in instants[:LISTED]:
-        tell(f"{what} {local(instant)}")
+    for at in instants[:LISTED]:
+        tell(f"{what} {local(at)}")
     if count > LISTED:
         tell(f"{what} {count - min(LISTED, len(instants))} more")

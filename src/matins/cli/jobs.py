@@ -6,11 +6,13 @@ import asyncio
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.showing import (
     AsJson,
     Cell,
+    clean,
     console,
     facts,
     local,
@@ -59,11 +61,11 @@ def list_jobs(
     rows = [
         (
             f"{job.team}/{job.spec.name}",
-            state(job.state),
+            state("overdue" if job.overdue else job.state),
             describe(job.spec.schedule),
             local(job.next_due_at),
             local(job.next_fire_at),
-            job.reason,
+            job.overdue or job.reason,
         )
         for job in found
     ]
@@ -85,6 +87,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
     pairs: list[tuple[str, Cell]] = [
         ("job", f"{found.team}/{found.spec.name}"),
         ("state", state(found.state)),
+        ("overdue", Text(clean(found.overdue), "bold red") if found.overdue else ""),
         ("reason", found.reason),
         ("next due time", local(found.next_due_at)),
         ("next fire time", local(found.next_fire_at)),

@@ -43,6 +43,7 @@ _STYLES = {
     "alive": "green",
     "paused": "yellow",
     "quarantined": "bold red",
+    "overdue": "bold red",
     "in_force": "yellow",
     "past": "bright_black",
 }

@@ -176,30 +176,42 @@ class Preview(msgspec.Struct, frozen=True):
 class JobAudit(msgspec.Struct, frozen=True):
     """One job's due times in a span of time, computed anew, beside the rows that the ledger has.
 
-    `executed` have a run that was not skipped, of which `unfinished` are still on their way;
-    `pending` may still be claimed; `missing` have no row though they should, and `unexpected` rows
-    have no due time. Both lists are cut to their first 100; their counts are not. `fault` says why
-    the due times can't be computed.
+    Of those `due`, some `succeeded`, are `dead` or `cancelled`, were `skipped` (by reason), or have
+    a run that is `unfinished`; `pending` have no row yet and may still be claimed. `missing` have
+    none though they should, and `unexpected` rows have no due time. Both lists are cut to their
+    first 100; their counts are not. `overdue`: so many are pending for over a minute; `stalled`: so
+    many unfinished runs wait for longer than they should. `causes` say why. `fault` says why the
+    due times can't be computed.
     """
 
     id: UUID
     team: str
     job: str
-    due: int
-    executed: int
-    unfinished: int
-    skipped: dict[str, int]
-    pending: int
-    missing_count: int
-    unexpected_count: int
+    due: int = 0
+    succeeded: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    unfinished: int = 0
+    skipped: dict[str, int] = {}
+    pending: int = 0
+    overdue: int = 0
+    stalled: int = 0
+    missing_count: int = 0
+    unexpected_count: int = 0
     missing: list[datetime] = []
     unexpected: list[datetime] = []
+    causes: list[str] = []
     fault: str = ""
 
     @property
-    def holds(self) -> bool:
-        """Whether every due time is accounted for, and nothing else is."""
+    def agrees(self) -> bool:
+        """Whether rows and due times agree, however late it is."""
         return not (self.missing_count or self.unexpected_count or self.fault)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every due time is accounted for in time, and nothing else is."""
+        return self.agrees and not (self.overdue or self.stalled)
 
 
 class AuditPage(msgspec.Struct, frozen=True):

@@ -18,6 +18,8 @@ import msgspec
 from matins.domain.answers import JobAudit
 from matins.domain.chains import Chain, due_in
 from matins.domain.errors import ScheduleError
+from matins.domain.fleet import LATE, STALLED, Fleet, is_held
+from matins.domain.ids import partition_of
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.ledger import SECOND, timetable_of
 from matins.domain.runs import FINAL, RunState
@@ -56,6 +58,10 @@ class LedgerRow(msgspec.Struct, frozen=True):
     reason: str = ""
     due_until: datetime | None = None
     finished_at: datetime | None = None
+    claimed_at: datetime | None = None
+    retry_at: datetime | None = None
+    attempt: int = 0
+    pool: str = ""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -90,28 +96,38 @@ class _Period(msgspec.Struct, frozen=True):
 
 
 def audit(
-    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
+    job: Subject,
+    revisions: Sequence[Revision],
+    rows: Sequence[LedgerRow],
+    span: Span,
+    fleet: Fleet | None = None,
 ) -> JobAudit:
-    """Compare what was due with what is on record. `rows` may begin before the span."""
+    """Compare what was due with what is on record. `rows` may begin before the span.
+
+    What is late is judged, and why, by the `fleet`; without one nothing is.
+    """
     try:
         periods = _periods(job, revisions, span)
     except ScheduleError as error:
-        return _finding(job, {}, {}, [], [], fault=f"its due times can't be computed: {error}")
+        return _faulty(job, f"its due times can't be computed: {error}")
     due: dict[datetime, Timetable] = {}
     for period in (it for it in periods if it.is_due):
         due.update(dict.fromkeys(_within(period, span), period.timetable))
         if len(due) > DUE_MAX:
-            fault = f"it was due over {DUE_MAX} times in the span; take a shorter one"
-            return _finding(job, {}, {}, [], [], fault=fault)
+            return _faulty(job, f"it was due over {DUE_MAX} times in the span; take a shorter one")
     chained = _chained(periods, rows, span)
     due.update(chained)
     on_record = _on_record(rows, due)
-    missing = sorted(due.keys() - on_record.keys())
+    unclaimed = {at: due[at].fire_time(at) for at in sorted(due.keys() - on_record.keys())}
     claimed_until = min(span.now - GRACE, job.watermark or span.now)
-    pending = {at for at in missing if due[at].fire_time(at) > claimed_until}
+    missing = [at for at, fires in unclaimed.items() if fires <= claimed_until]
     unknown = [it for it in rows if it.due_at not in chained]
     strange = [it.due_at for it in unknown if _is_strange(it, periods, span)]
-    return _finding(job, due, on_record, [it for it in missing if it not in pending], strange)
+    late = _Late()
+    if fleet is not None:
+        pending = [fires for fires in unclaimed.values() if fires > claimed_until]
+        late = _late(job, pending, on_record.values(), fleet)
+    return _finding(job, len(due), on_record, missing, strange, late)
 
 
 def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
@@ -207,13 +223,41 @@ def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: Span) -> bool:
     )
 
 
+class _Late(msgspec.Struct, frozen=True):
+    """How much should have happened by now and has not, and why."""
+
+    overdue: int = 0
+    stalled: int = 0
+    causes: list[str] = []
+
+
+def _late(
+    job: Subject, pending: Iterable[datetime], rows: Iterable[LedgerRow], fleet: Fleet
+) -> _Late:
+    overdue = sum(fleet.now - fires > LATE for fires in pending)
+    stalled = [row for row in rows if _is_stalled(row, fleet)]
+    why_unclaimed = fleet.why_unclaimed(partition_of(job.id))
+    causes = [why_unclaimed] if overdue else []
+    causes += [why_unclaimed if it.retry_at else fleet.why_queued(it.pool) for it in stalled]
+    return _Late(overdue, len(stalled), list(dict.fromkeys(causes)))
+
+
+def _is_stalled(row: LedgerRow, fleet: Fleet) -> bool:
+    """Whether a run should have gone on by now: to an executor, or from a retry to the queue."""
+    if row.state is RunState.RETRYING:
+        return row.retry_at is not None and fleet.now - row.retry_at > LATE
+    if row.state is not RunState.QUEUED or is_held(row.state, row.reason, row.attempt):
+        return False
+    return fleet.is_stalled(row.pool) and fleet.now - (row.claimed_at or fleet.now) > STALLED
+
+
 def _finding(
     job: Subject,
-    due: dict[datetime, Timetable],
+    due: int,
     on_record: dict[datetime, LedgerRow],
     missing: list[datetime],
     unexpected: list[datetime],
-    fault: str = "",
+    late: _Late,
 ) -> JobAudit:
     states = Counter(row.state for row in on_record.values())
     reasons = Counter(r.reason for r in on_record.values() if r.state is RunState.SKIPPED)
@@ -221,14 +265,22 @@ def _finding(
         id=job.id,
         team=job.team,
         job=job.name,
-        due=len(due),
-        executed=states.total() - states[RunState.SKIPPED],
+        due=due,
+        succeeded=states[RunState.SUCCEEDED],
+        dead=states[RunState.DEAD],
+        cancelled=states[RunState.CANCELLED],
         unfinished=sum(count for state, count in states.items() if state not in FINAL),
         skipped=dict(reasons),
-        pending=len(due) - len(on_record) - len(missing),
+        pending=due - len(on_record) - len(missing),
+        overdue=late.overdue,
+        stalled=late.stalled,
+        causes=late.causes,
         missing_count=len(missing),
         unexpected_count=len(unexpected),
         missing=missing[:LIST_MAX],
         unexpected=unexpected[:LIST_MAX],
-        fault=fault,
     )
+
+
+def _faulty(job: Subject, fault: str) -> JobAudit:
+    return JobAudit(id=job.id, team=job.team, job=job.name, fault=fault)

@@ -84,7 +84,10 @@ class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=False):
-    """A stored job. `next_due_at` and `next_fire_at` are what will be claimed next, if anything."""
+    """A stored job. `next_due_at` and `next_fire_at` are what will be claimed next, if anything.
+
+    `overdue`: why it has not been claimed, if that was more than a minute ago.
+    """
 
     id: UUID
     team: str
@@ -96,6 +99,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
     next_due_at: datetime | None = None
     next_fire_at: datetime | None = None
     reason: str = ""
+    overdue: str = ""
     exemptions: list[Exemption] = []
 
 

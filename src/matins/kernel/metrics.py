@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
 
 _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -13,6 +15,10 @@ CLAIM_LAG = Histogram(
     "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS
 )
 SCHEDULE_LAG = Gauge("matins_schedule_lag_seconds", "Age of the oldest due and unclaimed fire time")
+"""A scheduler measures it in its memory, an API in the rows of all jobs."""
+QUEUE_LAG = Gauge("matins_queue_lag_seconds", "How long the dispatch queue reaches back")
+for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG):
+    _unmeasured.set(nan)  # so says a process that does not measure it, or can't now
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")

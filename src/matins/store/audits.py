@@ -16,8 +16,8 @@ from matins.domain.instants import FIRST_DUE
 from matins.domain.jobs import JobSpec, JobState
 from matins.domain.names import check_name
 from matins.store.database import Database
+from matins.store.fleet import PostgresFleet
 from matins.store.queries import load_queries
-from matins.store.reads import PostgresReads
 from matins.store.timings import KnownCalendars, timing_of
 
 USUAL = timedelta(days=1)
@@ -39,7 +39,7 @@ class PostgresAudits:
     def __init__(self, database: Database, calendars: KnownCalendars) -> None:
         self._database = database
         self._calendars = calendars
-        self._reads = PostgresReads(database)
+        self._fleet = PostgresFleet(database)
 
     async def page(
         self,
@@ -50,8 +50,8 @@ class PostgresAudits:
         after: UUID | None,
     ) -> AuditPage:
         """Audit the next jobs by id; without a span, their last day."""
-        now = await self._reads.now()
-        latest = min(until or now, now)
+        fleet = await self._fleet.read()
+        latest = min(until or fleet.now, fleet.now)
         until = max(latest.replace(microsecond=0), FIRST_DUE)
         since = max((since or until - USUAL).replace(microsecond=0), FIRST_DUE)
         if since >= until:
@@ -59,13 +59,16 @@ class PostgresAudits:
         # due times are whole seconds, but a job made in this very second is to be seen as well
         subjects = await self._subjects(team, job, since, latest, after)
         revisions = await self._revisions([subject.id for subject in subjects])
-        span = Span(since, until, now)
+        span = Span(since, until, fleet.now)
         found: list[JobAudit] = []
         for subject in subjects:
             rows_from = rows_since(revisions[subject.id], span)
             rows = await self._rows(subject.id, rows_from, until)
             # in a thread, since other requests are not to wait for it
-            found.append(await asyncio.to_thread(audit, subject, revisions[subject.id], rows, span))
+            finding = await asyncio.to_thread(
+                audit, subject, revisions[subject.id], rows, span, fleet
+            )
+            found.append(finding)
             if sum(it.due for it in found) >= PAGE_DUE:
                 break
         is_last = len(found) == len(subjects) < PAGE

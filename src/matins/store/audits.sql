@@ -47,7 +47,7 @@ ORDER BY job_id, revision
 -- name: rows
 -- By the unique key (job_id, due_at, kind). The row before the window may reach into it.
 (
-    SELECT due_at, due_until, state, reason, finished_at
+    SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
     FROM runs
     WHERE job_id = :job_id::uuid AND due_at < :since::timestamptz AND kind = 'scheduled'
     ORDER BY due_at DESC
@@ -55,7 +55,7 @@ ORDER BY job_id, revision
 )
 UNION ALL
 (
-    SELECT due_at, due_until, state, reason, finished_at
+    SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
     FROM runs
     WHERE job_id = :job_id
       AND due_at >= :since

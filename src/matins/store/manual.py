@@ -16,6 +16,7 @@ from matins.domain.runs import Kind
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.dispatch import status_of
+from matins.store.fleet import PostgresFleet
 from matins.store.hints import tell
 from matins.store.queries import load_queries
 from matins.store.reads import due_at_of
@@ -30,6 +31,7 @@ class PostgresManual:
     def __init__(self, database: Database, hints: Hints) -> None:
         self._database = database
         self._hints = hints
+        self._fleet = PostgresFleet(database)
 
     async def trigger(self, team: str, name: str) -> RunStatus:
         """Queue a run of a job now, also of a paused one; its due time is now, in whole ms.
@@ -44,7 +46,8 @@ class PostgresManual:
             due_at = due_at + _MS if due_at else whole_ms(found["now"])
             if row := await self._insert(found["id"], due_at):
                 await tell(self._hints, "dispatch", row["pool"])
-                return status_of(row)
+                [status] = await self._fleet.tell_waiting([row], [status_of(row)])
+                return status
         raise NotFoundError(f"team {team} has no job {name!r}")
 
     async def cancel(self, run: UUID) -> RunStatus:

@@ -25,6 +25,7 @@ from matins.domain.names import check_name
 from matins.domain.runs import RunState
 from matins.store.database import Database
 from matins.store.dispatch import status_of
+from matins.store.fleet import PostgresFleet
 from matins.store.job_rows import job_of
 from matins.store.queries import load_queries
 
@@ -49,6 +50,7 @@ class PostgresReads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._fleet = PostgresFleet(database)
 
     async def now(self) -> datetime:
         """The database's clock."""
@@ -65,7 +67,8 @@ class PostgresReads:
         row = await self._database.fetchrow(_Q["job"], team=team, name=name)
         if row is None:
             raise NotFoundError(f"team {team} has no job {name!r}")
-        return job_of(row, team)
+        [job] = await self._fleet.tell_overdue([job_of(row, team)])
+        return job
 
     async def jobs(self, team: str, after: str, limit: int) -> JobPage:
         """A team's jobs by name, from after that one on."""
@@ -73,20 +76,20 @@ class PostgresReads:
         if after:
             check_name("after", after)
         rows = await self._database.fetch(_Q["jobs"], team=team, after=after, limit=limit)
-        jobs = [job_of(row, team) for row in rows]
+        jobs = await self._fleet.tell_overdue([job_of(row, team) for row in rows])
         return JobPage(jobs, jobs[-1].spec.name if len(jobs) == limit else None)
 
     async def all_jobs(self, after: UUID | None, limit: int) -> JobPage:
         """All teams' jobs by id, from after that one on."""
         rows = await self._database.fetch(_Q["all_jobs"], after=after or _FIRST_ID, limit=limit)
-        jobs = [job_of(row, row["team"]) for row in rows]
+        jobs = await self._fleet.tell_overdue([job_of(row, row["team"]) for row in rows])
         return JobPage(jobs, str(jobs[-1].id) if len(jobs) == limit else None)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
         """The statuses of those of the runs that exist; their ids come from `due_at_of`."""
         due_ats = [due_of(run) for run in run_ids]
         rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
-        return [status_of(row) for row in rows]
+        return await self._fleet.tell_waiting(rows, [status_of(row) for row in rows])
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
         """A job's runs, newest first. Raises NotFoundError."""
@@ -98,7 +101,8 @@ class PostgresReads:
             before=before or _LAST_ID,
             limit=limit,
         )
-        return _page([_run(row, team, name) for row in rows], limit)
+        runs = [_run(row, team, name) for row in rows]
+        return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
     async def runs(
         self,
@@ -121,7 +125,8 @@ class PostgresReads:
         else:
             check_name("team", team)
             rows = await self._database.fetch(_Q["runs_of_team"], team=team, **given)
-        return _page([_run(row, row["team"], row["job"]) for row in rows], limit)
+        runs = [_run(row, row["team"], row["job"]) for row in rows]
+        return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
         """A run's attempts, first to last. Raises NotFoundError."""

@@ -29,7 +29,7 @@ LIMIT :limit
 
 -- name: statuses
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, t.name AS team, j.name AS job
+       r.state, r.reason, r.attempt, r.pool, t.name AS team, j.name AS job
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
 JOIN jobs j ON j.id = r.job_id
@@ -38,7 +38,7 @@ JOIN teams t ON t.id = r.team_id
 -- name: runs_of_job
 -- By the unique key (job_id, due_at, kind). A run's id is in the order of its due time.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at
+       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at
 FROM runs r
 WHERE r.job_id = :job_id::uuid
   AND r.due_at <= :until::timestamptz
@@ -49,7 +49,7 @@ LIMIT :limit
 -- name: runs_recent
 -- By runs_id, of the days in question.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at,
+       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
        t.name AS team, j.name AS job
 FROM (
     SELECT *
@@ -67,7 +67,7 @@ ORDER BY r.id DESC
 -- name: runs_of_team
 -- The newest of each of its jobs, by the unique key (job_id, due_at, kind); of these the newest.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.due_until, r.due_count, r.lost_count, r.cancel_at,
+       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
        t.name AS team, j.name AS job
 FROM teams t
 JOIN jobs j ON j.team_id = t.id

@@ -123,7 +123,7 @@ class Checker:
         revisions = self._world.revisions[job.id]
         span = Span(revisions[0].effective_at, now, now)
         finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, span)
-        if not finding.holds:
+        if not finding.agrees:
             self._broken(
                 f"job {job.spec.name}: {finding.missing_count} due times have no row"
                 f" {finding.missing[:_SHOWN_MAX]}, {finding.unexpected_count} rows no due time"

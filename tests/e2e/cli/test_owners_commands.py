@@ -110,7 +110,7 @@ async def test_a_run_that_is_not_there_is_exit_code_1(typed: Typist) -> None:
 async def test_the_audit_tells_that_all_is_accounted_for(typed: Typist, job: str) -> None:
     told = await typed("audit", "--job", job, "--since", "6h")
     assert told.code == 0
-    assert "1 jobs, 0 due times: every due time is accounted for" in told.out
+    assert "1 job, 0 due times: every due time is accounted for" in told.out
 
 
 async def test_the_audit_fails_when_a_due_time_is_missing(
@@ -123,7 +123,7 @@ async def test_the_audit_fails_when_a_due_time_is_missing(
     assert found["missing_count"] > 0
     shown = await typed("audit")
     assert f"{job} is missing" in shown.out
-    assert "1 jobs do not hold" in shown.out
+    assert "1 job in disorder" in shown.out
 
 
 async def test_the_audit_of_a_job_that_nobody_has_is_no_good_news(typed: Typist) -> None:

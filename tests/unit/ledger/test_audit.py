@@ -56,7 +56,7 @@ def audited(
 
 def test_all_is_well_when_each_due_time_has_its_row() -> None:
     found = audited([revision(0)], ran(1, 2, 3, 4, 5))
-    assert (found.due, found.executed, found.skipped, found.pending) == (5, 5, {}, 0)
+    assert (found.due, found.succeeded, found.skipped, found.pending) == (5, 5, {}, 0)
     assert found.holds
 
 
@@ -76,10 +76,10 @@ def test_a_row_of_before_the_job_was_made_is_unexpected() -> None:
 
 
 def test_what_was_skipped_is_counted_by_its_reason() -> None:
-    rows = [skipped(1, why="misfire: last"), skipped(2, 4), *ran(5, state=RunState.QUEUED)]
+    rows = [skipped(1, why="misfire: last"), skipped(2, 4), *ran(5)]
     found = audited([revision(0)], rows)
-    assert (found.skipped, found.executed) == ({"misfire: last": 1, "paused": 3}, 1)
-    assert (found.unfinished, found.holds) == (1, True)
+    assert (found.skipped, found.succeeded) == ({"misfire: last": 1, "paused": 3}, 1)
+    assert found.holds
 
 
 def test_a_range_that_began_before_the_window_counts_within_it() -> None:
@@ -90,7 +90,7 @@ def test_a_range_that_began_before_the_window_counts_within_it() -> None:
 
 def test_a_range_does_not_hide_a_run_of_its_own() -> None:
     found = audited([revision(0)], [skipped(1, 5), *ran(3)])
-    assert (found.executed, found.skipped) == (1, {"paused": 4})
+    assert (found.succeeded, found.skipped) == (1, {"paused": 4})
     assert found.holds
 
 

@@ -70,7 +70,7 @@ def audited(
 
 def test_all_is_well_when_each_due_time_follows_the_end_before_it() -> None:
     found = audited([revision(0)], ran(15, 31, 47))
-    assert (found.due, found.executed, found.holds) == (3, 3, True)
+    assert (found.due, found.succeeded, found.holds) == (3, 3, True)
 
 
 def test_the_rows_may_come_in_any_order() -> None:

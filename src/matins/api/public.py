@@ -1,0 +1,76 @@
+"""What needs no token: health, readiness, metrics, the description, and a page for browsers."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from math import nan
+
+import msgspec
+
+from matins.domain.errors import NotFoundError, UnavailableError
+from matins.kernel.http import Scope, Send, respond
+from matins.kernel.metrics import QUEUE_LAG, SCHEDULE_LAG, exposition
+from matins.store.fleet import PostgresFleet
+from matins.store.reads import PostgresReads
+
+READY_S = 2.0
+"""How long the database may take to answer."""
+
+_JSON = b"application/json"
+_HTML = b"text/html; charset=utf-8"
+
+
+class Public:
+    """Answers what anybody may ask."""
+
+    def __init__(
+        self, reads: PostgresReads, fleet: PostgresFleet, description: dict[str, object]
+    ) -> None:
+        self._reads = reads
+        self._fleet = fleet
+        self._description = msgspec.json.encode(description)
+        self._welcome = (files("matins.api") / "welcome.html").read_bytes()
+
+    async def __call__(self, scope: Scope, send: Send) -> None:
+        """Answer a request. Raises NotFoundError, or UnavailableError where it is not ready."""
+        path: str = scope["path"]
+        match path:
+            case "/":
+                await respond(send, 200, self._welcome, _HTML)
+            case "/health":
+                await respond(send, 200, b"ok\n")
+            case "/ready":
+                await respond(send, 200, await self._readiness())
+            case "/metrics":
+                await self._measure()
+                await respond(send, 200, exposition())
+            case "/openapi.json":
+                await respond(send, 200, self._description, _JSON)
+            case _:
+                raise NotFoundError(f"nothing is at {path[:200]}")
+
+    async def _readiness(self) -> bytes:
+        """That the API can do its work, and what keeps the others from theirs, a line each.
+
+        Without schedulers it is ready all the same: were it taken out of service, owners could not
+        look, and executors could not report.
+        """
+        try:
+            async with asyncio.timeout(READY_S):
+                await self._reads.check_ready()
+                warnings = (await self._fleet.read()).warnings()
+        except TimeoutError:
+            raise UnavailableError(f"PostgreSQL did not answer within {READY_S:g} s") from None
+        return "".join(f"{line}\n" for line in ["ready", *warnings]).encode()
+
+    async def _measure(self) -> None:
+        """Set the gauges that tell of all rows; nobody knows them while the database is away."""
+        lags_s = (nan, nan)
+        try:
+            async with asyncio.timeout(READY_S):
+                lags_s = await self._fleet.lags_s()
+        except (TimeoutError, UnavailableError):
+            pass
+        for gauge, lag_s in zip((SCHEDULE_LAG, QUEUE_LAG), lags_s, strict=True):
+            gauge.set(lag_s)

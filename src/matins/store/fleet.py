@@ -1,0 +1,75 @@
+"""Who is alive, read from the rows and the database's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import asyncpg
+import msgspec
+
+from matins.domain.fleet import SILENT, Fleet, why_waits
+from matins.domain.handouts import RunStatus
+from matins.domain.jobs import Job
+from matins.domain.runs import RunState
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+R = TypeVar("R", bound=RunStatus)
+
+_Q = load_queries("fleet.sql")
+
+
+class PostgresFleet:
+    """Reads the state of schedulers and executors. A replica will do for all of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self) -> Fleet:
+        """All of it, now."""
+        partitions = await self._database.fetch(_Q["partitions"])
+        seen = await self._database.fetch(_Q["seen"])
+        queues = await self._database.fetch(_Q["queues"])
+        return Fleet(
+            now=partitions[0]["now"],
+            held=frozenset(row["partition"] for row in partitions if row["is_held"]),
+            watermarks={
+                row["partition"]: row["watermark"] for row in partitions if row["watermark"]
+            },
+            seen_at=seen[0]["seen_at"],
+            executors=await self.served(),
+            queued_since={row["pool"]: row["queued_since"] for row in queues},
+        )
+
+    async def served(self) -> dict[str, int]:
+        """How many executors serve each pool."""
+        rows = await self._database.fetch(_Q["served"], silent=SILENT)
+        return {row["pool"]: row["executors"] for row in rows}
+
+    async def lags_s(self) -> tuple[float, float]:
+        """Ages in seconds: of the oldest fire time that may still lack its row, and of the queue.
+
+        Both are to the second or so: rows of jobs and partitions are written that much later.
+        """
+        [row] = await self._database.fetch(_Q["lag"])
+        queues = await self._database.fetch(_Q["queues"])
+        oldest = min((queue["queued_since"] for queue in queues), default=row["now"])
+        return row["claim_lag_s"], max(0.0, (row["now"] - oldest).total_seconds())
+
+    async def tell_overdue(self, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs, where due times wait for their claim with the reason."""
+        if not any(job.next_fire_at for job in jobs):
+            return list(jobs)
+        fleet = await self.read()
+        return [msgspec.structs.replace(job, overdue=fleet.overdue(job)) for job in jobs]
+
+    async def tell_waiting(self, rows: Sequence[asyncpg.Record], runs: list[R]) -> list[R]:
+        """The runs of these rows; those that wait for executors that aren't there say so."""
+        if not any(run.state is RunState.QUEUED for run in runs):
+            return runs
+        served = await self.served()
+        return [
+            msgspec.structs.replace(run, reason=why_waits(run, row["pool"], served))
+            for row, run in zip(rows, runs, strict=True)
+        ]
