@@ -18,13 +18,13 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from matins.domain.forecasting.book import LoadBook
-from matins.domain.forecasting.forecast import Forecast, forecast
-from matins.domain.forecasting.layouts import Layouts
-from matins.domain.forecasting.sorting import Booking
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
+from matins.insight.forecast.book import LoadBook
+from matins.insight.forecast.forecast import Forecast, forecast
+from matins.insight.forecast.layouts import Layouts
+from matins.insight.forecast.sorting import Booking
 
 NOW = datetime(2026, 10, 22, 9, 30, tzinfo=UTC)  # clocks change in Europe within the week
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo", "Asia/Kolkata", "Europe/London")

@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 from tests.sql.owned import NOON, TEAM, Owned, owned, spec
 
-from matins.domain.forecasting.layouts import Layouts
 from matins.domain.jobs import JobSpec
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
+from matins.insight.forecast.layouts import Layouts
 from matins.store import bookings
 from matins.store.bookings import OVERLAP, KeptBook
 from matins.store.database import Database

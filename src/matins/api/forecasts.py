@@ -8,7 +8,7 @@ from litestar import Router, get
 from litestar.params import FromQuery, QueryParameter
 
 from matins.api.parts import Forecasts
-from matins.domain.forecasting.forecast import HOURS_MAX, Forecast
+from matins.insight.forecast.forecast import HOURS_MAX, Forecast
 
 Hours = Annotated[
     int, QueryParameter(ge=1, le=HOURS_MAX, description="How many hours from this minute on.")

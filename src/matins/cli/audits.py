@@ -12,7 +12,7 @@ from matins.cli.connecting import parse_moment, split_name, with_api
 from matins.cli.showing import AsJson, Cell, console, local, print_json, table, tell
 from matins.client.sdk import Matins
 from matins.domain.answers import AuditPage, JobAudit
-from matins.domain.explaining.english import counted
+from matins.insight.explain.english import counted
 
 commands = typer.Typer()
 

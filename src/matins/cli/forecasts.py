@@ -10,8 +10,8 @@ import typer
 
 from matins.cli.connecting import with_api
 from matins.cli.showing import AsJson, console, facts, local, print_json, table
-from matins.domain.forecasting.canvas import MINUTE_S
-from matins.domain.forecasting.forecast import Forecast, Peak, Share
+from matins.insight.forecast.canvas import MINUTE_S
+from matins.insight.forecast.forecast import Forecast, Peak, Share
 
 BAR: Final = 40
 """The length of the longest bar, in characters."""

@@ -12,11 +12,11 @@ from matins.cli.documents import read_document
 from matins.cli.showing import AsJson, between, console, print_json, table, tell
 from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError
-from matins.domain.preview import Subject, check_request
-from matins.domain.preview import preview as due_times
 from matins.domain.reading import read_value
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.insight.preview import Subject, check_request
+from matins.insight.preview import preview as due_times
 from matins.kernel.clock import HostClock
 
 commands = typer.Typer()

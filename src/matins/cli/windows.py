@@ -13,10 +13,10 @@ from matins.cli.showing import AsJson, Cell, console, local, print_json, state, 
 from matins.domain.answers import WindowChanged, WindowRecord
 from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.explaining.english import counted
 from matins.domain.schedules.instants import instant_of, parse_instant
 from matins.domain.schedules.zones import find_zone
 from matins.domain.windows import Policy, Window
+from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
 
 NOW = "now"

@@ -35,13 +35,13 @@ from matins.domain.answers import (
 )
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.errors import UnavailableError
-from matins.domain.forecasting.forecast import Forecast
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec
 from matins.domain.names import check_name
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Exemption, Schedule
 from matins.domain.windows import Window
+from matins.insight.forecast.forecast import Forecast
 
 Page = TypeVar("Page", JobPage, CalendarPage)
 

@@ -11,9 +11,9 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.forecasting.book import LoadBook
-from matins.domain.forecasting.sorting import Booking
 from matins.domain.jobs import JobState
+from matins.insight.forecast.book import LoadBook
+from matins.insight.forecast.sorting import Booking
 from matins.store.database import Database
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of

@@ -12,14 +12,14 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from matins.domain.forecasting.canvas import MINUTE_S
-from matins.domain.forecasting.crowds import crowd
-from matins.domain.forecasting.dials import HOUR_S
-from matins.domain.forecasting.forecast import HOURS_MAX, Forecast, forecast
-from matins.domain.forecasting.layouts import Layouts
 from matins.domain.names import check_name
 from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.zones import find_zone
+from matins.insight.forecast.canvas import MINUTE_S
+from matins.insight.forecast.crowds import crowd
+from matins.insight.forecast.dials import HOUR_S
+from matins.insight.forecast.forecast import HOURS_MAX, Forecast, forecast
+from matins.insight.forecast.layouts import Layouts
 from matins.store.bookings import KeptBook
 from matins.store.database import Database
 from matins.store.timings import KnownCalendars

@@ -14,9 +14,9 @@ from matins.domain.calendars.closures import Closures
 from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.jobs import JobSpec
 from matins.domain.names import check_name
-from matins.domain.preview import Subject, check_request, preview, under_windows
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.insight.preview import Subject, check_request, preview, under_windows
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
 from matins.store.queries import load_queries

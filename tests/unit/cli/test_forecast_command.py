@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from matins.cli.forecasts import BAR, bars, number
-from matins.domain.forecasting.forecast import Forecast, Peak
+from matins.insight.forecast.forecast import Forecast, Peak
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NONE = Peak(NOON, 0)

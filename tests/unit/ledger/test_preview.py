@@ -8,10 +8,10 @@ import pytest
 
 from matins.domain.answers import Preview
 from matins.domain.errors import InvalidInputError
-from matins.domain.preview import Subject
-from matins.domain.preview import preview as look_ahead
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.insight.preview import Subject
+from matins.insight.preview import preview as look_ahead
 
 NOON = datetime(2026, 3, 28, 12, tzinfo=UTC)
 

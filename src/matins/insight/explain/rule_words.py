@@ -1,0 +1,160 @@
+"""Words for an RFC 5545 rule; parts that we find no honest words for are quoted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.instants import instant_of
+from matins.domain.schedules.recurrence_parts import Frequency, Parts
+from matins.domain.schedules.recurrence_text import parse_recurrence
+from matins.domain.schedules.zones import find_zone
+from matins.insight.explain.english import (
+    FROM_MONDAY,
+    MONTHS,
+    ORDINALS,
+    clock,
+    counted,
+    each,
+    listed,
+    moment,
+    ordinal,
+    ranges,
+    wall_at,
+)
+from matins.insight.explain.instant_words import say_instants, zone_words
+
+_UNITS: Final = ("year", "month", "week", "day", "hour", "minute", "second")
+_FOLD: Final = re.compile(r"\r?\n[ \t]")
+_START_ZONE: Final = re.compile(r'DTSTART[^:]*;TZID="?([^":;]+)|DTSTART[^:]*:\w+(Z)', re.IGNORECASE)
+_QUOTED_MAX: Final = 200
+_LIST_MAX: Final = 6
+
+
+def say_rrule(text: str, timezone: str, start: int) -> str:
+    """Say when a rule is due. A rule that names no zone is in `timezone`, one without a DTSTART
+    starts at the instant `start`. Raises ScheduleError.
+    """
+    read = parse_recurrence(text, find_zone(timezone), start)
+    name = rule_zone(text, timezone)
+    zone = find_zone(name)
+    if read.parts is None:
+        said = [say_instants(read.added, zone)]
+    else:
+        words = _say_parts(read.parts, read.wall) or f"by the rule {_quoted(text)!r}"
+        said = [words, f"from {moment(instant_of(read.wall))} on"]
+        if read.parts.count is not None:
+            said.append(f"{counted(read.parts.count, 'time')} in all")
+        if read.until is not None:
+            said.append(f"until {moment(wall_at(read.until, zone))}")
+        if read.added:
+            said.append(f"and at {counted(len(read.added), 'instant')} more")
+        said.append(zone_words(name))
+    return ", ".join([*said, "except what EXDATE lists"] if read.excluded else said)
+
+
+def rule_zone(text: str, timezone: str) -> str:
+    """Give the name of the zone whose clocks a rule follows; `timezone` if it names none."""
+    named = _START_ZONE.search(_FOLD.sub("", text))
+    return timezone if named is None else named[1] or "UTC"
+
+
+def _quoted(text: str) -> str:
+    return " ".join(_FOLD.sub("", text).split())[:_QUOTED_MAX]
+
+
+def _say_parts(parts: Parts, start: int) -> str:
+    """Say what a rule's parts mean, the longest unit of time first; empty without honest words."""
+    counts = [parts.weeks, parts.year_days, parts.months or parts.month_days]
+    if sum(map(bool, counts)) > 1:
+        return ""
+    unit = _UNITS[parts.frequency]
+    said = [each(counted(parts.interval, unit))]
+    if parts.months:
+        only = "only " if parts.frequency > Frequency.YEARLY else ""
+        said.append(f"{only}in {listed(MONTHS[month - 1] for month in parts.months)}")
+    said += _say_days(parts, start)
+    said += _say_time(parts, start)
+    if parts.positions:
+        said.append(f"of these only {_places(parts.positions)} in each {unit}")
+    counts_weeks = parts.weeks or (parts.frequency == Frequency.WEEKLY and parts.interval > 1)
+    if parts.week_start and counts_weeks:
+        said.append(f"with weeks from {FROM_MONDAY[parts.week_start]} on")
+    return ", ".join(said)
+
+
+def _say_days(parts: Parts, start: int) -> list[str]:
+    """Say the days; those that the rule leaves open are those of the wall time of its start."""
+    only = "only " if parts.frequency >= Frequency.DAILY else ""
+    said = []
+    if parts.weeks:
+        said.append(f"{only}in {_places(parts.weeks)} week of the year")
+    if parts.year_days:
+        said.append(f"{only}on {_places(parts.year_days)} day of the year")
+    if parts.month_days:
+        by_year = parts.frequency == Frequency.YEARLY and not parts.months
+        of_month = "each month" if by_year else "the month"
+        said.append(f"{only}on {_places(parts.month_days)} day of {of_month}")
+    if parts.weekdays:
+        limits = parts.month_days or parts.year_days
+        words = _weekdays(parts, limits=bool(limits))
+        said.append(f"if that is {words}" if limits else f"{only}on {words}")
+    first = instant_of(start)
+    if (said and not parts.weeks) or parts.weekdays or parts.frequency >= Frequency.DAILY:
+        return said
+    if parts.weeks or parts.frequency == Frequency.WEEKLY:
+        return [*said, f"on {FROM_MONDAY[first.weekday()]}"]
+    if parts.frequency == Frequency.MONTHLY or parts.months:
+        return [f"on the {ordinal(first.day)} of the month"]
+    return [f"on {first.day} {MONTHS[first.month - 1]}"]
+
+
+def _weekdays(parts: Parts, *, limits: bool) -> str:
+    plain = [day for number, day in parts.weekdays if not number]
+    numbered = [(number, day) for number, day in parts.weekdays if number]
+    words = ranges(plain, FROM_MONDAY)
+    if words and parts.frequency < Frequency.WEEKLY and not (parts.weeks or limits):
+        words[0] = f"each {words[0]}"
+    words += [f"the {_place(number)} {FROM_MONDAY[day]}" for number, day in numbered]
+    by_month = parts.frequency == Frequency.MONTHLY or parts.months
+    return listed(words, "or" if limits else "and") + (
+        f" of the {'month' if by_month else 'year'}" if numbered else ""
+    )
+
+
+def _places(numbers: Sequence[int]) -> str:
+    """Name places, those counted from the end last: `the 1st, 15th and last`."""
+    from_start = [ordinal(number) for number in numbers if number > 0]
+    return f"the {listed([*from_start, *(_place(number) for number in numbers if number < 0)])}"
+
+
+def _place(number: int) -> str:
+    if number < 0:
+        return "last" if number == -1 else f"{ordinal(-number)} last"
+    return ORDINALS[number - 1] if number <= len(ORDINALS) else ordinal(number)
+
+
+def _say_time(parts: Parts, start: int) -> list[str]:
+    """Say the times of day; units shorter than the rule's, if left open, are the start's."""
+    frequency, shown = parts.frequency, start % DAY_S
+    if frequency > Frequency.DAILY and not parts.is_limited:
+        return []  # it counts in real time from its start
+    own_s = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
+    shorter_s = own_s.get(frequency, DAY_S)
+    hours = parts.hours or ([shown // 3600] if shorter_s > 3600 else [])
+    minutes = parts.minutes or ([shown // 60 % 60] if shorter_s > 60 else [])
+    seconds = parts.seconds or ([shown % 60] if shorter_s > 1 else [])
+    if hours and minutes and seconds and len(hours) * len(minutes) * len(seconds) <= _LIST_MAX:
+        times = (h * 3600 + m * 60 + s for h in hours for m in minutes for s in seconds)
+        return [f"at {listed(map(clock, times))}"]
+    named = [("second", seconds), ("minute", minutes), ("hour", hours)]
+    words = [
+        f"{noun if len(values) == 1 else f'{noun}s'} {listed(map(str, values))}"
+        for noun, values in named
+        if values and not (noun == "second" and list(values) == [0])
+    ]
+    if words and words[0].startswith("hour"):
+        return [f"in {words[0]}"]
+    return [f"at {' of '.join(words)}"] if words else []

@@ -1,0 +1,203 @@
+"""What an owner should know before trusting a schedule, as sentences, most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from matins.domain.durations import format_duration
+from matins.domain.schedules.checking import whole_seconds
+from matins.domain.schedules.civil import DAY_S
+from matins.domain.schedules.cron import is_hashed
+from matins.domain.schedules.instants import epoch_s, instant_of, parse_instant
+from matins.domain.schedules.schedule import Schedule, Times
+from matins.domain.schedules.timetable import Timetable
+from matins.domain.schedules.zones import find_zone
+from matins.insight.explain.clock_warnings import ClockWarning, clock_warnings, next_skipped
+from matins.insight.explain.cron_warnings import cron_warnings
+from matins.insight.explain.english import clock, counted, date_of, each, length, wall_at
+from matins.insight.explain.meaning import read_meaning
+from matins.insight.explain.rule_warnings import rule_warnings
+from matins.insight.explain.rule_words import rule_zone
+
+WARNINGS_MAX: Final = 10
+"""The most warnings about one schedule."""
+
+_LOOKED_AT: Final = 32
+_DENSE: Final = timedelta(seconds=10)
+_LONG_CLOSED: Final = timedelta(days=14)
+_LATE: Final = timedelta(days=366)
+
+
+class _View(msgspec.Struct, frozen=True):
+    """A schedule, what it was compiled to and with, and the instant from which it is seen."""
+
+    schedule: Schedule
+    timetable: Timetable
+    after: datetime
+    seed: str
+    anchor: datetime
+
+    def coming(self, count: int) -> Iterator[datetime]:
+        """Give the next due times, those of the next year or so."""
+        due = self.timetable.next_after(self.after)
+        for _ in range(count):
+            if due is None or due - self.after > _LATE:
+                return
+            yield due
+            due = self.timetable.next_after(due)
+
+    @property
+    def start(self) -> int:
+        """The instant from which `every` and `rrule` count if they name none themselves."""
+        own = self.schedule.starts_at
+        zone = find_zone(self.schedule.timezone)
+        return epoch_s(self.anchor) if own is None else parse_instant(own, zone)
+
+    def date(self, due: datetime) -> str:
+        """Write the date of an instant in the schedule's zone."""
+        return date_of(wall_at(epoch_s(due), find_zone(self.schedule.timezone)))
+
+
+def warnings(
+    schedule: Schedule,
+    timetable: Timetable,
+    after: datetime,
+    *,
+    seed: str,
+    anchor: datetime,
+    days: int = 400,
+) -> list[str]:
+    """Give the warnings about a schedule that was compiled to a timetable, as seen from `after`.
+
+    Clock changes are told for so many `days`. `seed` is the job's id (empty: none yet), `anchor`
+    the job's creation.
+    """
+    view = _View(schedule, timetable, after, seed, anchor)
+    moved, unmoved = _clock_changes(view, days)
+    found = [
+        *_not_due(view),
+        *_unknown(view),
+        *_meant(view),
+        *moved,
+        *_all_skipped(view),
+        *_jitter(view),
+        *_dense(view),
+        *unmoved,
+    ]
+    return list(dict.fromkeys(found))[:WARNINGS_MAX]
+
+
+def _not_due(view: _View) -> Iterator[str]:
+    """Say if it is never due again, or not for long."""
+    if view.schedule.follows_end:
+        return
+    due = view.timetable.next_after(view.after)
+    if due is None:
+        yield f"never due again: {_why_over(view)}"
+    elif due - view.after > _LATE:
+        yield f"not due before {view.date(due)}, in {counted((due - view.after).days, 'day')}"
+
+
+def _why_over(view: _View) -> str:
+    schedule = view.schedule
+    if schedule.ends_at is not None:
+        ends = parse_instant(schedule.ends_at, find_zone(schedule.timezone))
+        if ends <= epoch_s(view.after):
+            return "ends_at has passed"
+    if schedule.max_runs is not None:
+        limits = "max_runs" if schedule.ends_at is None else "max_runs or ends_at"
+        return f"nothing more is due within {limits}"
+    if schedule.ends_at is not None:
+        return "ends_at lies before the next due time"
+    if skipped := [wall for times in schedule.kinds() if (wall := _next_skipped(view, times))]:
+        when = f"{clock(min(skipped) % DAY_S)} on {date_of(instant_of(min(skipped)))}"
+        return f"clocks skip each time that it names, such as {when}; choose another time of day"
+    return "all its due times have passed"
+
+
+def _next_skipped(view: _View, times: Times) -> int | None:
+    zone = find_zone(_zone_of(times, view.schedule.timezone))
+    return next_skipped(times, zone, epoch_s(view.after), seed=view.seed, anchor=view.start)
+
+
+def _unknown(view: _View) -> Iterator[str]:
+    crons = [(it.cron, it.dialect) for it in view.schedule.kinds() if it.cron is not None]
+    if not view.seed and any(is_hashed(*cron) for cron in crons):
+        yield "H chooses from the job's id, which is not known yet: the job's own times will differ"
+
+
+def _meant(view: _View) -> Iterator[str]:
+    """Say where an expression or rule means other than it seems to."""
+    today = epoch_s(view.after) // DAY_S
+    for times in view.schedule.kinds():
+        if times.cron is not None:
+            yield from cron_warnings(read_meaning(times.cron, times.dialect, view.seed), today)
+        if times.rrule is not None:
+            timezone = times.timezone or view.schedule.timezone
+            yield from rule_warnings(times.rrule, timezone, view.start)
+
+
+def _clock_changes(view: _View, days: int) -> tuple[list[str], list[str]]:
+    """Say what clock changes do: to fixed times first, then to what follows real time."""
+    span = epoch_s(view.after), epoch_s(view.after) + days * DAY_S
+    own, start = view.schedule.timezone, view.start
+    zones = [_zone_of(times, own) for times in view.schedule.kinds()]
+    found: list[tuple[int, ClockWarning]] = []
+    for times, name in zip(view.schedule.kinds(), zones, strict=True):
+        told = clock_warnings(
+            times, find_zone(name), view.timetable, span, seed=view.seed, anchor=start
+        )
+        where = name if len(set(zones)) > 1 else ""
+        found += [(wall, replace(warning, zone=where)) for wall, warning in told]
+    dates: dict[ClockWarning, dict[str, None]] = {}
+    for wall, warning in sorted(found, key=lambda it: it[0]):
+        dates.setdefault(warning, {})[date_of(instant_of(wall))] = None
+    moved = [warning.on(list(on)) for warning, on in dates.items() if warning.is_moved]
+    return moved, [warning.on(list(on)) for warning, on in dates.items() if not warning.is_moved]
+
+
+def _zone_of(times: Times, timezone: str) -> str:
+    """Give the name of the zone by whose clocks due times are told."""
+    own = times.timezone or timezone
+    return own if times.rrule is None else rule_zone(times.rrule, own)
+
+
+def _all_skipped(view: _View) -> Iterator[str]:
+    """Say if calendars leave nothing of what comes within weeks."""
+    if not view.schedule.calendars:
+        return
+    coming = list(view.coming(_LOOKED_AT))
+    reasons = [view.timetable.skip_reason(epoch_s(due)) for due in coming]
+    is_long = len(coming) < _LOOKED_AT or coming[-1] - coming[0] >= _LONG_CLOSED
+    if reasons and all(reasons) and is_long:
+        yield f"none of the next {counted(len(reasons), 'due time')} will run: {reasons[0]}"
+
+
+def _jitter(view: _View) -> Iterator[str]:
+    jitter_s = whole_seconds(view.schedule.jitter)
+    if not jitter_s:
+        return
+    gaps = [after - before for before, after in pairwise(view.coming(_LOOKED_AT))]
+    least = min(gaps, default=None)
+    if least is not None and least < timedelta(seconds=jitter_s):
+        jitter, gap = (format_duration(it) for it in (jitter_s, least.total_seconds()))
+        yield f"jitter {jitter} is cut: the next due time follows after {gap}"
+
+
+def _dense(view: _View) -> Iterator[str]:
+    """Say if it is due so often that a job without end would be the better form."""
+    gaps = {after - before for before, after in pairwise(view.coming(4))}
+    if len(gaps) == 1 and (gap := gaps.pop()) < _DENSE:
+        per_day = round(timedelta(days=1) / gap)
+        every = (
+            each(length(gap.seconds))
+            if not gap.microseconds
+            else f"every {format_duration(gap.total_seconds())}"
+        )
+        yield f"due {every}: {per_day:,} runs a day"

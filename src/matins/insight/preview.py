@@ -1,0 +1,114 @@
+"""When a schedule will be due, for people to look at before they trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.answers import DueTime, Preview
+from matins.domain.errors import Problem, below, check
+from matins.domain.schedules.checking import problems
+from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.instants import epoch_s, local_time
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.timetable import Timetable
+from matins.domain.schedules.zones import Zone, data_version, find_zone
+from matins.domain.windows import Policy, Window, window_at
+from matins.insight.explain.sentences import explain
+from matins.insight.explain.warnings import warnings
+
+COUNT_MAX = 1000
+"""The most due times of one preview."""
+
+_DONE: Final[dict[Policy, str]] = {"hold": "held", "skip": "skipped"}
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """The schedule that is looked at: a job's with its id, or that of no job yet.
+
+    `next_due_at` is the job's, which counts where a due time follows from the end of a run.
+    """
+
+    schedule: Schedule
+    timing: Timing
+    job_id: UUID | None = None
+    next_due_at: datetime | None = None
+
+    @property
+    def seed(self) -> str:
+        """By what `H` and jitter choose."""
+        return "" if self.job_id is None else str(self.job_id)
+
+
+def check_request(schedule: Schedule, count: int) -> None:
+    """Raise InvalidInputError if there is anything wrong with what is asked."""
+    found = below("schedule", problems(schedule))
+    if not 1 <= count <= COUNT_MAX:
+        found.append(Problem("count", f"is {count}; it must be from 1 to {COUNT_MAX}"))
+    check(found)
+
+
+def preview(subject: Subject, count: int, after: datetime) -> Preview:
+    """Give the next due times after an instant, what they mean, and what may surprise in them.
+
+    Raises InvalidInputError. Without a job the values of `H` are those of no job in particular.
+    """
+    schedule, anchor = subject.schedule, subject.timing.anchor
+    check_request(schedule, count)
+    timetable = subject.timing.compile(schedule, subject.job_id)
+    zone = find_zone(schedule.timezone)
+    due: list[DueTime] = []
+    at = timetable.next_after(after)
+    if schedule.follows_end:
+        at = subject.next_due_at
+    while at is not None and len(due) < count:
+        due.append(_shown(timetable, at, zone))
+        at = timetable.next_after(at)
+    return Preview(
+        timezone=schedule.timezone,
+        due=due,
+        sentence=explain(schedule, seed=subject.seed, anchor=anchor),
+        warnings=[
+            *_unseen(subject),
+            *warnings(schedule, timetable, after, seed=subject.seed, anchor=anchor),
+        ],
+        zone_data=data_version(),
+    )
+
+
+def under_windows(shown: Preview, windows: Sequence[Window], labels: Mapping[str, str]) -> Preview:
+    """Add what maintenance windows will do to the runs of a job with these labels, as they are now.
+
+    Runs meet a window at their fire time, if they are claimed on time.
+    """
+    due = [_under(it, window_at(windows, labels, it.fire_at)) for it in shown.due]
+    return msgspec.structs.replace(shown, due=due)
+
+
+def _under(due: DueTime, met: Window | None) -> DueTime:
+    if met is None or due.skipped:
+        return due
+    return msgspec.structs.replace(due, **{_DONE[met.policy]: met.reason})
+
+
+def _unseen(subject: Subject) -> list[str]:
+    """Warn of calendars that were not looked at, because whose they are is not known."""
+    if subject.timing.closures or not subject.schedule.calendars:
+        return []
+    names = ", ".join(subject.schedule.calendars)
+    return [f"what is closed in {names} is not shown: calendars are known to the API only"]
+
+
+def _shown(timetable: Timetable, at: datetime, zone: Zone) -> DueTime:
+    second = epoch_s(at)
+    local = local_time(second, zone.offset_at(second))
+    return DueTime(
+        utc=at,
+        local=local.replace(microsecond=at.microsecond),
+        fire_at=at if at.microsecond else timetable.fire_time(at),
+        skipped=timetable.skip_reason(second),
+    )
