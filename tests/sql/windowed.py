@@ -48,7 +48,7 @@ class Windowed(Owned):
         super().__init__(dsn)
         self.windows = PostgresWindows(self.database, PostgresHints(self.database))
         self.dispatch = PostgresDispatch(self.database, self.database, self.database)
-        self._executor = uuid4()
+        self.executor = uuid4()
         self._seq = 0
 
     async def put(self, wanted: Window, team: str = TEAM) -> WindowChanged:
@@ -89,8 +89,8 @@ class Windowed(Owned):
     async def begin(self) -> Attempt:
         """Hand out the one run that is queued."""
         self._seq += 1
-        await self.dispatch.beat(Beat(self._executor, "one", ["default"], 9, self._seq))
-        poll = Poll(self._executor, self._seq, ["default"], 9)
+        await self.dispatch.beat(Beat(self.executor, "one", ["default"], 9, self._seq))
+        poll = Poll(self.executor, self._seq, ["default"], 9)
         [attempt] = (await self.dispatch.take(poll, "default")).attempts
         return attempt
 
@@ -98,7 +98,7 @@ class Windowed(Owned):
         """Let an attempt fail, to be tried again in a while."""
         end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
         ending = Ending(end, RunState.RETRYING, "no", retry_in.total_seconds())
-        [status] = await self.dispatch.record(self._executor, [ending])
+        [status] = await self.dispatch.record(self.executor, [ending])
         return status
 
     async def status(self, run: UUID) -> RunStatus:

@@ -69,7 +69,9 @@ async def put_job(
 
 @delete("/teams/{team:str}/jobs/{name:str}", status_code=200)
 async def delete_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
-    """Delete a job. Its history stays, and its name is free again."""
+    """Delete a job. Its runs that wait are cancelled and counted; one that runs goes on, but is not
+    tried again. Its history stays, and its name is free again.
+    """
     return await owners.delete(team, name)
 
 
@@ -126,7 +128,10 @@ async def list_runs_of_job(
     before: FromQuery[UUID | None] = None,
     limit: Limit = 100,
 ) -> RunPage:
-    """List a job's runs, newest due time first; `before` is the `next` of the page before."""
+    """List a job's runs, newest due time first; `before` is the `next` of the page before.
+
+    Those of a deleted job are found by its name as long as there is no other.
+    """
     return await reads.runs_of_job(team, name, before, limit)
 
 

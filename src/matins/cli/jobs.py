@@ -24,6 +24,7 @@ from matins.cli.showing import (
 )
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Missed
+from matins.domain.explaining.english import counted
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.runs import FINAL, RunState
@@ -121,7 +122,7 @@ def resume(
 
 @commands.command(epilog="Example: matins jobs delete demo/every-minute")
 def delete(job: Named, as_json: AsJson = False) -> None:
-    """Delete a job. Its runs stay on record."""
+    """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay on record."""
     change(lambda client: client.delete_job(*split_name(job)), _words, as_json=as_json)
 
 
@@ -186,4 +187,6 @@ def _words(answer: Changed) -> str:
     line = f"{answer.change}  {answer.job.team}/{answer.job.spec.name}"
     if answer.skipped or answer.queued:
         line += f"  due times that had passed: {answer.skipped} skipped, {answer.queued} queued"
+    if answer.cancelled:
+        line += f"  ({counted(answer.cancelled, 'run')} waited and will not run)"
     return line

@@ -23,13 +23,15 @@ class Changed(msgspec.Struct, frozen=True):
     """What a request did to a job.
 
     Due times that lay before the change and had no row yet were put on record as `skipped`, or
-    `queued` to run now. A change of an active job queues none.
+    `queued` to run now. A change of an active job queues none. So many runs of a job that was
+    deleted waited and were `cancelled`.
     """
 
     job: Job
     change: Literal["created", "changed", "unchanged", "paused", "resumed", "deleted"]
     skipped: int = 0
     queued: int = 0
+    cancelled: int = 0
 
 
 class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -78,6 +78,7 @@ class Tried(msgspec.Struct, frozen=True):
     lost_count: int = 0
     """Earlier attempts that were lost."""
     cancel_requested: bool = False
+    """Its owner wants no more of it: the run was cancelled, or its job deleted."""
     shared_losses: int = 0
     """Those of the lost attempts that ended in company: with others, when what ran them died."""
     company: int | None = None

@@ -204,6 +204,13 @@ class Change:
         )
         return job_of(row, old.team)
 
+    async def cancel_waiting(self, job: Standing) -> int:
+        """Cancel all runs of a job that wait, for an executor or a retry; returns how many."""
+        given = {"job_id": job.id, "partition": job.partition}
+        [row] = await self._fetch(_Q["cancel_waiting"], **given)
+        cancelled: int = row["cancelled"]
+        return cancelled
+
     async def _accounted_until(self, job: Job) -> datetime:
         """All due times up to here have their rows."""
         if job.state is JobState.ACTIVE:

@@ -136,3 +136,43 @@ FROM changed
 UPDATE jobs
 SET next_due_at = :next_due_at::timestamptz, next_fire_at = :next_fire_at::timestamptz
 WHERE id = :id::uuid AND state = 'active'
+
+-- name: cancel_waiting
+-- Of a job that is deleted. By the unique key (job_id, due_at, kind), from what waits longest on:
+-- nothing that is older waits. Locked in the order of those who take and promote, as by `cancel`.
+WITH waiting AS MATERIALIZED (
+    SELECT id, due_at, pool, priority, retry_at
+    FROM runs
+    WHERE job_id = :job_id::uuid
+      AND due_at >= least(
+          (SELECT min(due_at) FROM dispatch),
+          (SELECT min(due_at) FROM retries WHERE partition = :partition::smallint)
+      )
+      AND state IN ('queued', 'retrying')
+),
+unscheduled AS (
+    DELETE FROM retries t
+    USING waiting w
+    WHERE t.partition = :partition AND t.run_id = w.id
+    RETURNING t.run_id
+),
+unqueued AS (
+    DELETE FROM dispatch d
+    USING waiting w
+    WHERE d.pool = w.pool AND d.priority = w.priority AND d.run_id = w.id
+      AND (SELECT count(*) FROM unscheduled) >= 0
+    RETURNING d.run_id
+),
+cancelled AS (
+    UPDATE runs r
+    SET state = 'cancelled',
+        reason = 'its job was deleted',
+        finished_at = coalesce(:now::timestamptz, clock_timestamp()),
+        retry_at = NULL,
+        cancel_at = coalesce(:now, clock_timestamp())
+    FROM waiting w
+    WHERE r.id = w.id AND r.due_at = w.due_at AND r.state IN ('queued', 'retrying')
+      AND (SELECT count(*) FROM unqueued) >= 0
+    RETURNING r.id
+)
+SELECT count(*)::integer AS cancelled FROM cancelled

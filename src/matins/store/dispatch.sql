@@ -78,7 +78,9 @@ JOIN teams t ON t.id = j.team_id
 WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 
 -- name: running
-SELECT r.id, r.attempt, r.lost_count, r.shared_losses, r.cancel_at IS NOT NULL AS cancel_requested,
+-- The run of a job that was deleted is not tried again.
+SELECT r.id, r.attempt, r.lost_count, r.shared_losses,
+       r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
        coalesce(j.spec ->> 'retry', '{}') AS policy
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
@@ -190,7 +192,7 @@ WHERE r.id IS NULL OR r.cancel_at IS NOT NULL
 
 -- name: put_back
 -- Hand-outs whose answer never arrived: their runs were never started, so they go back to the
--- front of the queue with the attempt not used up.
+-- front of the queue with the attempt not used up; unless their job was deleted meanwhile.
 WITH dropped AS (
     DELETE FROM handouts
     WHERE executor = :executor::uuid AND seq < :next_seq::bigint AND NOT seq = ANY (:known::bigint[])
@@ -198,18 +200,21 @@ WITH dropped AS (
 ),
 freed AS (
     UPDATE runs r
-    SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'cancelled' END,
-        finished_at = CASE WHEN r.cancel_at IS NOT NULL
+    SET state = CASE WHEN r.cancel_at IS NULL AND j.state <> 'deleted' THEN 'queued'
+                     ELSE 'cancelled' END,
+        finished_at = CASE WHEN r.cancel_at IS NOT NULL OR j.state = 'deleted'
                            THEN coalesce(:now::timestamptz, clock_timestamp()) END,
         attempt = r.attempt - 1,
         executor = NULL,
         started_at = NULL
     FROM dropped d
     CROSS JOIN LATERAL unnest(d.run_ids) AS given (run_id)
+    CROSS JOIN jobs j
     WHERE r.id = given.run_id
       AND r.due_at = run_due_at(given.run_id)
       AND r.state = 'running'
       AND r.executor = :executor
+      AND j.id = r.job_id
     RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state,
               r.shared_losses >= :suspect_after::integer AS alone
 ),
@@ -246,7 +251,7 @@ WITH given AS MATERIALIZED (
     WHERE e.ended_at IS NOT NULL
 )
 SELECT r.executor, r.id, r.attempt, r.lost_count, r.shared_losses,
-       r.cancel_at IS NOT NULL AS cancel_requested,
+       r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
        coalesce(j.spec ->> 'retry', '{}') AS policy
 FROM given g
 JOIN LATERAL (

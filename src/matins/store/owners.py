@@ -89,7 +89,9 @@ class PostgresOwners:
         return await self._change(team, name, lambda job, _: _resumed(job, missed))
 
     async def delete(self, team: str, name: str) -> Changed:
-        """End a job. Its history stays, and its name is free again."""
+        """End a job. What waits is cancelled and what runs is not tried again; its history stays,
+        and its name is free again.
+        """
         return await self._change(team, name, _deleted)
 
     async def exempt(self, team: str, name: str, exemption: Exemption) -> Changed:
@@ -185,7 +187,8 @@ async def _step(
             await change.advance(job, settled.until)
         return settled
     new = await change.update(old, job, wanted, due_after=now)
-    return Changed(new, wanted.change, settled.skipped, settled.queued)
+    cancelled = await change.cancel_waiting(job) if new.state is JobState.DELETED else 0
+    return Changed(new, wanted.change, settled.skipped, settled.queued, cancelled)
 
 
 def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:

@@ -18,6 +18,7 @@ from matins.domain.answers import (
     RunPage,
 )
 from matins.domain.errors import InvalidInputError, NotFoundError
+from matins.domain.fleet import instant
 from matins.domain.handouts import RunStatus
 from matins.domain.ids import due_of, names_instant
 from matins.domain.jobs import Job
@@ -66,7 +67,7 @@ class PostgresReads:
         check_name("name", name)
         row = await self._database.fetchrow(_Q["job"], team=team, name=name)
         if row is None:
-            raise NotFoundError(f"team {team} has no job {name!r}")
+            raise NotFoundError(f"team {team} has no job {name!r}{await self._end_of(team, name)}")
         [job] = await self._fleet.tell_overdue([job_of(row, team)])
         return job
 
@@ -92,11 +93,13 @@ class PostgresReads:
         return await self._fleet.tell_waiting(rows, [status_of(row) for row in rows])
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
-        """A job's runs, newest first. Raises NotFoundError."""
-        job = await self.job(team, name)
+        """A job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
+        job = await self._job_ever(team, name)
+        if job is None:
+            raise NotFoundError(f"team {team} has no job {name!r}")
         rows = await self._database.fetch(
             _Q["runs_of_job"],
-            job_id=job.id,
+            job_id=job["id"],
             until=_until(before),
             before=before or _LAST_ID,
             limit=limit,
@@ -127,6 +130,18 @@ class PostgresReads:
             rows = await self._database.fetch(_Q["runs_of_team"], team=team, **given)
         runs = [_run(row, row["team"], row["job"]) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
+
+    async def _job_ever(self, team: str, name: str) -> asyncpg.Record | None:
+        check_name("team", team)
+        check_name("name", name)
+        return await self._database.fetchrow(_Q["job_ever"], team=team, name=name)
+
+    async def _end_of(self, team: str, name: str) -> str:
+        """What there is to be told of a job that is no more."""
+        job = await self._job_ever(team, name)
+        if job is None:
+            return ""
+        return f"; one was deleted at {instant(job['changed_at'])}, and its runs are still listed"
 
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
         """A run's attempts, first to last. Raises NotFoundError."""

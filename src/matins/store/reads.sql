@@ -7,6 +7,15 @@ FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 
+-- name: job_ever
+-- By jobs_name_ever: the job of that name, else the last one that had it.
+SELECT j.id, j.state, j.changed_at
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE t.name = :team AND j.name = :name
+ORDER BY (j.state = 'deleted'), j.changed_at DESC
+LIMIT 1
+
 -- name: jobs
 -- By jobs_name.
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
@@ -81,7 +90,7 @@ CROSS JOIN LATERAL (
     ORDER BY due_at DESC, id DESC
     LIMIT :limit
 ) r
-WHERE t.name = :team AND j.state <> 'deleted'
+WHERE t.name = :team
 ORDER BY r.id DESC
 LIMIT :limit
 
