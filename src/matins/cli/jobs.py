@@ -24,11 +24,11 @@ from matins.cli.showing import (
 )
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Missed
-from matins.domain.explaining.english import counted
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.runs import FINAL, RunState
 from matins.domain.schedules.schedule import Exemption, Schedule, Times
+from matins.insight.explain.english import counted
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
