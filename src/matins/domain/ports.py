@@ -40,21 +40,23 @@ class Clock(Protocol):
 
 
 class Leases(Protocol):
-    """Who holds which partition."""
+    """Who holds which partition: a holder has one lease, and any number of partitions in it."""
 
     async def renew(
         self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
     ) -> set[int]:
-        """Prolong the leases that are still the holder's, and say that the holder is alive.
+        """Let the holder's lease end `ttl_s` seconds from now; that says, too, that it is alive.
 
-        `watermark`: all fire times up to it, in these partitions, have their rows. Gives the
-        partitions that are still held.
+        Return those of the partitions that are still held. All others of the holder's are free
+        from now on: it does not know of them. A lease that has run out begins anew, with none.
+        `watermark`: all fire times up to it, in the partitions given, have their rows.
         """
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
-        """Take over at most `count` partitions that nobody holds; gives partition → new epoch.
+        """Take over at most `count` partitions that nobody holds; return partition → new epoch.
 
-        A lease that ends beyond now and a term is nobody's: the clock has gone back since.
+        A lease that ends beyond now and `ttl_s` is nobody's: the clock has gone back since. The
+        holder's own ends `ttl_s` seconds from now, if it gained any.
         """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
@@ -63,8 +65,11 @@ class Leases(Protocol):
         A holder that gives up its last one no longer counts as alive, until it renews.
         """
 
+    async def retire(self, holder: UUID) -> None:
+        """Free at once all that was held by a process that is known to have ended."""
+
     async def alive(self, ttl_s: float) -> int:
-        """How many schedulers renewed within the last `ttl_s` seconds; none beyond the next."""
+        """How many schedulers have a lease in force, none of which ends beyond now and `ttl_s`."""
 
 
 class Agenda(Protocol):

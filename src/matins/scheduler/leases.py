@@ -19,6 +19,19 @@ from matins.kernel.service import pause
 log = structlog.get_logger()
 
 
+UNHEARD_TERMS = 2.5
+"""For so many terms renewals without an answer may keep others from taking over."""
+
+
+def to_ask_s(term_s: float, unheard_s: float) -> float:
+    """Return for how many seconds a lease is asked for when no renewal was answered for so long.
+
+    A term; less and less, and in the end nothing, when the answers stay away: renewals that reach
+    the database would hold for ever what can't be used.
+    """
+    return min(term_s, max(0.0, UNHEARD_TERMS * term_s - unheard_s))
+
+
 class Lease(NamedTuple):
     """A partition under lease: `trusted_until_s` is a reading of the clock's `elapsed_s`."""
 
@@ -27,10 +40,10 @@ class Lease(NamedTuple):
 
 
 class LeaseHolder:
-    """Renews every third of the term and looks for free partitions every tenth.
+    """Renews when a third of a lease is over, and looks for free partitions every tenth of a term.
 
     A lease is trusted from before it was asked for, until a margin before the database lets it go.
-    An unknown answer prolongs nothing.
+    An unknown answer prolongs nothing here, and after a while nothing in the database either.
     """
 
     def __init__(
@@ -52,11 +65,12 @@ class LeaseHolder:
         self._leases = leases
         self._clock = clock
         self._term_s = term_s
-        self._trust_s = term_s - max(0.1 * term_s, 0.2)
+        self._margin_s = max(0.1 * term_s, 0.2)
         self._watermark = watermark
         self._before_release = before_release
         self._held: dict[int, Lease] = {}
         self._in_touch_until_s = float("-inf")
+        self._heard_s = self._renew_at_s = clock.elapsed_s()
         self._stopping = asyncio.Event()
 
     def epochs(self) -> dict[int, int]:
@@ -80,16 +94,14 @@ class LeaseHolder:
 
     async def run(self) -> None:
         """Hold leases until `stop`, then give them all up."""
-        renew_at_s = self._clock.elapsed_s()
         while not self._stopping.is_set():
             try:
-                if (now_s := self._clock.elapsed_s()) >= renew_at_s:
+                if self._clock.elapsed_s() >= self._renew_at_s:
                     await self.renew()
-                    renew_at_s = now_s + self._term_s / 3
                 await self.balance()
             except UnavailableError as error:
                 log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
-                renew_at_s = self._clock.elapsed_s()
+                self._renew_at_s = self._clock.elapsed_s()
             await pause(self._term_s / 10, self._clock, self._stopping)
         try:
             await self._release(list(self._held))
@@ -104,14 +116,17 @@ class LeaseHolder:
         """Prolong what is held, and show that this scheduler is alive."""
         asked_s = self._clock.elapsed_s()
         asked = {partition: lease.epoch for partition, lease in self._held.items()}
-        kept = await self._leases.renew(self.holder, asked, self._watermark(), self._term_s)
+        ttl_s = to_ask_s(self._term_s, asked_s - self._heard_s)
+        kept = await self._leases.renew(self.holder, asked, self._watermark(), ttl_s)
+        self._heard_s = asked_s
+        self._renew_at_s = asked_s + ttl_s / 3
         self._in_touch_until_s = asked_s + self._term_s
         for partition, epoch in asked.items():
             lease = self._held.get(partition)
             if lease is None or lease.epoch != epoch:
                 continue
             if partition in kept:
-                self._held[partition] = Lease(epoch, asked_s + self._trust_s)
+                self._held[partition] = Lease(epoch, asked_s + ttl_s - self._margin_s)
             else:
                 del self._held[partition]
         if lost := asked.keys() - kept:
@@ -130,7 +145,7 @@ class LeaseHolder:
         asked_s = self._clock.elapsed_s()
         gained = await self._leases.acquire(self.holder, count, self._term_s)
         for partition, epoch in gained.items():
-            self._held[partition] = Lease(epoch, asked_s + self._trust_s)
+            self._held[partition] = Lease(epoch, asked_s + self._term_s - self._margin_s)
         if gained:
             log.info("leases.gained", partitions=len(gained), held=len(self._held))
             self._tell()

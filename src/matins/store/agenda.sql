@@ -52,7 +52,8 @@ WITH fence AS (
     JOIN partitions p ON p.partition = h.partition
     WHERE p.holder = :holder::uuid
       AND p.epoch = h.epoch
-      AND p.expires_at > coalesce(:now::timestamptz, clock_timestamp())
+      AND (SELECT expires_at FROM schedulers WHERE id = :holder)
+          > coalesce(:now::timestamptz, clock_timestamp())
     ORDER BY p.partition
     FOR SHARE OF p
 ),
@@ -216,7 +217,8 @@ WITH fence AS (
     JOIN partitions p ON p.partition = h.partition
     WHERE p.holder = :holder::uuid
       AND p.epoch = h.epoch
-      AND p.expires_at > coalesce(:now::timestamptz, clock_timestamp())
+      AND (SELECT expires_at FROM schedulers WHERE id = :holder)
+          > coalesce(:now::timestamptz, clock_timestamp())
     ORDER BY p.partition
     FOR SHARE OF p
 ),

@@ -2,10 +2,10 @@
 
 -- name: subjects
 -- By the primary key. Where no scheduler has ever been, nothing is claimed yet.
-SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
+SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
-JOIN partitions p ON p.partition = j.partition
+JOIN leases l ON l.partition = j.partition
 WHERE j.id > :after::uuid
   AND j.created_at < :until::timestamptz
   AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
@@ -13,10 +13,10 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: subjects_of_team
-SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
+SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
 FROM teams t
 JOIN jobs j ON j.team_id = t.id
-JOIN partitions p ON p.partition = j.partition
+JOIN leases l ON l.partition = j.partition
 WHERE t.name = :team
   AND j.id > :after::uuid
   AND j.created_at < :until::timestamptz
@@ -25,10 +25,10 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: subjects_of_name
-SELECT j.id, t.name AS team, j.name, coalesce(p.watermark, timestamptz 'epoch') AS watermark
+SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
 FROM teams t
 JOIN jobs j ON j.team_id = t.id
-JOIN partitions p ON p.partition = j.partition
+JOIN leases l ON l.partition = j.partition
 WHERE t.name = :team
   AND j.name = :name
   AND j.id > :after::uuid

@@ -4,7 +4,7 @@
 SELECT partition, watermark,
        holder IS NOT NULL AND expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS is_held,
        coalesce(:now, clock_timestamp()) AS now
-FROM partitions
+FROM leases
 
 -- name: seen
 SELECT max(renewed_at) AS seen_at FROM schedulers
@@ -50,7 +50,7 @@ GROUP BY pool
 WITH clock AS MATERIALIZED (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now)
 SELECT c.now, coalesce(extract(epoch FROM c.now - min(j.claimed_until)), 0)::float8 AS claim_lag_s
 FROM clock c
-CROSS JOIN partitions p
+CROSS JOIN leases p
 LEFT JOIN LATERAL (
     SELECT greatest(next_fire_at, p.watermark) AS claimed_until
     FROM jobs

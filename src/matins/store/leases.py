@@ -13,7 +13,7 @@ _Q = load_queries("leases.sql")
 
 
 class PostgresLeases:
-    """Leases in the table of partitions; their terms run by the database's clock."""
+    """Leases in the table of schedulers; their terms run by the database's clock."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -45,6 +45,10 @@ class PostgresLeases:
             partitions=list(epochs),
             epochs=list(epochs.values()),
         )
+
+    async def retire(self, holder: UUID) -> None:
+        """See `domain.ports.Leases`."""
+        await self._database.fetch(_Q["retire"], holder=holder)
 
     async def alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""

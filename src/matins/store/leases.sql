@@ -1,50 +1,123 @@
--- Rows are always locked in the order of their partition, here and in the claims, so that none of
--- these statements can wait for each other in a ring.
+-- A lease is the row of its holder in `schedulers`; the fence is the row of each partition, with
+-- holder and epoch. What somebody else has locked is passed over, and is found again by the next
+-- renewal: that frees all that is the holder's and that the holder does not name.
 
 -- name: renew
--- The new end is computed once the row is locked, so that a long wait grants no less time.
-WITH alive AS (
-    INSERT INTO schedulers (id, renewed_at)
-    VALUES (:holder::uuid, coalesce(:now::timestamptz, clock_timestamp()))
-    ON CONFLICT (id) DO UPDATE SET renewed_at = excluded.renewed_at
+-- before: the lease once its row is locked, so that a long wait grants no less time. One that has
+--   run out is not prolonged: it begins anew, with no partition in it.
+-- stray: what the holder does not know to be its own, because an answer was lost.
+WITH before AS MATERIALIZED (
+    SELECT watermark, settled,
+           expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS in_force
+    FROM (
+        SELECT watermark, settled, expires_at
+        FROM schedulers
+        WHERE id = :holder::uuid
+        FOR NO KEY UPDATE
+    ) AS locked
 ),
-held AS (
+kept AS MATERIALIZED (
     SELECT p.partition
     FROM unnest(:partitions::smallint[], :epochs::bigint[]) AS h (partition, epoch)
     JOIN partitions p ON p.partition = h.partition
-    WHERE p.holder = :holder
-      AND p.epoch = h.epoch
-      AND p.expires_at > coalesce(:now, clock_timestamp())
-    ORDER BY p.partition
-    FOR NO KEY UPDATE OF p
-)
-UPDATE partitions p
-SET expires_at = coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8),
-    watermark = greatest(p.watermark, :watermark::timestamptz)
-FROM held
-WHERE p.partition = held.partition
-RETURNING p.partition
-
--- name: acquire
--- A lease that ends later than one granted now was granted before the clock went back: it is free,
--- or nobody could take over from a dead holder for as long as the clock went back.
-WITH free AS (
+    WHERE p.holder = :holder AND p.epoch = h.epoch AND EXISTS (SELECT FROM before WHERE in_force)
+),
+lease AS (
+    INSERT INTO schedulers (id, renewed_at, expires_at)
+    SELECT :holder, coalesce(:now, clock_timestamp()),
+           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
+    FROM (SELECT count(*) FROM before) AS locked
+    ON CONFLICT (id) DO UPDATE
+    SET renewed_at = excluded.renewed_at,
+        expires_at = excluded.expires_at,
+        watermark = greatest(
+            (SELECT watermark FROM before WHERE in_force),
+            (SELECT :watermark::timestamptz FROM before WHERE in_force)
+        ),
+        settled = CASE WHEN :watermark >= coalesce(
+                                (SELECT watermark FROM before WHERE in_force), '-infinity'
+                            )
+                       THEN array(SELECT partition FROM kept)
+                       ELSE coalesce((SELECT settled FROM before WHERE in_force), '{}') END
+),
+stray AS (
     SELECT partition
     FROM partitions
-    WHERE holder IS NULL
-       OR expires_at <= coalesce(:now::timestamptz, clock_timestamp())
-       OR expires_at > coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
+    WHERE holder = :holder AND NOT partition = ANY (array(SELECT partition FROM kept))
     ORDER BY partition
-    LIMIT :count
     FOR NO KEY UPDATE SKIP LOCKED
+),
+freed AS (
+    UPDATE partitions p
+    SET holder = NULL, expires_at = NULL, watermark = l.watermark
+    FROM stray
+    JOIN leases l ON l.partition = stray.partition
+    WHERE p.partition = stray.partition
 )
-UPDATE partitions p
-SET epoch = p.epoch + 1,
-    holder = :holder::uuid,
-    expires_at = coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
-FROM free
-WHERE p.partition = free.partition
-RETURNING p.partition, p.epoch
+SELECT partition FROM kept
+
+-- name: acquire
+-- free: nobody's, or of a lease that has run out; that of the holder itself, too. One that ends
+--   later than one granted now is from before the clock went back: it is free, or nobody could take
+--   over from a dead holder for as long as the clock went back.
+-- stray: what more there was in its own that has run out: it must not come to life again.
+WITH mine AS MATERIALIZED (
+    SELECT expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS in_force
+    FROM schedulers
+    WHERE id = :holder::uuid
+),
+free AS (
+    SELECT p.partition
+    FROM partitions p
+    LEFT JOIN schedulers s ON s.id = p.holder
+    CROSS JOIN LATERAL (
+        SELECT CASE p.expires_at WHEN 'infinity' THEN s.expires_at ELSE p.expires_at END
+    ) AS lease (ends_at)
+    WHERE p.holder IS NULL
+       OR lease.ends_at IS NULL
+       OR lease.ends_at <= coalesce(:now, clock_timestamp())
+       OR lease.ends_at > coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
+    ORDER BY p.partition
+    LIMIT :count
+    FOR NO KEY UPDATE OF p SKIP LOCKED
+),
+gained AS (
+    UPDATE partitions p
+    SET epoch = p.epoch + 1, holder = :holder, expires_at = 'infinity', watermark = l.watermark
+    FROM free
+    JOIN leases l ON l.partition = free.partition
+    WHERE p.partition = free.partition
+    RETURNING p.partition, p.epoch
+),
+stray AS (
+    SELECT partition
+    FROM partitions
+    WHERE holder = :holder
+      AND NOT EXISTS (SELECT FROM mine WHERE in_force)
+      AND NOT partition = ANY (array(SELECT partition FROM free))
+    ORDER BY partition
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+freed AS (
+    UPDATE partitions p
+    SET holder = NULL, expires_at = NULL, watermark = l.watermark
+    FROM stray
+    JOIN leases l ON l.partition = stray.partition
+    WHERE p.partition = stray.partition
+),
+lease AS (
+    INSERT INTO schedulers AS s (id, renewed_at, expires_at)
+    SELECT :holder, coalesce(:now, clock_timestamp()),
+           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)
+    WHERE EXISTS (SELECT FROM gained)
+    ON CONFLICT (id) DO UPDATE
+    SET renewed_at = excluded.renewed_at,
+        expires_at = excluded.expires_at,
+        watermark = CASE WHEN EXISTS (SELECT FROM mine WHERE in_force) THEN s.watermark END,
+        settled = CASE WHEN EXISTS (SELECT FROM mine WHERE in_force) THEN s.settled
+                       ELSE '{}' END
+)
+SELECT partition, epoch FROM gained
 
 -- name: release
 WITH held AS (
@@ -53,19 +126,45 @@ WITH held AS (
     JOIN partitions p ON p.partition = h.partition
     WHERE p.holder = :holder::uuid AND p.epoch = h.epoch
     ORDER BY p.partition
-    FOR NO KEY UPDATE OF p
+    FOR NO KEY UPDATE OF p SKIP LOCKED
+),
+last AS MATERIALIZED (
+    SELECT NOT EXISTS (
+        SELECT FROM partitions WHERE holder = :holder AND NOT partition = ANY (:partitions)
+    ) AS is_last
 ),
 left_for_good AS (
-    DELETE FROM schedulers s
-    WHERE s.id = :holder
-      AND NOT EXISTS (
-          SELECT FROM partitions p
-          WHERE p.holder = :holder AND NOT p.partition = ANY (:partitions)
-      )
+    DELETE FROM schedulers WHERE id = :holder AND (SELECT is_last FROM last)
+),
+less AS (
+    UPDATE schedulers
+    SET settled = array(SELECT unnest(settled) EXCEPT SELECT unnest(:partitions))
+    WHERE id = :holder AND NOT (SELECT is_last FROM last)
 )
 UPDATE partitions p
-SET holder = NULL, expires_at = NULL
+SET holder = NULL, expires_at = NULL, watermark = l.watermark
 FROM held
+JOIN leases l ON l.partition = held.partition
+WHERE p.partition = held.partition
+RETURNING p.partition
+
+-- name: retire
+-- For a holder whose process has ended. A partition that is locked now is free all the same, since
+-- its lease is gone.
+WITH held AS (
+    SELECT partition
+    FROM partitions
+    WHERE holder = :holder::uuid
+    ORDER BY partition
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+left_for_good AS (
+    DELETE FROM schedulers WHERE id = :holder
+)
+UPDATE partitions p
+SET holder = NULL, expires_at = NULL, watermark = l.watermark
+FROM held
+JOIN leases l ON l.partition = held.partition
 WHERE p.partition = held.partition
 RETURNING p.partition
 
@@ -73,5 +172,8 @@ RETURNING p.partition
 -- A sign of life from the future is from before the clock went back.
 SELECT count(*)::integer AS alive
 FROM schedulers
-WHERE renewed_at > coalesce(:now::timestamptz, clock_timestamp()) - make_interval(secs => :ttl_s)
-  AND renewed_at <= coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)
+CROSS JOIN LATERAL (
+    SELECT coalesce(expires_at, renewed_at + make_interval(secs => :ttl_s::float8))
+) AS lease (ends_at)
+WHERE lease.ends_at > coalesce(:now::timestamptz, clock_timestamp())
+  AND lease.ends_at <= coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)

@@ -133,7 +133,7 @@ SELECT partition, epoch,
            AS holder,
        expires_at, watermark,
        extract(epoch FROM coalesce(:now, clock_timestamp()) - watermark)::float8 AS lag_s
-FROM partitions
+FROM leases
 ORDER BY partition
 
 -- name: ready

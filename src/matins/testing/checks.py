@@ -109,7 +109,7 @@ class Checker:
         if not run.epoch:  # put down by a change of the job, under the lock of its row
             return
         lease = self._world.partitions[run.partition]
-        in_force = lease.expires_at is not None and lease.expires_at > self._world.now()
+        in_force = lease.holder is not None and self._world.is_in_force(lease.holder)
         if lease.epoch != run.epoch or not in_force:
             self._broken(f"run {run.id} was claimed under a lease that was not in force")
         last = self._epochs.get(run.partition, run.epoch)

@@ -60,6 +60,54 @@ async def test_released_partitions_are_free_at_once(ground: Ground) -> None:
     assert all(taken[partition] > epoch for partition, epoch in held.items())
 
 
+async def test_a_renewal_prolongs_all_that_a_holder_has_whenever_it_gained_it(
+    ground: Ground,
+) -> None:
+    held = await ground.leases.acquire(A, 100, 10)
+    ground.clock.move(6)
+    held |= await ground.leases.acquire(A, 156, 10)
+    ground.clock.move(9)
+    assert await ground.leases.renew(A, held, START, 10) == held.keys()
+    ground.clock.move(9)
+    assert await ground.leases.acquire(B, 256, 10) == {}
+
+
+async def test_what_a_holder_does_not_name_in_a_renewal_is_free(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    unheard = set(sorted(held)[:100])
+    known = {it: epoch for it, epoch in held.items() if it not in unheard}
+    assert await ground.leases.renew(A, known, None, 10) == known.keys()
+    assert (await ground.leases.acquire(B, 256, 10)).keys() == unheard
+
+
+async def test_a_lease_that_ran_out_takes_nothing_along_when_its_holder_comes_back(
+    ground: Ground,
+) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(10)
+    gained = await ground.leases.acquire(A, 100, 10)
+    assert gained == {partition: held[partition] + 1 for partition in gained}
+    rest = await ground.leases.acquire(B, 256, 10)
+    assert rest.keys() == held.keys() - gained.keys()
+
+
+async def test_a_lease_that_is_asked_for_no_time_is_free_at_once(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(A, held, None, 0)
+    assert await ground.leases.alive(10) == 0
+    assert (await ground.leases.acquire(B, 256, 10)).keys() == held.keys()
+
+
+async def test_what_an_ended_process_held_is_free_at_once(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 100, 10)
+    others = await ground.leases.acquire(B, 100, 10)
+    await ground.leases.retire(A)
+    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.renew(B, others, None, 10) == others.keys()
+    assert held.keys() <= (await ground.leases.acquire(B, 256, 10)).keys()
+    await ground.leases.retire(A)
+
+
 async def test_who_renewed_within_the_term_counts_as_alive(ground: Ground) -> None:
     await ground.leases.renew(A, {}, None, 10)
     ground.clock.move(6)

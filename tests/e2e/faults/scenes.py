@@ -79,7 +79,7 @@ class Holder(NamedTuple):
 async def holdings(cluster: Cluster) -> dict[UUID, set[int]]:
     """Which partitions each scheduler holds."""
     rows = await cluster.rows(
-        "SELECT holder, array_agg(partition) AS held FROM partitions"
+        "SELECT holder, array_agg(partition) AS held FROM leases"
         " WHERE holder IS NOT NULL AND expires_at > clock_timestamp() GROUP BY holder"
     )
     return {row["holder"]: set(row["held"]) for row in rows}

@@ -19,7 +19,7 @@ from matins.testing.history import check
 UNENDED = "SELECT count(*) FROM runs WHERE finished_at IS NULL AND due_at < $1"
 UNSEEN = """
 SELECT count(*)
-FROM partitions p
+FROM leases p
 JOIN jobs j ON j.partition = p.partition
 WHERE j.state = 'active' AND coalesce(p.watermark < $1, true)
 """

@@ -14,7 +14,7 @@ from matins.domain.claims import Claim, Claimed
 from matins.domain.errors import UnavailableError
 from matins.domain.ids import PARTITIONS
 from matins.kernel import metrics
-from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.leases import UNHEARD_TERMS, LeaseHolder
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.world import World
@@ -86,7 +86,7 @@ async def test_one_scheduler_holds_every_partition() -> None:
         assert len(scheduler.epochs()) == PARTITIONS
         assert scheduler.is_ready()
     assert all(row.holder is None for row in ground.world.partitions.values())
-    assert ground.world.schedulers == {}
+    assert ground.world.leases == {}
 
 
 @in_virtual_time
@@ -114,8 +114,7 @@ async def test_a_lease_is_trusted_from_before_it_was_asked_for_and_less_long_tha
     assert len(holder.epochs()) == PARTITIONS
     await asyncio.sleep(0.02)
     assert holder.epochs() == {}
-    expires_at = ground.world.partitions[0].expires_at
-    assert expires_at is not None
+    expires_at = ground.world.leases[holder.holder]
     assert (expires_at - asked_at).total_seconds() == TERM_S
 
 
@@ -135,6 +134,27 @@ async def test_renewals_without_an_answer_prolong_nothing() -> None:
     assert len(holder.epochs()) == PARTITIONS
     await holder.stop()
     await running
+
+
+@in_virtual_time
+async def test_who_hears_no_answer_to_its_renewals_keeps_others_out_for_a_bounded_time() -> None:
+    ground = Ground()
+    leases = ground.leases = Deaf(ground.world)
+    job = ground.job(every="1s")
+    async with ground.running() as deaf:
+        await asyncio.sleep(20)
+        leases.deaf = True
+        ground.leases = MemoryLeases(ground.world)
+        async with ground.running() as other:
+            await asyncio.sleep(UNHEARD_TERMS * TERM_S + 2)
+            assert deaf.epochs() == {}
+            assert len(other.epochs()) == PARTITIONS
+            await asyncio.sleep(5 * TERM_S)
+            assert len(other.epochs()) == PARTITIONS
+            leases.deaf = False
+            await asyncio.sleep(TERM_S)
+            assert len(deaf.epochs()) == len(other.epochs()) == PARTITIONS / 2
+    assert ground.dues(job) == [float(second) for second in range(1, len(ground.runs(job)) + 1)]
 
 
 @in_virtual_time

@@ -19,33 +19,34 @@ class MemoryLeases:
         self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
     ) -> set[int]:
         """See `domain.ports.Leases`."""
-        now = self._world.now()
-        self._world.schedulers[holder] = now
-        kept = {it for it, epoch in epochs.items() if self._world.is_held(it, holder, epoch)}
+        world = self._world
+        kept = {it for it, epoch in epochs.items() if world.is_held(it, holder, epoch)}
         for partition in kept:
-            row = self._world.partitions[partition]
-            row.expires_at = now + timedelta(seconds=ttl_s)
+            row = world.partitions[partition]
             if watermark is not None:
                 row.watermark = max(row.watermark or watermark, watermark)
+        self._free(holder, besides=kept)
+        world.leases[holder] = world.now() + timedelta(seconds=ttl_s)
         return kept
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """See `domain.ports.Leases`."""
-        now, term = self._world.now(), timedelta(seconds=ttl_s)
+        world = self._world
         free = [
             partition
-            for partition, row in self._world.partitions.items()
-            if row.holder is None
-            or row.expires_at is None
-            or not now < row.expires_at <= now + term
-        ]
+            for partition, row in world.partitions.items()
+            if row.holder is None or not self._is_alive(row.holder, ttl_s)
+        ][:count]
+        if not world.is_in_force(holder):
+            self._free(holder, besides=set(free))
         gained = {}
-        for partition in free[:count]:
-            row = self._world.partitions[partition]
+        for partition in free:
+            row = world.partitions[partition]
             row.epoch += 1
             row.holder = holder
-            row.expires_at = now + term
             gained[partition] = row.epoch
+        if gained:
+            world.leases[holder] = world.now() + timedelta(seconds=ttl_s)
         return gained
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
@@ -53,12 +54,26 @@ class MemoryLeases:
         for partition, epoch in epochs.items():
             row = self._world.partitions[partition]
             if row.holder == holder and row.epoch == epoch:
-                row.holder = row.expires_at = None
-        if not any(row.holder == holder for row in self._world.partitions.values()):
-            self._world.schedulers.pop(holder, None)
+                row.holder = None
+        held = {it for it, row in self._world.partitions.items() if row.holder == holder}
+        if held <= epochs.keys():
+            self._world.leases.pop(holder, None)
+
+    async def retire(self, holder: UUID) -> None:
+        """See `domain.ports.Leases`."""
+        self._free(holder, besides=set())
+        self._world.leases.pop(holder, None)
 
     async def alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""
-        now, term = self._world.now(), timedelta(seconds=ttl_s)
-        signs = self._world.schedulers.values()
-        return sum(1 for renewed_at in signs if now - term < renewed_at <= now + term)
+        return sum(self._is_alive(holder, ttl_s) for holder in self._world.leases)
+
+    def _is_alive(self, holder: UUID, ttl_s: float) -> bool:
+        """Whether a lease is in force, and not from before the clock went back."""
+        latest = self._world.now() + timedelta(seconds=ttl_s)
+        return self._world.is_in_force(holder) and self._world.leases[holder] <= latest
+
+    def _free(self, holder: UUID, *, besides: set[int]) -> None:
+        for partition, row in self._world.partitions.items():
+            if row.holder == holder and partition not in besides:
+                row.holder = None

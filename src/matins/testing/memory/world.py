@@ -87,7 +87,6 @@ class PartitionRow:
 
     epoch: int = 0
     holder: UUID | None = None
-    expires_at: datetime | None = None
     watermark: datetime | None = None
 
 
@@ -123,7 +122,8 @@ class World:
     partitions: dict[int, PartitionRow] = field(
         default_factory=lambda: {number: PartitionRow() for number in range(PARTITIONS)}
     )
-    schedulers: dict[UUID, datetime] = field(default_factory=dict)
+    leases: dict[UUID, datetime] = field(default_factory=dict)
+    """By holder when its lease runs out."""
     executors: dict[UUID, ExecutorRow] = field(default_factory=dict)
     handouts: dict[tuple[UUID, int], list[UUID]] = field(default_factory=dict)
     queues: dict[str, list[tuple[int, datetime, UUID]]] = field(default_factory=dict)
@@ -195,8 +195,11 @@ class World:
     def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
         """The fence: whether a lease is in force with this holder and epoch."""
         row = self.partitions[partition]
-        in_force = row.expires_at is not None and row.expires_at > self.now()
-        return in_force and row.holder == holder and row.epoch == epoch
+        return self.is_in_force(holder) and row.holder == holder and row.epoch == epoch
+
+    def is_in_force(self, holder: UUID) -> bool:
+        """Whether a scheduler's lease has not run out."""
+        return holder in self.leases and self.leases[holder] > self.now()
 
     def newest_run(self, job_id: UUID) -> RunRow | None:
         """The scheduled run of a job with the latest due time."""
