@@ -7,11 +7,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CHECKED := src tests bench
 
 # Sets come in the same order each time, so that the tests do.
-test quick: export PYTHONHASHSEED := 0
+test quick mutants: export PYTHONHASHSEED := 0
+# End-to-end tests wait more than they compute: three workers keep two cores busy.
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick check fuzz sim format bench cases lock clean
+.PHONY: help up test quick check fuzz sim mutants format bench cases lock clean
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -20,7 +21,7 @@ up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stop
 	@$(BIN)/matins up
 
 test: check  ## Run every check and every test; the inputs are the same each time
-	@$(BIN)/pytest -n 2 --dist loadgroup
+	@$(BIN)/pytest -n 3 --dist loadgroup
 
 quick: check  ## Run the checks and the fast tests: what to run at each step
 	@$(BIN)/pytest -n 2 --dist loadgroup $(FAST)
@@ -35,6 +36,9 @@ check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imp
 
 fuzz: $(VENV)/.installed-dev  ## Look for new inputs that break a property: make fuzz MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
+
+mutants: $(VENV)/.installed-dev  ## Plant faults one by one; print what no fast test finds: make mutants ONLY=lease
+	@$(BIN)/python -m tests.mutants $(ONLY)
 
 format: $(VENV)/.installed-dev  ## Format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix $(CHECKED) || true
