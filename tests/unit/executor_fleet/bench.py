@@ -33,6 +33,8 @@ class CutLink:
         self.polls: list[Poll] = []
         self.reports: list[Report] = []
         self.beats: list[Beat] = []
+        self.beat_s = 0.0
+        """How long the answer to a beat is on its way."""
 
     async def poll(self, poll: Poll) -> Handout:
         """See `domain.ports.GatewayLink`."""
@@ -65,6 +67,7 @@ class CutLink:
         self.beats.append(beat)
         self._enter("beat")
         answer = await self.rows.beat(beat)
+        await asyncio.sleep(self.beat_s)
         self._leave("beat")
         return answer
 
