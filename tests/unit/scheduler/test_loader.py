@@ -32,12 +32,15 @@ class Slow(MemoryAgenda):
         self.load_s = 0.0
         self.changed_s = 0.0
         self.no_ends = False
+        self.no_load = False
         self.quarantined = 0
 
     async def load(
         self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
     ) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
+        if self.no_load:
+            raise UnavailableError("it is away")
         found = await super().load(partitions, until, after, limit)
         await asyncio.sleep(self.load_s)
         return found
@@ -203,6 +206,16 @@ async def test_nothing_is_said_before_all_is_loaded_of_what_is_held() -> None:
     assert scene.settled_s() is None
     await scene.read(21)
     assert scene.settled_s() == 21 - OVERLAP_S
+
+
+@in_virtual_time
+async def test_nothing_is_said_while_the_next_horizon_could_not_be_loaded() -> None:
+    scene = Scene()
+    await scene.read(1)
+    scene.agenda.no_load = True
+    with pytest.raises(UnavailableError):
+        await scene.read(200)
+    assert scene.settled_s() is None
 
 
 @in_virtual_time
