@@ -1,51 +1,75 @@
-"""Daily tables: made at need, whatever language the server speaks."""
+"""The tables of the coming days are there before anything is due in them."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from uuid import UUID
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
 
-import asyncpg
 import pytest
+from tests.conftest import empty_database
 
 from matins.store.database import Database
-from matins.store.days import with_days
+from matins.store.days import AHEAD_DAYS, DayKeeper, ensure_days_ahead
+from matins.store.migrate import migrate
 
-LONG_AGO = datetime(2020, 3, 1, 12, tzinfo=UTC)
-INSERT = """
-INSERT INTO attempts
-VALUES ($1, $2, 1, $1, $2, $2, 'succeeded', '', NULL, NULL, '', 0)
-"""
+NEW_YEAR = datetime(2030, 1, 1, 23, 30, tzinfo=UTC)
 
 
-async def test_a_missing_day_is_made_whatever_language_the_server_speaks(dsn: str) -> None:
-    database = Database(dsn, name="days", size=1)
+class World:
+    """A migrated database without any day, and a clock that a sleep moves."""
 
-    async def insert() -> None:
-        async with database.session() as session:
-            try:
-                await session.execute(INSERT, UUID(int=1), LONG_AGO)
-            except asyncpg.CheckViolationError as error:
-                error.args = ("keine Partition von Relation »attempts« für die Zeile gefunden",)
-                raise
+    def __init__(self, dsn: str) -> None:
+        self.now = NEW_YEAR
+        self.database = Database(dsn, name="days", size=1, now=lambda: self.now)
+        self.slept = asyncio.Event()
 
-    await with_days(database, [LONG_AGO], insert)
-    async with database.session() as session:
-        assert await session.fetchval("SELECT count(*) FROM attempts_20200301") == 1
-    await database.close()
+    async def sleep(self, seconds: float) -> None:
+        """Let so much time pass; from the second sleep on for ever."""
+        if self.slept.is_set():
+            await asyncio.Event().wait()
+        self.slept.set()
+        self.now += timedelta(seconds=seconds)
+
+    async def days(self, table: str) -> list[date]:
+        """The days of which a table has its part."""
+        async with self.database.session() as session:
+            rows = await session.fetch(
+                "SELECT right(inhrelid::regclass::text, 8) AS day FROM pg_inherits"
+                " WHERE inhparent = $1::text::regclass ORDER BY 1",
+                table,
+            )
+        return [datetime.strptime(it["day"], "%Y%m%d").replace(tzinfo=UTC).date() for it in rows]
 
 
-async def test_a_row_that_breaks_a_constraint_makes_no_day(dsn: str) -> None:
-    database = Database(dsn, name="days", size=1)
+@pytest.fixture
+async def world(postgres: str) -> AsyncIterator[World]:
+    async with empty_database(postgres) as dsn:
+        await migrate(dsn)
+        world = World(dsn)
+        yield world
+        await world.database.close()
 
-    async def insert() -> None:
-        async with database.session() as session:
-            await session.execute(INSERT.replace("succeeded", "unheard of"), UUID(int=1), now)
 
-    async with database.session() as session:
-        now = await session.fetchval("SELECT clock_timestamp()")
-    with pytest.raises(asyncpg.CheckViolationError, match="outcome"):
-        await with_days(database, [LONG_AGO], insert)
-    async with database.session() as session:
-        assert await session.fetchval("SELECT to_regclass('attempts_20200301')") is None
-    await database.close()
+def around(instant: datetime) -> list[date]:
+    """Yesterday and all days up to a week ahead."""
+    return [instant.date() + timedelta(days=number) for number in range(-1, AHEAD_DAYS + 1)]
+
+
+async def test_days_from_yesterday_to_a_week_ahead_are_made(world: World) -> None:
+    assert AHEAD_DAYS == 7
+    for _ in range(2):
+        await ensure_days_ahead(world.database)
+        assert await world.days("runs") == around(NEW_YEAR)
+        assert await world.days("attempts") == around(NEW_YEAR)
+
+
+async def test_further_days_are_made_as_time_goes_on(world: World) -> None:
+    keeper = DayKeeper(world.database, world)
+    running = asyncio.create_task(keeper.run())
+    last = around(NEW_YEAR + timedelta(hours=1))[-1]
+    async with asyncio.timeout(20):
+        while not world.slept.is_set() or last not in await world.days("runs"):
+            await asyncio.sleep(0.01)
+    await keeper.stop()
+    await running

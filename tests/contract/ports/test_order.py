@@ -1,0 +1,178 @@
+"""In what order runs are handed out, and what counts of their attempts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.contract.ports.ground import SPEC, START, Ground, claim
+
+from matins.domain.attempts import Result
+from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.ids import partition_of
+from matins.domain.jobs import PRIORITIES, JobSpec
+from matins.domain.runs import Outcome, RunState
+
+HOLDER, EXECUTOR, OTHER = (UUID(int=number) for number in range(1, 4))
+JOBS = {name: UUID(int=10 + number) for number, name in enumerate(("low", "normal", "high"))}
+
+
+class Queue:
+    """Runs that are queued one after the other, and an executor that takes them one by one."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.epochs: dict[int, int] = {}
+        self.seq = 0
+
+    async def open(self) -> None:
+        """Hold all leases and let the executor beat."""
+        self.epochs = await self.ground.all_leases(HOLDER)
+        for executor in (EXECUTOR, OTHER):
+            await self.ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+
+    async def put(self, job: UUID, spec: JobSpec, minute: int = 0) -> UUID:
+        """Queue a run of a job, which is made if need be."""
+        if not minute:
+            await self.ground.rows.add_job(job, spec)
+        made = claim(job, START + timedelta(minutes=minute), priority=PRIORITIES[spec.priority])
+        await self.ground.agenda.claim(HOLDER, self.epochs, [made])
+        self.ground.clock.move(0.001)
+        return made.run_id
+
+    async def take(self, executor: UUID = EXECUTOR) -> tuple[UUID, int] | None:
+        """The run that is handed out next, with its attempt."""
+        self.seq += 1
+        poll = Poll(executor, self.seq, ["default"], 1)
+        found = (await self.ground.dispatch.take(poll, "default")).attempts
+        return (found[0].run_id, found[0].number) if found else None
+
+
+@pytest.fixture
+async def queue(ground: Ground) -> Queue:
+    queue = Queue(ground)
+    await queue.open()
+    return queue
+
+
+async def test_what_is_urgent_is_handed_out_first(queue: Queue) -> None:
+    runs = {
+        name: await queue.put(job, msgspec.structs.replace(SPEC, priority=name, name=name))
+        for name, job in JOBS.items()
+    }
+    taken = [await queue.take() for _ in range(4)]
+    assert taken == [(runs["high"], 1), (runs["normal"], 1), (runs["low"], 1), None]
+
+
+async def test_what_never_arrived_goes_back_before_what_was_queued_later(queue: Queue) -> None:
+    job = JOBS["normal"]
+    first, second = [await queue.put(job, SPEC, minute) for minute in range(2)]
+    assert await queue.take() == (first, 1)
+    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    assert await queue.take() == (first, 1)
+    assert await queue.take() == (second, 1)
+
+
+async def test_what_is_tried_again_comes_after_what_was_queued_meanwhile(queue: Queue) -> None:
+    job = JOBS["normal"]
+    first, second = [await queue.put(job, SPEC, minute) for minute in range(2)]
+    await queue.take()
+    await _end(queue, first, Outcome.FAILED)
+    await _promote(queue, job)
+    assert await queue.take() == (second, 1)
+    assert await queue.take() == (first, 2)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lost"), [(Outcome.LOST, 1), (Outcome.FAILED, 0), (Outcome.TIMED_OUT, 0)]
+)
+async def test_only_lost_attempts_count_as_lost(queue: Queue, outcome: Outcome, lost: int) -> None:
+    run = await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    await _end(queue, run, outcome)
+    await _promote(queue, JOBS["normal"])
+    assert await queue.take() == (run, 2)
+    [running] = await queue.ground.dispatch.running(EXECUTOR, [run])
+    assert (running.tried.attempt, running.tried.lost_count) == (2, lost)
+
+
+async def test_a_repeated_poll_is_not_given_what_others_run_by_now(queue: Queue) -> None:
+    run = await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    poll = Poll(EXECUTOR, queue.seq, ["default"], 1, repeat=True)
+    await _end(queue, run, Outcome.LOST)
+    await _promote(queue, JOBS["normal"])
+    assert await queue.take(OTHER) == (run, 2)
+    taken = await queue.ground.dispatch.taken(poll)
+    assert taken is None or taken.attempts == []
+
+
+async def test_a_beat_puts_nothing_back_that_others_run_by_now(queue: Queue) -> None:
+    run = await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    await _end(queue, run, Outcome.LOST)
+    await _promote(queue, JOBS["normal"])
+    await queue.take(OTHER)
+    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    assert await queue.take() is None
+    [running] = await queue.ground.dispatch.running(OTHER, [run])
+    assert running.tried.attempt == 2
+
+
+async def test_what_others_run_by_now_must_be_stopped(queue: Queue) -> None:
+    run = await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    await _end(queue, run, Outcome.LOST)
+    await _promote(queue, JOBS["normal"])
+    await queue.take(OTHER)
+    beat = Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1, held=[(run, 1), (run, 2)])
+    answer = await queue.ground.dispatch.beat(beat)
+    assert [(it.run_id, it.number, it.why) for it in answer.stop] == [
+        (run, 1, "superseded"),
+        (run, 2, "superseded"),
+    ]
+
+
+async def test_a_cancelled_hand_out_that_never_arrived_is_over(queue: Queue) -> None:
+    run = await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    await queue.ground.rows.cancel(run)
+    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    assert await queue.take() is None
+    assert await queue.ground.dispatch.running(EXECUTOR, [run]) == []
+
+
+async def test_an_executor_that_lives_keeps_what_it_runs(queue: Queue) -> None:
+    await queue.put(JOBS["normal"], SPEC)
+    await queue.take()
+    assert await queue.ground.watch.abandoned(9) == []
+    await queue.ground.watch.forget(EXECUTOR)
+    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    assert await queue.take() is not None
+
+
+async def test_pools_are_served_apart(queue: Queue) -> None:
+    spec = msgspec.structs.replace(SPEC, pool="other")
+    await queue.ground.rows.add_job(JOBS["high"], spec)
+    made = claim(JOBS["high"], START, pool="other")
+    await queue.ground.agenda.claim(HOLDER, queue.epochs, [made])
+    assert await queue.take() is None
+    poll = Poll(EXECUTOR, 99, ["other"], 1)
+    handout = await queue.ground.dispatch.take(poll, "other")
+    assert [it.run_id for it in handout.attempts] == [made.run_id]
+
+
+async def _end(queue: Queue, run: UUID, outcome: Outcome) -> None:
+    """Record that the first attempt ended so, and is tried again at once."""
+    ending = Ending(End(run, 1, Result(outcome, "why")), RunState.RETRYING, "why", 0.0)
+    assert len(await queue.ground.dispatch.record(EXECUTOR, [ending])) == 1
+
+
+async def _promote(queue: Queue, job: UUID) -> None:
+    ground = queue.ground
+    ground.clock.move(0.001)
+    retries = await ground.agenda.load_retries({partition_of(job)}, ground.clock.now(), 9)
+    assert len(retries) == 1
+    assert await ground.agenda.promote(HOLDER, queue.epochs, retries) == set()

@@ -1,0 +1,165 @@
+"""Statements that meet: each waits for the other where it must, and passes it by where it may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
+
+from matins.domain.handouts import Beat, Poll
+from matins.domain.ids import partition_of
+
+HOLDER, OTHER, EXECUTOR, JOB = (UUID(int=number) for number in range(1, 5))
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+async def ground(dsn: str) -> AsyncIterator[Ground]:
+    ground, database = on_postgres(dsn)
+    yield ground
+    await database.close()
+
+
+@pytest.fixture
+async def other(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    """The session of somebody else, whose statement is under way."""
+    session = await asyncpg.connect(dsn)
+    yield session
+    await session.close()
+
+
+async def is_blocked(session: asyncpg.Connection) -> None:
+    """Wait until somebody waits for what this session holds."""
+    mine = await session.fetchval("SELECT pg_backend_pid()")
+    async with asyncio.timeout(PATIENCE_S):
+        while not await session.fetchval(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))",
+            mine,
+        ):
+            await asyncio.sleep(0.01)
+
+
+async def queue(ground: Ground, count: int) -> list[UUID]:
+    """So many runs in the queue, and an executor that may take them."""
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    claims = [claim(JOB, START + timedelta(minutes=number)) for number in range(count)]
+    for it in claims:
+        await ground.agenda.claim(HOLDER, epochs, [it])
+        ground.clock.move(0.001)
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
+    return [it.run_id for it in claims]
+
+
+async def test_a_claim_waits_for_a_take_over_that_is_under_way_and_is_refused(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    async with other.transaction():
+        await other.execute("UPDATE partitions SET epoch = epoch + 1, holder = $1", OTHER)
+        claiming = asyncio.create_task(ground.agenda.claim(HOLDER, epochs, [claim(JOB, START)]))
+        await is_blocked(other)
+    answer = await claiming
+    assert (answer.made, answer.refused) == (set(), {partition_of(JOB)})
+
+
+async def test_a_promotion_waits_for_a_take_over_that_is_under_way_and_is_refused(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await queue(ground, 1)
+    epochs = {partition_of(JOB): 1}
+    await other.execute("DELETE FROM dispatch")
+    await other.execute("UPDATE runs SET state = 'retrying', retry_at = $1", START)
+    await other.execute(
+        "INSERT INTO retries (partition, retry_at, run_id, due_at)"
+        " SELECT partition, retry_at, id, due_at FROM runs"
+    )
+    retries = await ground.agenda.load_retries(epochs, ground.clock.now(), 9)
+    assert len(retries) == 1
+    async with other.transaction():
+        await other.execute("UPDATE partitions SET epoch = epoch + 1, holder = $1", OTHER)
+        promoting = asyncio.create_task(ground.agenda.promote(HOLDER, epochs, retries))
+        await is_blocked(other)
+    assert await promoting == epochs.keys()
+
+
+async def test_a_take_over_passes_by_what_is_being_claimed(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.leases.acquire(HOLDER, 256, 10)
+    ground.clock.move(10)
+    async with other.transaction():
+        await other.execute("SELECT FROM partitions WHERE partition = 7 FOR SHARE")
+        taken = await ground.leases.acquire(OTHER, 256, 10)
+    assert taken.keys() == set(range(256)) - {7}
+
+
+async def test_a_renewal_waits_for_a_take_over_that_is_under_way_and_gets_nothing(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    epochs = await ground.all_leases(HOLDER)
+    async with other.transaction():
+        await other.execute("UPDATE partitions SET epoch = epoch + 1, holder = $1", OTHER)
+        renewing = asyncio.create_task(ground.leases.renew(HOLDER, epochs, None, 10))
+        await is_blocked(other)
+    assert await renewing == set()
+
+
+async def test_a_take_waits_for_a_declaration_of_loss_that_is_under_way_and_gets_nothing(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await queue(ground, 1)
+    async with other.transaction():
+        await other.execute("UPDATE executors SET ended_at = $1", START)
+        poll = Poll(EXECUTOR, 1, ["default"], 9)
+        taking = asyncio.create_task(ground.dispatch.take(poll, "default"))
+        await is_blocked(other)
+    answer = await taking
+    assert (answer.unknown, answer.attempts) == (True, [])
+
+
+async def test_a_take_passes_by_what_is_being_taken(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    first, second = await queue(ground, 2)
+    async with other.transaction():
+        await other.execute("SELECT FROM dispatch WHERE run_id = $1 FOR UPDATE", first)
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    assert [attempt.run_id for attempt in answer.attempts] == [second]
+
+
+async def test_two_claims_of_one_due_time_at_once_make_one_run(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    wanted = claim(JOB, START)
+    answers = await asyncio.gather(
+        *(ground.agenda.claim(HOLDER, epochs, [wanted]) for _ in range(4))
+    )
+    assert sorted(len(answer.made) for answer in answers) == [0, 0, 0, 1]
+    assert await other.fetchval("SELECT count(*) FROM dispatch") == 1
+
+
+async def test_the_watermark_never_goes_back(ground: Ground, other: asyncpg.Connection) -> None:
+    epochs = await ground.all_leases(HOLDER)
+    for mark in (START, START - timedelta(seconds=5), None):
+        await ground.leases.renew(HOLDER, epochs, mark, 10)
+    marks = await other.fetch("SELECT DISTINCT watermark FROM partitions")
+    assert [it["watermark"] for it in marks] == [START]
+
+
+async def test_an_unknown_holder_gives_up_nothing(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    epochs = await ground.all_leases(HOLDER)
+    await ground.leases.release(uuid4(), epochs)
+    await ground.leases.release(HOLDER, {it: epoch + 1 for it, epoch in epochs.items()})
+    assert await other.fetchval("SELECT count(holder) FROM partitions") == 256
