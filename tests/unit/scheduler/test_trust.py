@@ -122,7 +122,7 @@ async def test_a_late_answer_prolongs_no_lease_that_was_gained_anew_meanwhile() 
     renewing = asyncio.create_task(scene.holder.renew())
     await scene.until(1)
     scene.leases.answer_s = 0.0
-    scene.ground.world.partitions[0].expires_at = scene.ground.time.now()
+    scene.ground.world.partitions[0].holder = None
     scene.holder.drop({0})
     await scene.holder.balance()
     await renewing
