@@ -136,6 +136,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         )
         reads = await stack.enter_async_context(_database(dsn, "agenda", 4, by_key_only=True))
         slow = await stack.enter_async_context(_database(dsn, "upkeep", 1, by_key_only=True))
+        history = await stack.enter_async_context(_database(dsn, "history", 1, deadline_s=300))
         agenda = PostgresAgenda(claims, reads)
         clock = DatabaseClock(agenda.database_time)
         hints = PostgresHints(reads)
@@ -151,7 +152,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         )
         SCHEDULE_LAG.set_function(scheduler.lag_s)
         days = DayKeeper(reads, clock)
-        upkeep = Upkeep(slow, hints, clock, settings.upkeep_s)
+        upkeep = Upkeep(slow, history, hints, clock, settings.upkeep_s)
         services: list[Service] = [days, upkeep, scheduler]
         services += _health(settings, scheduler.is_ready)
         await run_services(services, stopping)

@@ -19,7 +19,7 @@ HOT = [
     *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
-    *("zone_data.sql:page", "zone_data.sql:accounted", "zone_data.sql:correct"),
+    *("zone_data.sql:page", "past.sql:newest_runs", "past.sql:run_counts", "zone_data.sql:correct"),
     *("passing.sql:page", "passing.sql:unfinished"),
     *("following.sql:ended", "following.sql:follow"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
@@ -29,11 +29,8 @@ LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}
 
 BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")
 
-QUERIES = {
-    query.name: query
-    for file in ("agenda", "dispatch", "following", "leases", "zone_data", "passing", "manual")
-    for query in load_queries(f"{file}.sql").values()
-}
+FILES = ("agenda", "dispatch", "following", "leases", "manual", "passing", "past", "zone_data")
+QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 
 
 @pytest.fixture

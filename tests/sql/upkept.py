@@ -33,7 +33,7 @@ class Upkept(Owned):
     def upkeep(self, database: Database | None = None) -> Upkeep:
         """A scheduler's upkeep."""
         database = database or self.one
-        return Upkeep(database, PostgresHints(database), HostClock(), 60)
+        return Upkeep(database, self.database, PostgresHints(database), HostClock(), 60)
 
     def _connection(self, dsn: str, name: str) -> Database:
         return Database(dsn, name=name, size=1, by_key_only=True, now=lambda: self.now)

@@ -18,6 +18,7 @@ from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.days import with_days
+from matins.store.past import run_counts
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
@@ -122,9 +123,12 @@ class PostgresAgenda:
         rows = await self._reads.fetch(
             _FOLLOWING["ended"], partitions=list(partitions), limit=limit
         )
+        jobs = await self._due_jobs(rows)
+        limited = {job.id: job.timing.since for job in jobs if job.schedule.max_runs}
+        counts = await run_counts(self._reads.fetch, limited)
         return [
-            Ended(job, row["due_at"], row["ended_at"], row["run_count"])
-            for job, row in zip(await self._due_jobs(rows), rows, strict=True)
+            Ended(job, row["due_at"], row["ended_at"], counts[job.id])
+            for job, row in zip(jobs, rows, strict=True)
         ]
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:

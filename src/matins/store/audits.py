@@ -7,6 +7,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
 from matins.domain.answers import AuditPage, JobAudit
@@ -17,6 +18,7 @@ from matins.domain.jobs import JobSpec, JobState
 from matins.domain.names import check_name
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
+from matins.store.past import around, newest_runs_before
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, timing_of
 
@@ -61,9 +63,13 @@ class PostgresAudits:
         revisions = await self._revisions([subject.id for subject in subjects])
         span = Span(since, until, fleet.now)
         found: list[JobAudit] = []
+        rows_from = {it.id: rows_since(revisions[it.id], span) for it in subjects}
+        # the row before may reach into the span
+        before = await newest_runs_before(self._database.fetch, rows_from)
         for subject in subjects:
-            rows_from = rows_since(revisions[subject.id], span)
-            rows = await self._rows(subject.id, rows_from, until)
+            rows = await self._rows(subject.id, rows_from[subject.id], until)
+            if subject.id in before:
+                rows.insert(0, _ledger_row(before[subject.id]))
             # in a thread, since other requests are not to wait for it
             finding = await asyncio.to_thread(
                 audit, subject, revisions[subject.id], rows, span, fleet
@@ -115,5 +121,11 @@ class PostgresAudits:
         return found
 
     async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
-        rows = await self._database.fetch(_Q["rows"], job_id=job_id, since=since, until=until)
-        return [msgspec.convert(dict(row), LedgerRow) for row in rows]
+        query = around(since, until).pin(_Q["rows"])
+        rows = await self._database.fetch(query, job_id=job_id, since=since, until=until)
+        return [_ledger_row(row) for row in rows]
+
+
+def _ledger_row(row: asyncpg.Record) -> LedgerRow:
+    fields: set[str] = set(LedgerRow.__struct_fields__)
+    return msgspec.convert({name: it for name, it in row.items() if name in fields}, LedgerRow)

@@ -45,20 +45,11 @@ WHERE job_id = ANY (:job_ids::uuid[])
 ORDER BY job_id, revision
 
 -- name: rows
--- By the unique key (job_id, due_at, kind). The row before the window may reach into it.
-(
-    SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
-    FROM runs
-    WHERE job_id = :job_id::uuid AND due_at < :since::timestamptz AND kind = 'scheduled'
-    ORDER BY due_at DESC
-    LIMIT 1
-)
-UNION ALL
-(
-    SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
-    FROM runs
-    WHERE job_id = :job_id
-      AND due_at >= :since
-      AND due_at < :until::timestamptz
-      AND kind = 'scheduled'
-)
+-- By the unique key (job_id, due_at, kind), in a stretch of days.
+SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
+FROM all_runs
+WHERE job_id = :job_id::uuid
+  AND due_at >= :since::timestamptz
+  AND due_at < :until::timestamptz
+  AND kind = 'scheduled'
+  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz

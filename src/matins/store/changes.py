@@ -33,6 +33,7 @@ from matins.domain.schedules.timetable import Timetable
 from matins.store.database import Database
 from matins.store.following import Ahead, ahead, first, owed
 from matins.store.job_rows import as_json, job_of, spec_columns
+from matins.store.past import around, newest_runs
 from matins.store.queries import Query, load_queries
 from matins.store.timings import KnownCalendars, current_calendars, timing_of
 
@@ -222,8 +223,11 @@ class Change:
             )
             stopped_at: datetime = row["stopped_at"] or job.changed_at
             return stopped_at
-        rows = await self._fetch(_Q["last_accounted"], job_id=job.id)
-        return rows[0]["accounted_at"] if rows else job.created_at
+        newest = await newest_runs(self._fetch, [job.id])
+        if not newest:
+            return job.created_at
+        accounted_at: datetime = newest[job.id]["due_until"] or newest[job.id]["due_at"]
+        return accounted_at
 
     async def _current_calendars(self, team: str, spec: JobSpec) -> tuple[int, ...]:
         if spec.schedule is None:
@@ -238,7 +242,8 @@ class Change:
     ) -> list[tuple[datetime, datetime | None]]:
         if not due:
             return []
-        rows = await self._fetch(_Q["accounted"], job_id=job.id, first=due[0], last=due[-1])
+        query = around(due[0], due[-1]).pin(_Q["accounted"])
+        rows = await self._fetch(query, job_id=job.id, since=due[0], until=due[-1])
         return [(row["due_at"], row["due_until"]) for row in rows]
 
     async def _insert(self, job: Standing, claims: list[Claim], now: datetime) -> list[Claim]:

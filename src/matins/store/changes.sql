@@ -25,20 +25,13 @@ WHERE job_id = :job_id::uuid
         AND (state <> :state::text OR spec -> 'schedule' IS DISTINCT FROM :schedule::jsonb)
   ), 0)
 
--- name: last_accounted
--- By the unique key (job_id, due_at, kind).
-SELECT coalesce(due_until, due_at) AS accounted_at
-FROM runs
-WHERE job_id = :job_id::uuid AND kind = 'scheduled'
-ORDER BY due_at DESC
-LIMIT 1
-
 -- name: accounted
--- By the unique key (job_id, due_at, kind).
+-- By the unique key (job_id, due_at, kind), in a stretch of days.
 SELECT due_at, due_until
-FROM runs
+FROM all_runs
 WHERE job_id = :job_id::uuid
-  AND due_at BETWEEN :first::timestamptz AND :last::timestamptz
+  AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
+  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
   AND kind = 'scheduled'
 ORDER BY due_at
 

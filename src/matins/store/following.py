@@ -13,9 +13,7 @@ from matins.domain.ledger import Standing
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.timetable import Timetable
 from matins.store.database import Fetch
-from matins.store.queries import load_queries
-
-_Q = load_queries("following.sql")
+from matins.store.past import find_run, newest_runs, run_counts
 
 
 class Ahead(NamedTuple):
@@ -43,9 +41,9 @@ async def owed(fetch: Fetch, job: Standing, timetable: Timetable, now: datetime)
     if job.follows is None:
         return []
     due: datetime | None = job.follows
-    rows = await fetch(_Q["run"], job_id=job.id, due_at=job.follows)
-    if rows:
-        ended: datetime | None = rows[0]["finished_at"]
+    run = await find_run(fetch, job.id, job.follows)
+    if run:
+        ended: datetime | None = run["finished_at"]
         if ended is None:
             return []
         count = await _run_count(fetch, job, job.spec, job.timing)
@@ -73,9 +71,9 @@ async def first(
     goes_on = job.state is JobState.ACTIVE and spec.schedule == job.spec.schedule
     if goes_on and (job.follows is None or job.follows > now):
         return ahead(timetable, job.follows)
-    newest = await fetch(_Q["newest_run"], job_id=job.id)
-    if newest and (goes_on or newest[0]["finished_at"] is None):
-        return Ahead(follows=newest[0]["due_at"])
+    newest = (await newest_runs(fetch, [job.id])).get(job.id)
+    if newest and (goes_on or newest["finished_at"] is None):
+        return Ahead(follows=newest["due_at"])
     count = await _run_count(fetch, job, spec, timing)
     return ahead(timetable, timetable.next_after_end(now, count))
 
@@ -84,6 +82,4 @@ async def _run_count(fetch: Fetch, job: Standing, spec: JobSpec, timing: Timing)
     """How many due times the schedule has had, where it matters."""
     if spec.schedule is None or spec.schedule.max_runs is None:
         return 0
-    [row] = await fetch(_Q["run_count"], job_id=job.id, since=timing.since)
-    count: int = row["run_count"]
-    return count
+    return (await run_counts(fetch, {job.id: timing.since}))[job.id]

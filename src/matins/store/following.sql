@@ -4,17 +4,10 @@
 
 -- name: ended
 -- By jobs_following, then the row of the one run that each of them waits for: a limit in LATERAL,
--- or the planner would begin with all runs that have ever ended.
+-- or the planner would begin with all runs that have ever ended. Its day is not retired before.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
-       j.priority, j.next_due_at, j.next_fire_at, r.due_at, r.finished_at AS ended_at,
-       CASE WHEN j.schedule ? 'max_runs' THEN (
-           SELECT count(*)
-           FROM runs c
-           WHERE c.job_id = j.id
-             AND c.due_at > coalesce(j.since, j.anchor)
-             AND c.kind = 'scheduled'
-       ) ELSE 0 END AS run_count
+       j.priority, j.next_due_at, j.next_fire_at, r.due_at, r.finished_at AS ended_at
 FROM jobs j
 CROSS JOIN LATERAL (
     SELECT due_at, finished_at
@@ -42,23 +35,3 @@ WHERE j.id = f.job_id
   AND j.state = 'active'
   AND j.follows IS NOT DISTINCT FROM f.follows
 RETURNING j.id
-
--- name: run
--- By the unique key (job_id, due_at, kind).
-SELECT due_at, finished_at
-FROM runs
-WHERE job_id = :job_id::uuid AND due_at = :due_at::timestamptz AND kind = 'scheduled'
-
--- name: newest_run
--- By the unique key (job_id, due_at, kind).
-SELECT due_at, finished_at
-FROM runs
-WHERE job_id = :job_id::uuid AND kind = 'scheduled'
-ORDER BY due_at DESC
-LIMIT 1
-
--- name: run_count
--- By the unique key (job_id, due_at, kind).
-SELECT count(*) AS run_count
-FROM runs
-WHERE job_id = :job_id::uuid AND due_at > :since::timestamptz AND kind = 'scheduled'

@@ -18,6 +18,7 @@ from matins.store.days import with_days
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
 from matins.store.hints import tell
+from matins.store.past import around
 from matins.store.queries import load_queries
 from matins.store.reads import due_at_of
 
@@ -60,7 +61,8 @@ class PostgresManual:
         row = await self._database.fetchrow(_Q["cancel"], **given)
         if row:
             return status_of(row)
-        found = await self._database.fetchrow(_Q["state"], **given)
+        due_at = due_at_of(run)
+        found = await self._database.fetchrow(around(due_at, due_at).pin(_Q["state"]), **given)
         if found is None:
             raise NotFoundError(f"there is no run {run}")
         raise ConflictError(f"the run has ended already: it is {found['state']}")

@@ -79,4 +79,7 @@ JOIN jobs j ON j.id = c.job_id
 JOIN teams t ON t.id = c.team_id
 
 -- name: state
-SELECT state FROM runs WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
+SELECT state
+FROM all_runs
+WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
+  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz

@@ -18,6 +18,7 @@ from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
 from matins.store.changes import Change, Wanted
 from matins.store.database import Database
 from matins.store.hints import tell
+from matins.store.past import newest_runs
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars
 
@@ -58,17 +59,18 @@ class PassingJobs:
         full = True
         while full:
             rows = await self._database.fetch(_Q["page"], after=self._after, limit=PAGE)
+            newest = await newest_runs(self._database.fetch, [row["id"] for row in rows])
             for row in rows:
                 if self._stopping.is_set():
                     return
                 self._after = row["id"]
-                await self._delete_if_passed(row)
+                await self._delete_if_passed(row, newest.get(row["id"]))
             full = len(rows) == PAGE
         self._after = _FIRST
 
-    async def _delete_if_passed(self, row: asyncpg.Record) -> None:
+    async def _delete_if_passed(self, row: asyncpg.Record, newest: asyncpg.Record | None) -> None:
         try:
-            if has_passed(row) and await self._delete(row):
+            if has_passed(row, newest) and await self._delete(row):
                 JOBS_PASSED.inc()
                 log.info(
                     "job.deleted",
@@ -102,13 +104,14 @@ class PassingJobs:
         return True
 
 
-def has_passed(row: asyncpg.Record) -> bool:
+def has_passed(row: asyncpg.Record, newest: asyncpg.Record | None) -> bool:
     """Whether the last scheduled run of a job at its end is over for long enough.
 
     Without a run it counts from when the job was written as it is.
     """
-    if row["ended_at"] is None:
+    ended_at = newest["finished_at"] if newest else row["changed_at"]
+    if ended_at is None:
         return False
     kept = timedelta(seconds=parse_duration(row["delete_after"]))
-    is_over: bool = row["now"] - row["ended_at"] >= kept
+    is_over: bool = row["now"] - ended_at >= kept
     return is_over

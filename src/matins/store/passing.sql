@@ -1,20 +1,12 @@
 -- Jobs that are deleted some time after their last run.
 
 -- name: page
--- By jobs_passing; the last run by the unique key (job_id, due_at, kind). A job that waits for the
--- end of a run which its next due time follows is not at its end.
+-- By jobs_passing. A job that waits for the end of a run which its next due time follows is not at
+-- its end.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule ->> 'delete_after' AS delete_after,
-       CASE WHEN r.due_at IS NULL THEN j.changed_at ELSE r.finished_at END AS ended_at,
-       coalesce(:now::timestamptz, clock_timestamp()) AS now
+       j.changed_at, coalesce(:now::timestamptz, clock_timestamp()) AS now
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
-LEFT JOIN LATERAL (
-    SELECT due_at, finished_at
-    FROM runs
-    WHERE job_id = j.id AND kind = 'scheduled'
-    ORDER BY due_at DESC
-    LIMIT 1
-) AS r ON true
 WHERE j.state = 'active'
   AND j.next_due_at IS NULL
   AND j.follows IS NULL

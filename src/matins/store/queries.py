@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_NUMBER = re.compile(r"\$(\d+)\b")
 _COMMENT = re.compile(r"--[^\n]*")
 
 
@@ -24,6 +26,21 @@ class Query:
         """Put named arguments in order. A missing or unknown name is our own mistake."""
         assert given.keys() == set(self.parameters), (self.name, sorted(given), self.parameters)
         return [given[name] for name in self.parameters]
+
+    def pinned(self, **instants: datetime) -> Query:
+        """Return this statement with some parameters written out, so that it is planned for them.
+
+        A plan for a few days leaves out the tables of all others; one for any days locks them all.
+        """
+        kept = [name for name in self.parameters if name not in instants]
+
+        def write(match: re.Match[str]) -> str:
+            name = self.parameters[int(match[1]) - 1]
+            if name in instants:
+                return f"'{instants[name].isoformat()}'"
+            return f"${kept.index(name) + 1}"
+
+        return Query(self.name, _NUMBER.sub(write, self.sql), tuple(kept))
 
 
 def load_queries(file: str) -> dict[str, Query]:

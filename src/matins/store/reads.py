@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -28,13 +29,13 @@ from matins.store.database import Database
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
 from matins.store.job_rows import job_of
-from matins.store.queries import load_queries
+from matins.store.past import LATEST, Stretch, around, stretches
+from matins.store.queries import Query, load_queries
 
 RECENT = timedelta(days=7)
 """How far lists of runs of many jobs look back, unless they are told."""
 
 _Q = load_queries("reads.sql")
-_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 _FIRST_ID = UUID(int=0)
 _LAST_ID = UUID(int=(1 << 128) - 1)
 
@@ -90,20 +91,22 @@ class PostgresReads:
         """The statuses of those of the runs that exist; their ids come from `due_at_of`."""
         due_ats = [due_of(run) for run in run_ids]
         rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
-        return await self._fleet.tell_waiting(rows, [status_of(row) for row in rows])
+        found = [status_of(row) for row in rows]
+        past: dict[Stretch, list[UUID]] = defaultdict(list)
+        for run in set(run_ids).difference(status.id for status in found):
+            past[around(due_of(run), due_of(run))].append(run)
+        found = await self._fleet.tell_waiting(rows, found)
+        for day, runs in past.items():
+            rows = await self._database.fetch(day.pin(_Q["past_statuses"]), run_ids=runs)
+            found += [status_of(row) for row in rows]
+        return found
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
         """A job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
         job = await self._job_ever(team, name)
         if job is None:
             raise NotFoundError(f"team {team} has no job {name!r}")
-        rows = await self._database.fetch(
-            _Q["runs_of_job"],
-            job_id=job["id"],
-            until=_until(before),
-            before=before or _LAST_ID,
-            limit=limit,
-        )
+        rows = await self._newest(_Q["runs_of_job"], before, limit, job_id=job["id"])
         runs = [_run(row, team, name) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
@@ -118,16 +121,13 @@ class PostgresReads:
         """Runs in these states, newest first, of a team's jobs or of all."""
         given: dict[str, object] = {
             "since": since or await self.now() - RECENT,
-            "until": _until(before),
-            "before": before or _LAST_ID,
             "states": list(states),
-            "limit": limit,
         }
         if team is None:
-            rows = await self._database.fetch(_Q["runs_recent"], **given)
+            rows = await self._newest(_Q["runs_recent"], before, limit, **given)
         else:
             check_name("team", team)
-            rows = await self._database.fetch(_Q["runs_of_team"], team=team, **given)
+            rows = await self._newest(_Q["runs_of_team"], before, limit, team=team, **given)
         runs = [_run(row, row["team"], row["job"]) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
@@ -143,10 +143,25 @@ class PostgresReads:
             return ""
         return f"; one was deleted at {instant(job['changed_at'])}, and its runs are still listed"
 
+    async def _newest(
+        self, query: Query, before: UUID | None, limit: int, **given: object
+    ) -> list[asyncpg.Record]:
+        """The newest runs that a query finds, a stretch of days after the other."""
+        until, since = _until(before), given.get("since")
+        given |= {"until": until, "before": before or _LAST_ID}
+        found: list[asyncpg.Record] = []
+        async for days in stretches(self._database.fetch, until):
+            rest = limit - len(found)
+            if rest == 0 or (isinstance(since, datetime) and days.past <= since):
+                break
+            found += await self._database.fetch(days.pin(query), limit=rest, **given)
+        return found
+
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
         """A run's attempts, first to last. Raises NotFoundError."""
         due_at = due_at_of(run)
-        rows = await self._database.fetch(_Q["attempts"], run_id=run, due_at=due_at)
+        query = around(due_at, due_at).pin(_Q["attempts"])
+        rows = await self._database.fetch(query, run_id=run, due_at=due_at)
         if not rows and not await self.statuses([run]):
             raise NotFoundError(f"there is no run {run}")
         return [msgspec.convert(dict(row), AttemptRecord) for row in rows]
@@ -165,7 +180,7 @@ class PostgresReads:
 def _until(before: UUID | None) -> datetime:
     """Up to which due time a page may reach."""
     if before is None:
-        return _LATEST
+        return LATEST
     if not names_instant(before):
         raise InvalidInputError.at("before", f"{before} is not the id of a run")
     return due_of(before)

@@ -44,26 +44,39 @@ JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 
+-- name: past_statuses
+-- By past_runs_id_idx, in a stretch of days.
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, t.name AS team, j.name AS job
+FROM past_runs r
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
+WHERE r.id = ANY (:run_ids::uuid[])
+  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
+
 -- name: runs_of_job
--- By the unique key (job_id, due_at, kind). A run's id is in the order of its due time.
+-- By the unique key (job_id, due_at, kind), in a stretch of days. A run's id is in the order of its
+-- due time.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at
-FROM runs r
+FROM all_runs r
 WHERE r.job_id = :job_id::uuid
   AND r.due_at <= :until::timestamptz
+  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
   AND r.id < :before::uuid
 ORDER BY r.due_at DESC, r.id DESC
 LIMIT :limit
 
 -- name: runs_recent
--- By runs_id, of the days in question.
+-- By runs_id, in a stretch of days.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
        t.name AS team, j.name AS job
 FROM (
     SELECT *
-    FROM runs
+    FROM all_runs
     WHERE due_at BETWEEN :since::timestamptz AND :until::timestamptz
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
       AND id < :before::uuid
       AND state = ANY (:states::text[])
     ORDER BY id DESC
@@ -82,9 +95,10 @@ FROM teams t
 JOIN jobs j ON j.team_id = t.id
 CROSS JOIN LATERAL (
     SELECT *
-    FROM runs
+    FROM all_runs
     WHERE job_id = j.id
       AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
       AND id < :before::uuid
       AND state = ANY (:states::text[])
     ORDER BY due_at DESC, id DESC
@@ -98,9 +112,10 @@ LIMIT :limit
 -- The ended ones, and the one that the run's row tells of.
 SELECT a.number, coalesce(e.name, a.executor::text) AS executor, a.started_at, a.finished_at,
        a.outcome, a.reason, a.exit_code, a.http_status, a.output, a.output_cut
-FROM attempts a
+FROM all_attempts a
 LEFT JOIN executors e ON e.id = a.executor
 WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
+  AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz
 UNION ALL
 SELECT r.attempt, coalesce(e.name, r.executor::text), r.started_at, NULL, NULL, '', NULL, NULL, '', 0
 FROM runs r

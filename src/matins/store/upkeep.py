@@ -17,6 +17,7 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
+from matins.store.retiring import RetiringDays
 from matins.store.timings import KnownCalendars
 from matins.store.zone_data import ZoneKeeper
 
@@ -26,7 +27,10 @@ log = structlog.get_logger()
 class Upkeep:
     """Does all tasks one after the other, again every `every_s`. See `kernel.service.Service`."""
 
-    def __init__(self, database: Database, hints: Hints, clock: Clock, every_s: float) -> None:
+    def __init__(
+        self, database: Database, history: Database, hints: Hints, clock: Clock, every_s: float
+    ) -> None:
+        """`history` is for statements that take minutes over whole days."""
         self._clock = clock
         self._every_s = every_s
         self._stopping = asyncio.Event()
@@ -37,6 +41,7 @@ class Upkeep:
             "zone_data": ZoneKeeper(database, known, hints, clock, self._stopping).follow,
             "calendars": PostgresCalendars(database, owners).keep_up,
             "delete_after": PassingJobs(database, known, hints, self._stopping).delete,
+            "days": RetiringDays(history, clock, self._stopping).retire,
         }
 
     async def run(self) -> None:

@@ -25,6 +25,7 @@ from matins.store.changes import Change, Settled
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.hints import tell
+from matins.store.past import newest_runs
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
 
@@ -155,10 +156,8 @@ class ZoneKeeper:
                 doubtful.append(row)
         if not doubtful:
             return []
-        accounted = await self._database.fetch(
-            _Q["accounted"], job_ids=[row["id"] for row in doubtful]
-        )
-        until = {row["id"]: row["accounted_at"] for row in accounted}
+        newest = await newest_runs(self._database.fetch, [row["id"] for row in doubtful])
+        until = {job_id: row["due_until"] or row["due_at"] for job_id, row in newest.items()}
         found = [_judge(row, versions, now, until.get(row["id"])) for row in doubtful]
         return [it for it in found if it is not None]
 

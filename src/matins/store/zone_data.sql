@@ -28,18 +28,6 @@ WHERE j.id > :after::uuid
 ORDER BY j.id
 LIMIT :limit
 
--- name: accounted
--- By the unique key (job_id, due_at, kind).
-SELECT j.id, r.accounted_at
-FROM unnest(:job_ids::uuid[]) AS j (id)
-CROSS JOIN LATERAL (
-    SELECT coalesce(due_until, due_at) AS accounted_at
-    FROM runs
-    WHERE job_id = j.id AND kind = 'scheduled'
-    ORDER BY due_at DESC
-    LIMIT 1
-) AS r
-
 -- name: correct
 -- The clock is read now: what has come due since the page was read is left alone, and schedulers
 -- find the new revision by its instant.

@@ -1,0 +1,35 @@
+-- Rows of jobs that may lie far back, a stretch of days at a time (see past.py).
+
+-- name: bounds
+-- By the primary key.
+SELECT min(day) AS oldest, max(day) AS newest FROM days
+
+-- name: newest_runs
+-- By the unique key (job_id, due_at, kind).
+SELECT j.job_id, r.*
+FROM unnest(:job_ids::uuid[], :befores::timestamptz[]) AS j (job_id, before)
+CROSS JOIN LATERAL (
+    SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
+    FROM all_runs
+    WHERE job_id = j.job_id AND due_at < j.before AND kind = 'scheduled'
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+    ORDER BY due_at DESC
+    LIMIT 1
+) AS r
+
+-- name: run_counts
+-- By the unique key (job_id, due_at, kind).
+SELECT c.job_id, (
+    SELECT count(*)
+    FROM all_runs
+    WHERE job_id = c.job_id AND due_at > c.since AND kind = 'scheduled'
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+) AS run_count
+FROM unnest(:job_ids::uuid[], :sinces::timestamptz[]) AS c (job_id, since)
+
+-- name: run
+-- By the unique key (job_id, due_at, kind).
+SELECT due_at, finished_at
+FROM all_runs
+WHERE job_id = :job_id::uuid AND due_at = :due_at::timestamptz AND kind = 'scheduled'
+  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
