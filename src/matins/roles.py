@@ -41,7 +41,7 @@ from matins.store.days import DayKeeper
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
-from matins.store.migrate import migrate
+from matins.store.migrate import check_database, migrate
 from matins.store.upkeep import Upkeep
 
 log = structlog.get_logger()
@@ -92,6 +92,7 @@ def run_role(
 async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> None:
     places = Places(settings)
     dsn = places.postgres()
+    await check_database(dsn)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
         takes = await stack.enter_async_context(_database(dsn, "take", 2, by_key_only=True))
@@ -125,6 +126,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
 
 async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
     dsn = Places(settings).postgres()
+    await check_database(dsn)
     term_s = settings.lease_term_s
     async with AsyncExitStack() as stack:
         # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else.
@@ -182,7 +184,8 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
 def _health(settings: Settings, ready: Callable[[], bool]) -> list[Service]:
     if settings.health_port is None:
         return []
-    return [HttpServer(health_app(ready), settings.host, settings.health_port)]
+    app = health_app(ready)
+    return [HttpServer(app, settings.host, settings.health_port, setting="health_port")]
 
 
 @asynccontextmanager

@@ -25,17 +25,9 @@ from matins.cli import (
     serving,
     windows,
 )
-from matins.cli.showing import clean
-from matins.domain.errors import (
-    InvalidInputError,
-    MatinsError,
-    ScheduleError,
-    SettingsError,
-    UnavailableError,
-)
+from matins.cli.endings import ended
+from matins.cli.showing import write_anywhere
 from matins.domain.schedules.zones import data_version
-
-FAILED, WRONG, UNREACHABLE = 1, 2, 3
 
 app = typer.Typer(
     name="matins",
@@ -55,35 +47,13 @@ app.add_typer(executors.commands, name="executors")
 
 def main() -> None:
     """The entry point."""
+    write_anywhere()
     sys.exit(run())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, of this process's arguments unless some are given; gives its exit code."""
-    try:
-        app(args=arguments, prog_name="matins")
-    except MatinsError as error:
-        for line in _lines(error):
-            typer.echo(f"matins: {clean(line)}", err=True)
-        return _code(error)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(bool(end.code))
-    return 0
-
-
-def _lines(error: MatinsError) -> list[str]:
-    if isinstance(error, InvalidInputError):
-        return [f"{it.where}: {it.message}".removeprefix(": ") for it in error.problems]
-    return [str(error)]
-
-
-def _code(error: MatinsError) -> int:
-    match error:
-        case InvalidInputError() | ScheduleError() | SettingsError():
-            return WRONG
-        case UnavailableError():
-            return UNREACHABLE
-    return FAILED
+    """Run one command, of this process's arguments unless some are given; returns its exit code."""
+    return ended(lambda: app(args=arguments, prog_name="matins", standalone_mode=False))
 
 
 def _show_version(wanted: bool) -> None:

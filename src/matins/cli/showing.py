@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -69,6 +73,15 @@ def print_yaml(value: object) -> None:
     if clean(text) != text:
         text = yaml.safe_dump(plain, sort_keys=False)
     typer.echo(text, nl=False)
+
+
+def write_anywhere() -> None:
+    """Let standard output take every text, whatever its encoding, and even when it is closed."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 # as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: object) -> None:

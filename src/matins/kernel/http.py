@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ import msgspec
 import structlog
 import uvicorn
 
-from matins.domain.errors import ProblemDetails, UnauthorizedError, UnavailableError
+from matins.domain.errors import ProblemDetails, SettingsError, UnauthorizedError, UnavailableError
 from matins.kernel.metrics import exposition
+from matins.kernel.settings import variable
 
 log = structlog.get_logger()
 
@@ -28,9 +30,18 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 class HttpServer:
     """Serves an application on a socket that is bound at once, so that its port is known."""
 
-    def __init__(self, app: App, host: str, port: int, *, drain_s: int = 5) -> None:
+    def __init__(
+        self, app: App, host: str, port: int, *, setting: str = "port", drain_s: int = 5
+    ) -> None:
+        """Raise SettingsError when nothing can listen there; `setting` has said which port."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, port), family=family, backlog=2048)
+        try:
+            self._socket = socket.create_server((host, port), family=family, backlog=2048)
+        except (OSError, UnicodeError) as error:
+            raise SettingsError(
+                f"{variable(setting)}: nothing can listen on {host}, port {port}: {_told(error)};"
+                " choose another port, or 0 for a free one"
+            ) from error
         name = f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
@@ -54,6 +65,12 @@ class HttpServer:
     async def stop(self) -> None:
         """Take no more requests and end soon."""
         self._server.should_exit = True
+
+
+def _told(error: Exception) -> str:
+    """The operating system's word for it; `create_server` adds to that what we say ourselves."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number and number > 0 else str(error)
 
 
 class _QuietServer(uvicorn.Server):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from matins.domain.durations import parse_duration
 from matins.domain.errors import ScheduleError, SettingsError
+from matins.domain.names import name_problems
+from matins.kernel.addresses import api_fault, postgres_fault, token_fault, valkey_fault
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -85,32 +87,83 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         if text:
             given[field.name] = _read(field, text)
     settings = Settings(**given)  # type: ignore[arg-type] # each value was converted to its type
-    _check(settings)
+    for name, fault in _faults(settings):
+        raise SettingsError(f"{variable(name)} {fault}")
     return settings
 
 
 def _read(field: msgspec.structs.FieldInfo, text: str) -> object:
     name = variable(field.name)
+    if not text.isprintable():
+        raise SettingsError(f"{name} holds characters that can't be printed, or is not UTF-8")
     try:
         if field.name.endswith("_s"):
             return parse_duration(text)
         if field.name == "data":
             return Path(text)
         return msgspec.convert(text, field.type, strict=False)
-    except (ScheduleError, msgspec.ValidationError) as error:
-        raise SettingsError(f"{name}={text[:60]!r}: {error}") from error
+    except ScheduleError as error:
+        raise SettingsError(f"{name}: {error}") from error
+    except msgspec.ValidationError as error:
+        rule = "true or false" if field.type is bool else "a whole number"
+        raise SettingsError(f"{name}={text[:60]!r} can't be read; write {rule}") from error
 
 
-def _check(settings: Settings) -> None:
-    if settings.lost_after_s <= settings.cut_off_s:
-        raise SettingsError(
-            "MATINS_LOST_AFTER must be longer than MATINS_CUT_OFF, or a run would be tried again"
-            " while its last attempt still lives"
-        )
-    if settings.beat_s * 2 > settings.cut_off_s:
-        raise SettingsError("MATINS_CUT_OFF must be at least two MATINS_BEAT")
-    if settings.lease_term_s < 1:
-        raise SettingsError("MATINS_LEASE_TERM must be at least 1s")
+def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
+    """What is wrong with each of the settings, by field, and then with them together."""
+    for name, (least, most) in _COUNTS.items():
+        count = getattr(settings, name)
+        if count is not None and not least <= count <= most:
+            yield name, f"is {count}; it must be from {least} to {most}"
+    for name in msgspec.structs.asdict(settings):
+        if name.endswith("_s") and getattr(settings, name) > _LONGEST_S:
+            yield name, "must not be over 1d"
     for name in ("poll_s", "beat_s", "flush_s", "horizon_s", "upkeep_s"):
         if getattr(settings, name) <= 0:
-            raise SettingsError(f"{variable(name)} must be over zero")
+            yield name, "must be over zero"
+    for name, fault_of in _TEXTS.items():
+        text = getattr(settings, name)
+        if text is not None and (fault := fault_of(text)):
+            yield name, fault
+    yield from _faults_together(settings)
+
+
+def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
+    if settings.lost_after_s <= settings.cut_off_s:
+        told = "or a run would be tried again while its last attempt still lives"
+        yield "lost_after_s", f"must be longer than MATINS_CUT_OFF, {told}"
+    if settings.beat_s * 2 > settings.cut_off_s:
+        yield "cut_off_s", "must be at least two MATINS_BEAT"
+    if settings.lease_term_s < 1:
+        yield "lease_term_s", "must be at least 1s"
+
+
+def _pools_fault(pools: str) -> str:
+    names = [part.strip() for part in pools.split(",") if part.strip()]
+    problems = [it for name in names for it in name_problems("pools", name)]
+    return problems[0].message if problems else "" if names else "names no pool"
+
+
+def _level_fault(level: str) -> str:
+    known = ("debug", "info", "warning", "error")
+    return "" if level in known else f"is {level[:60]!r}; write one of {', '.join(known)}"
+
+
+_LONGEST_S = 86400.0
+_PORTS = (0, 65535)
+_COUNTS = {
+    "port": _PORTS,
+    "health_port": _PORTS,
+    "slots": (1, 100_000),
+    "claim_batch": (1, 100_000),
+}
+_TEXTS: dict[str, Callable[[str], str]] = {
+    "postgres": postgres_fault,
+    "valkey": valkey_fault,
+    "url": api_fault,
+    "token": token_fault,
+    "admin_token": token_fault,
+    "executor_token": token_fault,
+    "pools": _pools_fault,
+    "log_level": _level_fault,
+}

@@ -34,6 +34,8 @@ _AWAY = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.TransactionTimeoutError,
+    asyncpg.InvalidAuthorizationSpecificationError,  # 28: a role that runs saw better days
+    asyncpg.InvalidCatalogNameError,
     asyncpg.InternalClientError,
     OSError,
     TimeoutError,

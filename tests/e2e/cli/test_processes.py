@@ -8,8 +8,11 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
+import msgspec
 import pytest
 from tests.api.served import TOKEN, Served
 
@@ -27,11 +30,13 @@ def environment(served: Served, tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **own}
 
 
-async def start(environment: dict[str, str], *words: str) -> Process:
+async def start(
+    environment: dict[str, str], *words: str, stdout: int | IO[bytes] = PIPE
+) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "matins", *words),
         stdin=PIPE,
-        stdout=PIPE,
+        stdout=stdout,
         stderr=PIPE,
         env=environment,
     )
@@ -54,6 +59,30 @@ async def test_errors_go_to_standard_error_without_a_traceback(
     assert (process.returncode, out) == (2, b"")
     place = "standard input: jobs[0].target.command.args (line 2)"
     assert err.decode() == f"matins: {place}: is not known here; did you mean argv?\n"
+
+
+@pytest.fixture
+def full_disk() -> Iterator[IO[bytes]]:
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        yield full
+
+
+async def test_a_full_standard_output_is_one_line(
+    environment: dict[str, str], full_disk: IO[bytes]
+) -> None:
+    process = await start(environment, "jobs", "list", stdout=full_disk)
+    _, err = await process.communicate()
+    assert (process.returncode, err) == (1, b"matins: No space left on device\n")
+
+
+async def test_a_standard_output_that_is_not_utf_8_takes_every_text(
+    environment: dict[str, str], matins: Matins
+) -> None:
+    await matins.put_job("me", msgspec.structs.replace(SPEC, description="h\u00e9llo \u2192"))
+    process = await start(environment | {"PYTHONIOENCODING": "latin-1"}, "jobs", "show", "me/hello")
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert b"h\xe9llo \\u2192" in out
 
 
 async def test_exit_codes(environment: dict[str, str]) -> None:

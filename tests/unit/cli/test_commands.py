@@ -34,13 +34,29 @@ def test_every_command_that_ends_speaks_json(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["jobs", "lst"], ["jobs", "show"], ["apply"], ["runs", "show", "7"]]
+    ("words", "told"),
+    [
+        ("jobs lst", "no such command 'lst'; did you mean 'list'?; see `matins jobs --help`"),
+        ("jobs show", "missing argument 'TEAM/NAME'; see `matins jobs show --help`"),
+        ("apply", "missing option '--file' / '-f'; see `matins apply --help`"),
+        ("jobs resume a/b --missed some", "invalid value for '--missed': 'some' is not one of"),
+    ],
 )
-def test_wrong_usage_is_exit_code_2(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    words: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(arguments) == 2
-    assert "Usage:" in capsys.readouterr().err
+    assert run(words.split()) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"matins: {told}")
+
+
+def test_a_fault_of_our_own_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("matins.cli.serving.read_settings", lambda: 1 / 0)
+    assert run(["up"]) == 1
+    line = "this is a fault of Matins: ZeroDivisionError: division by zero"
+    assert capsys.readouterr().err == f"matins: {line}; MATINS_LOG_LEVEL=debug shows where\n"
 
 
 def test_a_wrong_setting_is_named(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from matins.domain.errors import SettingsError, UnavailableError
@@ -79,6 +80,56 @@ def test_settings_are_read_from_the_environment() -> None:
 def test_a_setting_that_is_wrong_is_named(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=name):
         read_settings({name: value})
+
+
+CANARY = "s3cret"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("MATINS_POSTGRES", f"db:{CANARY}", "write it as postgresql://USER:PASSWORD@HOST:5432"),
+        ("MATINS_POSTGRES", f"postgres://me:a@{CANARY}@db/x", "write it there as %40"),
+        ("MATINS_POSTGRES", f"postgresql://me:a/{CANARY}@db/x", "write it there as %40, %2F"),
+        ("MATINS_POSTGRES", f"postgresql://me:{CANARY}@db:port/x", "a port that can't be read"),
+        ("MATINS_VALKEY", "127.0.0.1:6379", "write it as redis://HOST:6379"),
+        ("MATINS_VALKEY", f"redis://:{CANARY}@db:99999", "a port that can't be read"),
+        ("MATINS_URL", "127.0.0.1:8600", "write it as http://HOST:8600"),
+        ("MATINS_URL", "http://one:8600,ftp://two", "write it as http://HOST:8600"),
+        ("MATINS_TOKEN", f"{CANARY} {CANARY}", "printable ASCII characters only, and no spaces"),
+        ("MATINS_TOKEN", f"{CANARY}\n", "characters that can't be printed"),
+        ("MATINS_PORT", "65536", "is 65536; it must be from 0 to 65535"),
+        ("MATINS_SLOTS", "0", "is 0; it must be from 1 to"),
+        ("MATINS_SLOTS", "many", "write a whole number"),
+        ("MATINS_STOP_WITH_STDIN", "maybe", "write true or false"),
+        ("MATINS_POOLS", "default,GPU", "'GPU' can't be a name"),
+        ("MATINS_POOLS", ",", "names no pool"),
+        ("MATINS_LOG_LEVEL", "loud", "write one of debug, info, warning, error"),
+        ("MATINS_GRACE", "25h", "must not be over 1d"),
+    ],
+)
+def test_what_would_be_right_is_told_and_no_secret(name: str, value: str, told: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_settings({name: value})
+    assert name in str(raised.value)
+    assert told in str(raised.value)
+    assert CANARY not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MATINS_POSTGRES", "postgresql://me:a%40b@one:5432,two:5433/x?sslmode=require"),
+        ("MATINS_POSTGRES", "postgresql://me@/x?host=/run/postgresql"),
+        ("MATINS_POSTGRES", "postgres://[::1]:5432/x"),
+        ("MATINS_POSTGRES", "postgresql:///x"),
+        ("MATINS_VALKEY", "unix:///run/valkey.sock?db=1"),
+        ("MATINS_VALKEY", "rediss://:p@db:6379/0"),
+        ("MATINS_URL", "https://one, http://[::1]:8600"),
+    ],
+)
+def test_an_address_that_can_be_read_is_taken_as_it_is(name: str, value: str) -> None:
+    assert value in msgspec.structs.astuple(read_settings({name: value}))
 
 
 def test_the_defaults_fit_together() -> None:
