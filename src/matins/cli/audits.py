@@ -17,7 +17,7 @@ from matins.insight.explain.english import counted
 commands = typer.Typer()
 
 LISTED = 10
-"""How many missing or unexpected due times of a job are listed."""
+"""How many missing, unexpected or doubled due times of a job are listed."""
 
 _HEADS = (
     *("JOB", "DUE", "SUCCEEDED", "DEAD", "CANCELLED", "UNFINISHED", "SKIPPED"),
@@ -83,6 +83,7 @@ def _show(page: AuditPage) -> None:
     for it in page.jobs:
         _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
         _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
+        _list(f"{it.team}/{it.job} has more than one row for", it.doubled, it.doubled_count)
         for late in _late(it):
             tell(f"{it.team}/{it.job}: {late}")
         if it.fault:

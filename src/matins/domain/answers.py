@@ -180,10 +180,10 @@ class JobAudit(msgspec.Struct, frozen=True):
 
     Of those `due`, some `succeeded`, are `dead` or `cancelled`, were `skipped` (by reason), or have
     a run that is `unfinished`; `pending` have no row yet and may still be claimed. `missing` have
-    none though they should, and `unexpected` rows have no due time. Both lists are cut to their
-    first 100; their counts are not. `overdue`: so many are pending for over a minute; `stalled`: so
-    many unfinished runs wait for longer than they should. `causes` say why. `fault` says why the
-    due times can't be computed.
+    none though they should, `unexpected` rows have no due time, and `doubled` due times have more
+    than one row. These lists are cut to their first 100; their counts are not. `overdue`: so many
+    are pending for over a minute; `stalled`: so many unfinished runs wait for longer than they
+    should. `causes` say why. `fault` says why the due times can't be computed.
     """
 
     id: UUID
@@ -200,15 +200,18 @@ class JobAudit(msgspec.Struct, frozen=True):
     stalled: int = 0
     missing_count: int = 0
     unexpected_count: int = 0
+    doubled_count: int = 0
     missing: list[datetime] = []
     unexpected: list[datetime] = []
+    doubled: list[datetime] = []
     causes: list[str] = []
     fault: str = ""
 
     @property
     def agrees(self) -> bool:
         """Whether rows and due times agree, however late it is."""
-        return not (self.missing_count or self.unexpected_count or self.fault)
+        wrong = self.missing_count or self.unexpected_count or self.doubled_count
+        return not (wrong or self.fault)
 
     @property
     def holds(self) -> bool:

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 from uuid import UUID
 
 import msgspec
@@ -127,7 +128,7 @@ def audit(
     if fleet is not None:
         pending = [fires for fires in unclaimed.values() if fires > claimed_until]
         late = _late(job, pending, on_record.values(), fleet)
-    return _finding(job, len(due), on_record, missing, strange, late)
+    return _finding(job, len(due), on_record, missing, strange, _doubled(rows, due), late)
 
 
 def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
@@ -212,6 +213,16 @@ def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datet
     return found
 
 
+def _doubled(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> list[datetime]:
+    """The due times that are accounted for by more than one row."""
+    ordered = sorted(due)
+    changes = [0] * (len(ordered) + 1)
+    for row in rows:
+        changes[bisect_left(ordered, row.due_at)] += 1
+        changes[bisect_right(ordered, row.due_until or row.due_at)] -= 1
+    return [at for at, count in zip(ordered, accumulate(changes), strict=False) if count > 1]
+
+
 def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: Span) -> bool:
     """Whether no revision, one just left included, was due when the row says so."""
     at = row.due_at
@@ -257,6 +268,7 @@ def _finding(
     on_record: dict[datetime, LedgerRow],
     missing: list[datetime],
     unexpected: list[datetime],
+    doubled: list[datetime],
     late: _Late,
 ) -> JobAudit:
     states = Counter(row.state for row in on_record.values())
@@ -277,8 +289,10 @@ def _finding(
         causes=late.causes,
         missing_count=len(missing),
         unexpected_count=len(unexpected),
+        doubled_count=len(doubled),
         missing=missing[:LIST_MAX],
         unexpected=unexpected[:LIST_MAX],
+        doubled=doubled[:LIST_MAX],
     )
 
 

@@ -45,8 +45,10 @@ class DueJob(msgspec.Struct, frozen=True):
 class Claim(msgspec.Struct, frozen=True):
     """A run to be made: `queued`, or `skipped` with its reason.
 
-    A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`.
-    `follows_end`: the job's next due time follows the end of this run.
+    A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`. Such
+    a range is claimed together with the step past it, to what is due next, or to nothing: its key
+    holds off a second row for the first of them only. `follows_end`: the job's next due time
+    follows the end of this run.
     """
 
     run_id: UUID
@@ -63,6 +65,8 @@ class Claim(msgspec.Struct, frozen=True):
     reason: str = ""
     due_until: datetime | None = None
     due_count: int = 1
+    next_due_at: datetime | None = None
+    next_fire_at: datetime | None = None
     follows_end: bool = False
 
 
@@ -71,8 +75,8 @@ class Claimed(msgspec.Struct, frozen=True):
 
     `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
     fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on,
-    that are no longer active, or that follow ends and are being changed: load them again. What is
-    in none of these had its row before.
+    that are no longer active, or that are being changed while they follow ends or catch up: load
+    them again. What is in none of these had its row before.
     """
 
     made: set[UUID]

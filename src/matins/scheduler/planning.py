@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
+import msgspec
+
 from matins.domain.claims import Claim, DueJob
 from matins.domain.durations import parse_duration
 from matins.domain.errors import ScheduleError
@@ -208,8 +210,7 @@ def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
 
 def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
     job = entry.job
-    many = len(stretch) > 1
-    return Claim(
+    claim = Claim(
         run_id(job.id, stretch[0], Kind.SCHEDULED),
         job.id,
         job.team_id,
@@ -221,7 +222,15 @@ def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
         entry.timetable.fire_time(stretch[0]),
         state=RunState.SKIPPED,
         reason=reason,
-        due_until=stretch[-1] if many else None,
-        due_count=len(stretch),
         follows_end=job.schedule.follows_end,
+    )
+    if len(stretch) == 1:
+        return claim
+    coming = entry.timetable.next_after(stretch[-1])
+    return msgspec.structs.replace(
+        claim,
+        due_until=stretch[-1],
+        due_count=len(stretch),
+        next_due_at=coming,
+        next_fire_at=None if coming is None else entry.timetable.fire_time(coming),
     )

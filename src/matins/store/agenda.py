@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -72,6 +73,8 @@ class PostgresAgenda:
         leased = [partition for partition in wanted if partition in epochs]
         due_ats = [claim.due_at for claim in claims]
         queued = [claim.fire_at for claim in claims if claim.state is RunState.QUEUED]
+        ranges = [claim for claim in claims if claim.due_until is not None]
+        locked = _locked(claims)
         columns = {
             "run_ids": [claim.run_id for claim in claims],
             "job_ids": [claim.job_id for claim in claims],
@@ -85,7 +88,12 @@ class PostgresAgenda:
             "reasons": [claim.reason for claim in claims],
             "due_untils": [claim.due_until for claim in claims],
             "due_counts": [claim.due_count for claim in claims],
-            "follows_ends": [claim.follows_end for claim in claims],
+            "are_kept": [claim.job_id in locked for claim in claims],
+            "range_ids": [claim.run_id for claim in ranges],
+            "range_job_ids": [claim.job_id for claim in ranges],
+            "range_ends": [claim.due_until for claim in ranges],
+            "next_due_ats": [claim.next_due_at for claim in ranges],
+            "next_fire_ats": [claim.next_fire_at for claim in ranges],
         }
 
         async def insert() -> asyncpg.Record | None:
@@ -179,6 +187,16 @@ class PostgresAgenda:
     async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
         versions = await self._calendars.versions(self._reads.fetch, rows)
         return [_due_job(row, versions) for row in rows]
+
+
+def _locked(claims: Sequence[Claim]) -> set[UUID]:
+    """The jobs of which a change must not come between: it may put the same due times on record,
+    and the key holds off a second row only for what is the first of both.
+    """
+    locked = {it.job_id for it in claims if it.follows_end or it.due_until is not None}
+    if len({it.job_id for it in claims}) < len(claims):
+        locked |= {job for job, count in Counter(it.job_id for it in claims).items() if count > 1}
+    return locked
 
 
 def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:

@@ -39,12 +39,14 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 -- fence: locks the lease rows (FOR SHARE: a take-over waits for us or we for it) and only then
 --   compares the epoch, under READ COMMITTED. An EXISTS would compare a snapshot and let stale
 --   claims through.
--- kept: locks jobs that follow the ends of their runs, so that a change of one sees this run, or
---   this claim the change: the next due time hangs on it. Whoever is being changed is passed over.
+-- kept: locks jobs that follow the ends of their runs, and those that catch up, so that a change of
+--   one sees these rows, or this claim the change: the next due time hangs on it, and a change may
+--   put the same due times on record as a range. Whoever is being changed is passed over.
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
 --   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however
 --   late it is claimed. Only where any could matter are they looked up, by windows_team.
 -- made: the row's unique key decides who owns the firing.
+-- stepped: the step past the ranges of a job, whose rows say nothing to a claim that begins within.
 -- held: what waits for the end of a window, in the place of `enqueued`.
 WITH fence AS (
     SELECT p.partition
@@ -59,16 +61,16 @@ WITH fence AS (
 ),
 kept AS (
     SELECT j.id
-    FROM unnest(:job_ids::uuid[], :revisions::integer[], :follows_ends::boolean[])
-        AS f (job_id, revision, follows_end)
-    JOIN jobs j ON j.id = f.job_id
-    WHERE f.follows_end AND j.revision = f.revision AND j.state = 'active'
-    FOR SHARE OF j SKIP LOCKED
+    FROM unnest(:job_ids::uuid[], :revisions::integer[], :are_kept::boolean[])
+        AS c (job_id, revision, is_kept)
+    JOIN jobs j ON j.id = c.job_id
+    WHERE c.is_kept AND j.revision = c.revision AND j.state = 'active'
+    FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
            coalesce(j.revision = c.revision AND j.state = 'active', false)
-           AND (NOT c.follows_end OR c.job_id = ANY (array(SELECT id FROM kept))) AS fresh,
+           AND (NOT c.is_kept OR c.job_id = ANY (array(SELECT id FROM kept))) AS fresh,
            CASE WHEN EXISTS (
                SELECT
                FROM windows
@@ -89,9 +91,9 @@ due AS (
         :run_ids::uuid[], :job_ids, :revisions, :claim_partitions::smallint[],
         :claim_epochs::bigint[],
         :due_ats::timestamptz[], :fire_ats::timestamptz[], :kinds::text[], :states::text[],
-        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[], :follows_ends
+        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[], :are_kept
     ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at, kind, state, reason,
-            due_until, due_count, follows_end)
+            due_until, due_count, is_kept)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE c.held_partition = ANY (array(SELECT partition FROM fence))
 ),
@@ -110,6 +112,22 @@ made AS (
     WHERE fresh
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, priority, state
+),
+stepped AS (
+    UPDATE jobs j
+    SET next_due_at = s.next_due_at, next_fire_at = s.next_fire_at
+    FROM (
+        SELECT DISTINCT ON (job_id)
+               job_id, due_until, next_due_at, next_fire_at,
+               bool_and(run_id = ANY (array(SELECT id FROM made))) OVER (PARTITION BY job_id)
+                   AS all_made
+        FROM unnest(
+            :range_ids::uuid[], :range_job_ids::uuid[], :range_ends::timestamptz[],
+            :next_due_ats::timestamptz[], :next_fire_ats::timestamptz[]
+        ) AS r (run_id, job_id, due_until, next_due_at, next_fire_at)
+        ORDER BY job_id, due_until DESC
+    ) AS s
+    WHERE j.id = s.job_id AND j.next_due_at <= s.due_until AND s.all_made
 ),
 held AS (
     INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)

@@ -127,7 +127,8 @@ class Checker:
             self._broken(
                 f"job {job.spec.name}: {finding.missing_count} due times have no row"
                 f" {finding.missing[:_SHOWN_MAX]}, {finding.unexpected_count} rows no due time"
-                f" {finding.unexpected[:_SHOWN_MAX]} {finding.fault}"
+                f" {finding.unexpected[:_SHOWN_MAX]}, {finding.doubled_count} due times two rows"
+                f" {finding.doubled[:_SHOWN_MAX]} {finding.fault}"
             )
 
     def _broken(self, what: str) -> None:

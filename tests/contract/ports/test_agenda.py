@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
-from matins.domain.claims import Advance
+from matins.domain.claims import Advance, Claim
 from matins.domain.handouts import Beat, Poll
 from matins.domain.ids import partition_of
 from matins.domain.jobs import JobState
@@ -17,6 +17,25 @@ from matins.domain.runs import RunState
 
 A, B, JOB = uuid4(), uuid4(), uuid4()
 MINUTE = timedelta(minutes=1)
+
+
+def minutes(count: float) -> datetime:
+    """So many minutes after the start."""
+    return START + count * MINUTE
+
+
+def skipped(first: int, last: int) -> Claim:
+    """The claim of a range of due times, from one minute to another."""
+    return claim(
+        JOB,
+        minutes(first),
+        state=RunState.SKIPPED,
+        reason="misfire: last",
+        due_until=minutes(last),
+        due_count=last - first + 1,
+        next_due_at=minutes(last + 1),
+        next_fire_at=minutes(last + 1.5),
+    )
 
 
 async def test_a_due_time_is_claimed_once(ground: Ground) -> None:
@@ -85,20 +104,38 @@ async def test_an_unknown_job_is_stale(ground: Ground) -> None:
 async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(A)
-    skipped = claim(
-        JOB,
-        START,
-        state=RunState.SKIPPED,
-        reason="misfire: last",
-        due_until=START + 9 * MINUTE,
-        due_count=10,
-    )
-    queued = claim(JOB, START + 10 * MINUTE)
-    await ground.agenda.claim(A, epochs, [skipped, queued])
+    queued = claim(JOB, minutes(10))
+    await ground.agenda.claim(A, epochs, [skipped(0, 9), queued])
     executor = uuid4()
     await ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
     handout = await ground.dispatch.take(Poll(executor, 1, ["default"], 9), "default")
     assert [attempt.run_id for attempt in handout.attempts] == [queued.run_id]
+
+
+async def test_a_range_is_claimed_together_with_the_step_past_it(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.agenda.claim(A, epochs, [skipped(0, 4), skipped(5, 9), claim(JOB, minutes(10))])
+    [job] = await ground.agenda.find([JOB])
+    assert (job.next_due_at, job.next_fire_at) == (minutes(10), minutes(10.5))
+
+
+async def test_ranges_of_which_one_met_a_row_step_past_nothing(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.agenda.claim(A, epochs, [claim(JOB, START)])
+    await ground.agenda.claim(A, epochs, [skipped(0, 4), skipped(5, 9)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == START
+
+
+async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.agenda.advance([advance(JOB, minutes(20))])
+    await ground.agenda.claim(A, epochs, [skipped(0, 9)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == minutes(20)
 
 
 async def test_due_jobs_are_loaded_by_partition_fire_time_and_page(ground: Ground) -> None:

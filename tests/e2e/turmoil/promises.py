@@ -51,7 +51,7 @@ async def all_retries(cluster: Cluster) -> Rows:
 def broken_audits(audits: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Every due time has its row, every row its due time, and every job can be computed."""
     for it in audits:
-        if it["missing_count"] or it["unexpected_count"] or it["fault"]:
+        if it["missing_count"] or it["unexpected_count"] or it["doubled_count"] or it["fault"]:
             yield f"audit: {it}"
 
 

@@ -65,6 +65,27 @@ def test_a_due_time_without_a_row_is_missing() -> None:
     assert (found.missing, found.missing_count, found.holds) == ([minute(3)], 1, False)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [skipped(1, 3), *ran(3, 4, 5)],
+        [skipped(1, 4), skipped(3), *ran(5)],
+        [skipped(1, 3), skipped(3, 5)],
+        [skipped(-5, 3), *ran(3, 4, 5)],
+    ],
+    ids=["range and run", "range and skip", "two ranges", "range that began before"],
+)
+def test_a_due_time_with_two_rows_is_doubled(rows: list[LedgerRow]) -> None:
+    found = audited([revision(0)], rows)
+    assert minute(3) in found.doubled
+    assert found.doubled_count == len(found.doubled)
+    assert (found.missing_count, found.holds) == (0, False)
+
+
+def test_ranges_that_meet_double_nothing() -> None:
+    assert audited([revision(0)], [skipped(1, 2), skipped(3, 4), *ran(5)]).holds
+
+
 def test_a_row_without_a_due_time_is_unexpected() -> None:
     found = audited([revision(0)], ran(1, 2, 3, 3.5, 4, 5))
     assert (found.unexpected, found.holds) == ([minute(3.5)], False)
@@ -91,7 +112,7 @@ def test_a_range_that_began_before_the_window_counts_within_it() -> None:
 def test_a_range_does_not_hide_a_run_of_its_own() -> None:
     found = audited([revision(0)], [skipped(1, 5), *ran(3)])
     assert (found.succeeded, found.skipped) == (1, {"paused": 4})
-    assert found.holds
+    assert (found.doubled, found.holds) == ([minute(3)], False)
 
 
 def test_a_due_time_belongs_to_the_last_revision_that_began_before_it() -> None:

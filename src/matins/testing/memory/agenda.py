@@ -63,6 +63,7 @@ class MemoryAgenda:
                 stale.add(claim.job_id)
             elif self._insert(claim, job, epochs[claim.partition]):
                 made.add(claim.run_id)
+        self._step_past([claim for claim in claims if claim.due_until is not None], made)
         return Claimed(made, wanted - fenced, stale)
 
     async def advance(self, advances: Sequence[Advance]) -> None:
@@ -71,9 +72,7 @@ class MemoryAgenda:
             job = self._world.jobs.get(advance.job_id)
             if job is None or job.revision != advance.revision or job.state is not JobState.ACTIVE:
                 continue
-            if job.next_due_at is not None and job.next_due_at <= advance.accounted_until:
-                job.next_due_at = advance.next_due_at
-                job.next_fire_at = advance.next_fire_at
+            _step(job, advance.accounted_until, advance.next_due_at, advance.next_fire_at)
 
     async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
         """See `domain.ports.Agenda`."""
@@ -163,11 +162,27 @@ class MemoryAgenda:
             self._world.enqueue(run, now)
         return made
 
+    def _step_past(self, ranges: Sequence[Claim], made: Collection[UUID]) -> None:
+        """Step past the ranges of jobs of which all were made."""
+        met = {claim.job_id for claim in ranges if claim.run_id not in made}
+        for claim in ranges:
+            if claim.job_id not in met and claim.due_until is not None:
+                job = self._world.jobs[claim.job_id]
+                _step(job, claim.due_until, claim.next_due_at, claim.next_fire_at)
+
     def _requeue(self, run: RunRow) -> None:
         if run.state is RunState.RETRYING:
             run.retry_at = None
             self._world.move(run, RunState.QUEUED)
             self._world.enqueue(run, self._world.now())
+
+
+def _step(
+    job: JobRow, accounted_until: datetime, due: datetime | None, fire: datetime | None
+) -> None:
+    """Go on to the next due time of a job, if all before it is accounted for."""
+    if job.next_due_at is not None and job.next_due_at <= accounted_until:
+        job.next_due_at, job.next_fire_at = due, fire
 
 
 def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
