@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from uuid import UUID, uuid4
@@ -22,6 +22,8 @@ from matins.engines.postgres import EmbeddedPostgres
 from matins.store.database import Database
 from matins.store.days import ensure_days_ahead
 from matins.store.migrate import migrate
+
+SECOND = timedelta(seconds=1)
 
 COLUMNS = (
     *("id", "team_id", "partition", "name", "revision", "state", "spec", "schedule", "misfire"),
@@ -56,9 +58,16 @@ async def postgres(path: Path) -> AsyncIterator[str]:
 
 
 async def fill_jobs(
-    dsn: str, count: int, schedule: Schedule | None, next_due_at: datetime | None
+    dsn: str,
+    count: int,
+    schedule: Schedule | None,
+    next_due_at: datetime | None,
+    spread_over: timedelta = timedelta(),
 ) -> list[UUID]:
-    """Make active jobs of one team with an HTTP target that is never called; gives their ids."""
+    """Make active jobs of one team with an HTTP target that is never called; gives their ids.
+
+    Their due times are whole seconds, spread evenly from `next_due_at` on.
+    """
     ids = [uuid4() for _ in range(count)]
     session = await asyncpg.connect(dsn)
     team = await session.fetchval(
@@ -73,13 +82,16 @@ async def fill_jobs(
     )
     text = msgspec.json.encode(spec).decode()
     when = msgspec.json.encode(schedule).decode() if schedule else None
-    shared = (1, "active", text, when, "{}", "default", 1, now, now, now, next_due_at, next_due_at)
-    rows = [(job, team, partition_of(job), f"bench-{job}", *shared) for job in ids]
-    await session.copy_records_to_table(
-        "jobs",
-        records=rows,
-        columns=COLUMNS,
-    )
+    shared = (1, "active", text, when, "{}", "default", 1, now, now, now)
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for at, job in enumerate(ids):
+            due = next_due_at
+            if due is not None:
+                due += spread_over * at // count // SECOND * SECOND
+            yield (job, team, partition_of(job), f"bench-{job}", *shared, due, due)
+
+    await session.copy_records_to_table("jobs", records=rows(), columns=COLUMNS)
     await session.execute("VACUUM ANALYZE jobs")
     await session.execute("CHECKPOINT")
     await session.close()

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
+from matins.domain.claims import BEGINNING
 from matins.domain.handouts import Beat, Poll
 from matins.domain.ids import partition_of
 
@@ -80,7 +81,9 @@ async def test_a_promotion_waits_for_a_take_over_that_is_under_way_and_is_refuse
         "INSERT INTO retries (partition, retry_at, run_id, due_at)"
         " SELECT partition, retry_at, id, due_at FROM runs"
     )
-    retries = await ground.agenda.load_retries(epochs, ground.clock.now(), 9)
+    retries = await ground.agenda.load_retries(
+        dict.fromkeys(epochs, BEGINNING), ground.clock.now(), 9
+    )
     assert len(retries) == 1
     async with other.transaction():
         await other.execute("UPDATE partitions SET epoch = epoch + 1, holder = $1", OTHER)

@@ -12,7 +12,7 @@ from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned, serve_the_d
 
 from matins.domain.answers import WindowChanged
 from matins.domain.attempts import Attempt, Result
-from matins.domain.claims import Ended, RetryDue
+from matins.domain.claims import BEGINNING, Ended, RetryDue
 from matins.domain.handouts import Beat, End, Ending, Poll, RunStatus
 from matins.domain.jobs import JobSpec
 from matins.domain.runs import Outcome, RunState
@@ -69,7 +69,7 @@ class Windowed(Owned):
 
     async def coming_up(self) -> list[RetryDue]:
         """What a scheduler's look finds due."""
-        return await self._agenda.load_retries(EVERYTHING, self.now, 1000)
+        return await self._agenda.load_retries(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
 
     async def look(self, at: datetime | None = None) -> int:
         """One look of a scheduler, and what follows from it; gives the length of the queue."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,6 +14,17 @@ from matins.domain.runs import Kind, RunState
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.schedules.timetable import Timetable
+
+
+class Mark(NamedTuple):
+    """A place in what falls due in a partition, which is in the order of time, then id."""
+
+    at: datetime
+    id: UUID
+
+
+BEGINNING: Final = Mark(datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
+"""Before all that can be due."""
 
 
 class DueJob(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
+from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, Mark, RetryDue
 from matins.domain.handouts import (
     Beat,
     BeatAnswer,
@@ -78,10 +78,11 @@ class Agenda(Protocol):
     async def database_time(self) -> datetime:
         """The database's clock, read now."""
 
-    async def load(
-        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
-    ) -> list[DueJob]:
-        """Active jobs with a fire time up to `until`, by id, those after `after` only."""
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
+        """Active jobs with a fire time up to `until`: of each partition the first after its mark.
+
+        A partition gives at most its share; one that gives fewer has no more.
+        """
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """Jobs made or changed at or after `since`, in whatever state; scheduled ones only."""
@@ -115,9 +116,9 @@ class Agenda(Protocol):
         """Take a job out of the agenda because its schedule can't be computed."""
 
     async def load_retries(
-        self, partitions: Collection[int], until: datetime, limit: int
+        self, after: Mapping[int, Mark], until: datetime, share: int
     ) -> list[RetryDue]:
-        """Runs whose next attempt is due up to `until`, soonest first."""
+        """Runs to be tried again up to `until`: of each partition its share, as `load` does."""
 
     async def promote(
         self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]

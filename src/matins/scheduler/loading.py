@@ -7,19 +7,18 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from matins.domain.claims import DueJob, Mark, RetryDue
 from matins.domain.errors import UnavailableError
 from matins.domain.ports import Agenda, Clock, Hints
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import pause
+from matins.scheduler.coverage import PAGE, Coverage
 from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import instant_of, slot_of
 from matins.scheduler.roster import Roster
 
 log = structlog.get_logger()
-
-PAGE = 5_000
-"""The most jobs or retries read at once."""
 
 OVERLAP = timedelta(seconds=10)
 """How far a poll for changes looks back: a change, or an end, is visible once it is committed."""
@@ -50,6 +49,8 @@ class Loader:
         self._poll_s = poll_s
         self._near = timedelta(seconds=2 * poll_s + 1)
         self._follower = Follower(roster, agenda, clock, poll_s / 2)
+        self._jobs = Coverage()
+        self._retries = Coverage()
         self._complete: dict[int, int] = {}
         self._polled_at: datetime | None = None
         self._hinted = asyncio.Event()
@@ -80,8 +81,7 @@ class Loader:
                 except UnavailableError as error:
                     log.warning("loader.unavailable", error=str(error))
                     await pause(self._poll_s, self._clock, self._stopping)
-                events = (self._hinted, self._leases.changed, self._roster.doubts, self._stopping)
-                await pause(self._poll_s, self._clock, *events)
+                await pause(self._poll_s, self._clock, *self._wake_ups(), self._stopping)
                 if self._hinted.is_set():
                     await pause(_HINT_PAUSE_S, self._clock, self._stopping)
         finally:
@@ -94,7 +94,7 @@ class Loader:
 
     async def read(self) -> None:
         """Bring the memory up to date once: leases, doubts, horizon, changes, retries, ends."""
-        for event in (self._hinted, self._leases.changed, self._roster.doubts):
+        for event in self._wake_ups():
             event.clear()
         self._roster.let_go()
         await self._quarantine()
@@ -104,6 +104,9 @@ class Loader:
         await self._poll()
         await self._follower.look()
 
+    def _wake_ups(self) -> tuple[asyncio.Event, ...]:
+        return self._hinted, self._leases.changed, self._roster.doubts, self._roster.room
+
     def _drop_lost(self) -> None:
         held = self._leases.epochs()
         loaded = self._roster.loaded
@@ -112,6 +115,8 @@ class Loader:
         self._complete = {
             it: epoch for it, epoch in self._complete.items() if loaded.get(it) == epoch
         }
+        self._jobs.forget_all_but(loaded)
+        self._retries.forget_all_but(loaded)
 
     async def _load(self) -> None:
         """Load the horizon of partitions that were gained, and of all when half of it is over."""
@@ -128,24 +133,21 @@ class Loader:
         missing = {it: epoch for it, epoch in held.items() if self._complete.get(it) != epoch}
         if not missing:
             return
-        await self._load_pages(missing, instant_of(roster.horizon_s))
+        await self._load_pages(missing, now, instant_of(roster.horizon_s))
 
-    async def _load_pages(self, missing: dict[int, int], until: datetime) -> None:
+    async def _load_pages(self, missing: dict[int, int], now: datetime, until: datetime) -> None:
         """Load partitions page by page; one that is dropped meanwhile has to begin again."""
-        loaded = self._roster.loaded
-        after = None
-        while missing:
-            page = await self._agenda.load(missing, until, after, PAGE)
-            if after is None:
-                loaded.update(missing)
-            missing = {it: epoch for it, epoch in missing.items() if loaded.get(it) == epoch}
+        roster = self._roster
+        gained = {it: epoch for it, epoch in missing.items() if it not in roster.loaded}
+        reading = self._jobs.begin(missing, now)
+        while reading.marks:
+            page = await self._agenda.load(reading.marks, until, reading.share)
+            roster.loaded.update(gained)
+            gained = {}
             for job in page:
-                if job.partition in missing:
-                    self._roster.put(job)
-            if len(page) < PAGE:
-                self._complete.update(missing)
-                return
-            after = page[-1].id
+                if roster.loaded.get(job.partition) == missing[job.partition]:
+                    roster.put(job)
+            self._complete |= reading.turn(map(_place_of_job, page), roster.loaded)
 
     async def _poll(self) -> None:
         """Read what changed and what is to be tried again soon."""
@@ -158,8 +160,20 @@ class Loader:
         for job in await self._agenda.changed(partitions, since):
             self._roster.put(job)
         self._polled_at = now
-        for retry in await self._agenda.load_retries(partitions, now + self._near, PAGE):
-            self._roster.put_retry(retry)
+        await self._load_retries(now)
+
+    async def _load_retries(self, now: datetime) -> None:
+        """Read what is to be tried again soon; where that is very much, the rest of it later."""
+        roster = self._roster
+        reading, count = self._retries.begin(roster.loaded, now), 0
+        while reading.marks and count < PAGE:
+            page = await self._agenda.load_retries(reading.marks, now + self._near, reading.share)
+            for retry in page:
+                if retry.partition in roster.loaded:
+                    roster.put_retry(retry)
+            reading.turn(map(_place_of_retry, page), roster.loaded)
+            count += len(page)
+        roster.more_retries = bool(reading.marks)
 
     async def _resolve_doubts(self) -> None:
         doubtful = set(self._roster.doubtful)
@@ -182,3 +196,12 @@ class Loader:
     async def _listen(self) -> None:
         async for _ in self._hints.listen("jobs"):
             self._hinted.set()
+
+
+def _place_of_job(job: DueJob) -> tuple[int, Mark]:
+    assert job.next_fire_at is not None
+    return job.partition, Mark(job.next_fire_at, job.id)
+
+
+def _place_of_retry(retry: RetryDue) -> tuple[int, Mark]:
+    return retry.partition, Mark(retry.retry_at, retry.run_id)

@@ -68,6 +68,8 @@ class Promoter:
             await self._promote(batch)
             for _ in batch:
                 queue.popleft()
+            if not queue and self._roster.more_retries:
+                self._roster.room.set()
 
     async def _promote(self, batch: list[RetryDue]) -> None:
         held = self._leases.epochs()

@@ -46,6 +46,10 @@ class Roster:
         """Entries whose next due time is still to be written."""
         self.overdue = asyncio.Event()
         """Set when something was put into a slot that has been fired already."""
+        self.more_retries = False
+        """Whether more is to be tried again soon than was read at once."""
+        self.room = asyncio.Event()
+        """Set when all retries in memory that were due are promoted, and there are more."""
         self.doubts = asyncio.Event()
         """Set when there is something doubtful or poisoned."""
         self._leaving: list[Entry] = []

@@ -11,7 +11,16 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
+from matins.domain.claims import (
+    Advance,
+    Claim,
+    Claimed,
+    DueJob,
+    Ended,
+    FollowUp,
+    Mark,
+    RetryDue,
+)
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
 from matins.domain.runs import SUSPECT_AFTER, RunState
@@ -25,7 +34,6 @@ from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_o
 
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
-_FIRST = UUID(int=0)
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _MISFIRES_MAX = 16_384
 
@@ -42,17 +50,9 @@ class PostgresAgenda:
         """See `domain.ports.Agenda`."""
         return await self._reads.clock()
 
-    async def load(
-        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
-    ) -> list[DueJob]:
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        rows = await self._reads.fetch(
-            _Q["load"],
-            partitions=list(partitions),
-            until=until,
-            after=after or _FIRST,
-            limit=limit,
-        )
+        rows = await self._reads.fetch(_Q["load"], until=until, share=share, **_marks(after))
         return await self._due_jobs(rows)
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
@@ -157,12 +157,16 @@ class PostgresAgenda:
         await self._reads.fetch(_Q["quarantine"], job_id=job_id, revision=revision, reason=reason)
 
     async def load_retries(
-        self, partitions: Collection[int], until: datetime, limit: int
+        self, after: Mapping[int, Mark], until: datetime, share: int
     ) -> list[RetryDue]:
-        """See `domain.ports.Agenda`. What a window holds that has changed is due at once."""
-        given: dict[str, object] = {"partitions": list(partitions), "limit": limit}
-        await self._reads.fetch(_Q["loosen"], **given)
-        rows = await self._reads.fetch(_Q["load_retries"], until=until, **given)
+        """See `domain.ports.Agenda`. What a window holds that has changed is due at once.
+
+        As much of it as fills a page: where there is more, some partition gives its whole share.
+        """
+        limit = share * len(after)
+        await self._reads.fetch(_Q["loosen"], partitions=list(after), limit=limit)
+        given = _marks(after)
+        rows = await self._reads.fetch(_Q["load_retries"], until=until, share=share, **given)
         return [RetryDue(row["run_id"], row["partition"], row["retry_at"]) for row in rows]
 
     async def promote(
@@ -197,6 +201,14 @@ def _locked(claims: Sequence[Claim]) -> set[UUID]:
     if len({it.job_id for it in claims}) < len(claims):
         locked |= {job for job, count in Counter(it.job_id for it in claims).items() if count > 1}
     return locked
+
+
+def _marks(after: Mapping[int, Mark]) -> dict[str, object]:
+    return {
+        "partitions": list(after),
+        "after_ats": [mark.at for mark in after.values()],
+        "after_ids": [mark.id for mark in after.values()],
+    }
 
 
 def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:

@@ -1,20 +1,21 @@
 -- name: load
--- By jobs_due. The page goes by id, since many jobs share one fire time; materialized, or the
--- planner would walk the primary key for the order's sake and look at every job there is.
-WITH due AS MATERIALIZED (
-    SELECT id, team_id, partition, revision, state, schedule, anchor, since, exemptions,
-           calendars, misfire, pool, priority, next_due_at, next_fire_at
+-- By jobs_fires: of each partition the first few after where the page before ended. So a page costs
+-- the same however much falls due after it, what is over is not looked at again, and what fires
+-- soonest comes first of all.
+SELECT j.*
+FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
+    AS held (partition, after_at, after_id)
+CROSS JOIN LATERAL (
+    SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
+           since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool,
+           priority, next_due_at, next_fire_at
     FROM jobs
-    WHERE partition = ANY (:partitions::smallint[])
+    WHERE jobs.partition = held.partition
+      AND (next_fire_at, id) > (held.after_at, held.after_id)
       AND next_fire_at <= :until::timestamptz
-      AND id > :after::uuid
-)
-SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-       since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool, priority,
-       next_due_at, next_fire_at
-FROM due
-ORDER BY id
-LIMIT :limit
+    ORDER BY next_fire_at, id
+    LIMIT :share
+) AS j
 
 -- name: changed
 -- By revisions_changed.
@@ -214,17 +215,19 @@ FROM changed c
 WHERE r.partition = c.partition AND r.retry_at = c.retry_at AND r.run_id = c.run_id
 
 -- name: load_retries
+-- By the primary key, page by page as in `load`.
 SELECT r.run_id, r.partition, r.retry_at
-FROM unnest(:partitions::smallint[]) AS held (partition)
+FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
+    AS held (partition, after_at, after_id)
 CROSS JOIN LATERAL (
     SELECT run_id, partition, retry_at
     FROM retries
-    WHERE retries.partition = held.partition AND retry_at <= :until::timestamptz
-    ORDER BY retry_at
-    LIMIT :limit
+    WHERE retries.partition = held.partition
+      AND (retry_at, run_id) > (held.after_at, held.after_id)
+      AND retry_at <= :until::timestamptz
+    ORDER BY retry_at, run_id
+    LIMIT :share
 ) AS r
-ORDER BY r.retry_at
-LIMIT :limit
 
 -- name: promote
 -- The row of `retries` decides: whoever deletes it puts the run on the queue, once.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from uuid import uuid4
+from itertools import islice
+from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
-from matins.domain.claims import Advance, Claim
+from matins.domain.claims import BEGINNING, Advance, Claim, Mark
 from matins.domain.handouts import Beat, Poll
 from matins.domain.ids import partition_of
 from matins.domain.jobs import JobState
@@ -138,17 +139,37 @@ async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) ->
     assert job.next_due_at == minutes(20)
 
 
-async def test_due_jobs_are_loaded_by_partition_fire_time_and_page(ground: Ground) -> None:
-    jobs = sorted(uuid4() for _ in range(5))
-    for job in jobs:
+async def test_due_jobs_are_loaded_by_partition_and_fire_time(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    mine = {partition_of(JOB): BEGINNING}
+    [job] = await ground.agenda.load(mine, START, 9)
+    assert (job.id, job.schedule, job.next_fire_at) == (JOB, SPEC.schedule, START)
+    assert await ground.agenda.load(mine, START - MINUTE, 9) == []
+    others = dict.fromkeys(set(range(256)) - mine.keys(), BEGINNING)
+    assert await ground.agenda.load(others, START, 9) == []
+
+
+async def test_each_partition_gives_its_share_of_a_page_in_the_order_of_fire_times(
+    ground: Ground,
+) -> None:
+    here, there = partition_of(JOB), (partition_of(JOB) + 1) % 256
+    late, *first = sorted(ids_in(here, 4), key=lambda job: job.int)
+    [other] = ids_in(there, 1)
+    for job in (late, *first, other):
         await ground.rows.add_job(job, SPEC)
-    partitions = {partition_of(job) for job in jobs}
-    loaded = await ground.agenda.load(partitions, START, None, 3)
-    rest = await ground.agenda.load(partitions, START, loaded[-1].id, 3)
-    assert [job.id for job in loaded + rest] == jobs
-    assert loaded[0].schedule == SPEC.schedule
-    assert await ground.agenda.load(partitions, START - MINUTE, None, 9) == []
-    assert await ground.agenda.load(set(range(256)) - partitions, START, None, 9) == []
+    await ground.agenda.advance([advance(late, START + MINUTE)])
+    later = START + 2 * MINUTE
+    page = await ground.agenda.load({here: BEGINNING, there: BEGINNING}, later, 2)
+    assert [job.id for job in page if job.partition == here] == first[:2]
+    assert [job.id for job in page if job.partition == there] == [other]
+    rest = await ground.agenda.load({here: Mark(START, first[1])}, later, 2)
+    assert [job.id for job in rest] == [first[2], late]
+    assert await ground.agenda.load({here: Mark(START + MINUTE, late)}, later, 2) == []
+
+
+def ids_in(partition: int, count: int) -> list[UUID]:
+    """So many names of jobs of a partition."""
+    return list(islice((it for it in iter(uuid4, None) if partition_of(it) == partition), count))
 
 
 async def test_next_due_times_never_go_backwards(ground: Ground) -> None:

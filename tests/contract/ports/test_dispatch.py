@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Result
+from matins.domain.claims import BEGINNING
 from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.ids import partition_of
 from matins.domain.runs import Outcome, RunState
@@ -115,7 +116,7 @@ async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -
         ground.clock.now() + timedelta(seconds=10),
     )
     epochs = await ground.leases.acquire(HOLDER, 0, 1) or {partition_of(JOB): 1}
-    mine = {partition_of(JOB)}
+    mine = {partition_of(JOB): BEGINNING}
     assert await ground.agenda.load_retries(mine, ground.clock.now(), 9) == []
     ground.clock.move(10)
     retries = await ground.agenda.load_retries(mine, ground.clock.now(), 9)
@@ -132,7 +133,8 @@ async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None
     await register(ground)
     await take(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, BAD), RunState.RETRYING, "", 0.0)])
-    retries = await ground.agenda.load_retries({partition_of(JOB)}, ground.clock.now(), 9)
+    mine = {partition_of(JOB): BEGINNING}
+    retries = await ground.agenda.load_retries(mine, ground.clock.now(), 9)
     refused = await ground.agenda.promote(uuid4(), {partition_of(JOB): 1}, retries)
     assert refused == {partition_of(JOB)}
     assert ids(await take(ground, 2)) == set()
@@ -147,7 +149,8 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     [status] = await ground.dispatch.record(EXECUTOR, [ending])
     assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
     later = ground.clock.now() + timedelta(hours=1)
-    assert await ground.agenda.load_retries({partition_of(JOB)}, later, 9) == []
+    mine = {partition_of(JOB): BEGINNING}
+    assert await ground.agenda.load_retries(mine, later, 9) == []
 
 
 async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(

@@ -10,6 +10,7 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Result
+from matins.domain.claims import BEGINNING
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import partition_of
 from matins.domain.jobs import PRIORITIES, JobSpec
@@ -173,6 +174,8 @@ async def _end(queue: Queue, run: UUID, outcome: Outcome) -> None:
 async def _promote(queue: Queue, job: UUID) -> None:
     ground = queue.ground
     ground.clock.move(0.001)
-    retries = await ground.agenda.load_retries({partition_of(job)}, ground.clock.now(), 9)
+    retries = await ground.agenda.load_retries(
+        {partition_of(job): BEGINNING}, ground.clock.now(), 9
+    )
     assert len(retries) == 1
     assert await ground.agenda.promote(HOLDER, queue.epochs, retries) == set()

@@ -29,7 +29,7 @@ from tests.contract.ports.ground import (
 )
 
 from matins.domain.attempts import Result
-from matins.domain.claims import Advance, FollowUp
+from matins.domain.claims import BEGINNING, Advance, FollowUp
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import run_id
 from matins.domain.runs import Outcome, RunState
@@ -48,6 +48,7 @@ ENDS = {
     RunState.DEAD: Outcome.FAILED,
     RunState.CANCELLED: Outcome.CANCELLED,
 }
+ALL = dict.fromkeys(range(256), BEGINNING)
 holders, executors = st.sampled_from(HOLDERS), st.sampled_from(EXECUTORS)
 jobs, dues = st.sampled_from(JOBS), st.sampled_from(DUES)
 seqs = st.integers(1, 4)
@@ -144,7 +145,7 @@ class BothPorts(RuleBasedStateMachine):
         epochs = self.epochs[holder]
 
         async def call(side: Ground) -> Any:
-            retries = await side.agenda.load_retries(range(256), side.clock.now(), 9)
+            retries = await side.agenda.load_retries(ALL, side.clock.now(), 9)
             return retries, await side.agenda.promote(holder, epochs, retries)
 
         self.both(call)

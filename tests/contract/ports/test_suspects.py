@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Attempt, Result
+from matins.domain.claims import BEGINNING
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import partition_of
 from matins.domain.runs import SUSPECT_AFTER, Outcome, RunState
@@ -55,7 +56,7 @@ class Handing:
         ]
         assert len(await self._ground.dispatch.record(FIRST, endings)) == len(attempts)
         now = self._ground.clock.now()
-        retries = await self._ground.agenda.load_retries({partition_of(JOB)}, now, 9)
+        retries = await self._ground.agenda.load_retries({partition_of(JOB): BEGINNING}, now, 9)
         assert await self._ground.agenda.promote(HOLDER, self._epochs, retries) == set()
 
     async def make_suspects(self, count: int) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 from tests.unit.scheduler.ground import Ground, after, seconds
 
-from matins.domain.claims import DueJob, Ended
+from matins.domain.claims import DueJob, Ended, Mark
 from matins.domain.errors import UnavailableError
-from matins.scheduler import loading
+from matins.scheduler import coverage
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.planning import slot_of
@@ -35,13 +35,11 @@ class Slow(MemoryAgenda):
         self.no_load = False
         self.quarantined = 0
 
-    async def load(
-        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
-    ) -> list[DueJob]:
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         if self.no_load:
             raise UnavailableError("it is away")
-        found = await super().load(partitions, until, after, limit)
+        found = await super().load(after, until, share)
         await asyncio.sleep(self.load_s)
         return found
 
@@ -222,9 +220,10 @@ async def test_nothing_is_said_while_the_next_horizon_could_not_be_loaded() -> N
 async def test_a_partition_that_is_dropped_between_two_pages_is_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading, "PAGE", 2)
+    monkeypatch.setattr(coverage, "PAGE", 2)
     scene = Scene()
-    job = max((scene.ground.job() for _ in range(5)), key=lambda job: job.id)
+    first, job = scene.ground.job(), scene.ground.job(cron="2-59 * * * *")
+    job.partition = first.partition
     scene.agenda.load_s = 5.0
     reading = asyncio.create_task(scene.read(20))
     await scene.until(27)
@@ -238,7 +237,7 @@ async def test_a_partition_that_is_dropped_between_two_pages_is_loaded_again(
 
 @in_virtual_time
 async def test_every_page_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "PAGE", 3)
+    monkeypatch.setattr(coverage, "PAGE", 3)
     scene = Scene()
     jobs = {scene.ground.job().id for _ in range(10)}
     await scene.read(1)

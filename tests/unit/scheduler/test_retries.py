@@ -81,9 +81,8 @@ async def test_a_retry_that_is_moved_is_queued_once_at_its_new_time(
         run = await fail_first(ground, 600.0)
         await asyncio.sleep(known_for_s)
         assert run.retry_at is not None
-        run.retry_at += timedelta(seconds=moved_by_s)
-        ground.world.retries[job.partition, run.id] = run.retry_at
-        moved_to = max(run.retry_at, ground.time.now())
+        moved_to = max(run.retry_at + timedelta(seconds=moved_by_s), ground.time.now())
+        run.retry_at = ground.world.retries[job.partition, run.id] = moved_to
         await asyncio.sleep(700)
     [queued_at] = queued
     assert timedelta(0) <= queued_at - moved_to <= timedelta(seconds=3)

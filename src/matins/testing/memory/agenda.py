@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, RetryDue
+from matins.domain.claims import (
+    Advance,
+    Claim,
+    Claimed,
+    DueJob,
+    Ended,
+    FollowUp,
+    Mark,
+    RetryDue,
+)
 from matins.domain.jobs import PRIORITIES, JobState
 from matins.domain.runs import Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
@@ -22,20 +32,15 @@ class MemoryAgenda:
         """See `domain.ports.Agenda`."""
         return self._world.now()
 
-    async def load(
-        self, partitions: Collection[int], until: datetime, after: UUID | None, limit: int
-    ) -> list[DueJob]:
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        wanted = set(partitions)
-        due = [
-            job
+        due = {
+            Mark(job.next_fire_at, job.id): job
             for job in self._world.jobs.values()
-            if job.partition in wanted
-            and job.next_fire_at is not None
-            and job.next_fire_at <= until
-            and (after is None or job.id > after)
-        ]
-        return _due_jobs(sorted(due, key=lambda job: job.id)[:limit])
+            if job.next_fire_at is not None
+        }
+        places = ((job.partition, mark) for mark, job in due.items())
+        return _due_jobs(due[mark] for _, mark in _first(places, after, until, share))
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
@@ -110,16 +115,13 @@ class MemoryAgenda:
             self._world.revise(job)
 
     async def load_retries(
-        self, partitions: Collection[int], until: datetime, limit: int
+        self, after: Mapping[int, Mark], until: datetime, share: int
     ) -> list[RetryDue]:
         """See `domain.ports.Agenda`."""
-        wanted = set(partitions)
-        due = [
-            RetryDue(run_id, partition, retry_at)
-            for (partition, run_id), retry_at in self._world.retries.items()
-            if partition in wanted and retry_at <= until
-        ]
-        return sorted(due, key=lambda it: (it.retry_at, it.run_id))[:limit]
+        retries = self._world.retries.items()
+        places = ((partition, Mark(at, run_id)) for (partition, run_id), at in retries)
+        due = _first(places, after, until, share)
+        return [RetryDue(mark.id, partition, mark.at) for partition, mark in due]
 
     async def promote(
         self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
@@ -183,6 +185,20 @@ def _step(
     """Go on to the next due time of a job, if all before it is accounted for."""
     if job.next_due_at is not None and job.next_due_at <= accounted_until:
         job.next_due_at, job.next_fire_at = due, fire
+
+
+def _first(
+    places: Iterable[tuple[int, Mark]], after: Mapping[int, Mark], until: datetime, share: int
+) -> list[tuple[int, Mark]]:
+    """Of each partition the first `share` places after its mark, up to an instant."""
+    count = Counter[int]()
+    found = []
+    for partition, mark in sorted(places):
+        wanted = partition in after and after[partition] < mark and mark.at <= until
+        if wanted and count[partition] < share:
+            count[partition] += 1
+            found.append((partition, mark))
+    return found
 
 
 def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
