@@ -10,7 +10,7 @@ import pytest
 from tests.api.served import JOBS, Owner
 
 from matins.domain.attempts import Result
-from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.runs import Outcome, RunState
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
@@ -39,7 +39,8 @@ class Fleet:
         self._seq += 1
         await self._dispatch.beat(Beat(self.id, "worker-7", ["default"], 10, self._seq))
         poll = Poll(self.id, self._seq, ["default"], 10)
-        return [it.run_id for it in (await self._dispatch.take(poll, "default")).attempts]
+        handout = await self._dispatch.take(poll, "default") or Handout()
+        return [it.run_id for it in handout.attempts]
 
     async def end(self, run_id: UUID, outcome: Outcome, state: RunState, number: int = 1) -> None:
         result = Result(outcome, "exit code 1", output="what it wrote", exit_code=1)

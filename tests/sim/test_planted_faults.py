@@ -74,7 +74,7 @@ class Deaf(MemoryAgenda):
 class ForgetsHandouts(MemoryDispatch):
     """Hands out anew for a poll that is repeated, and forgets what it handed out before."""
 
-    async def take(self, poll: Poll, pool: str) -> Handout:
+    async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         self._world.handouts.pop((poll.executor, poll.seq), None)
         return await super().take(poll, pool)

@@ -113,6 +113,7 @@ async def test_a_take_waits_for_a_declaration_of_loss_that_is_under_way_and_gets
         taking = asyncio.create_task(ground.dispatch.take(poll, "default"))
         await is_blocked(other)
     answer = await taking
+    assert answer is not None
     assert (answer.unknown, answer.attempts) == (True, [])
 
 
@@ -124,6 +125,7 @@ async def test_a_take_passes_by_what_is_being_taken(
         await other.execute("SELECT FROM dispatch WHERE run_id = $1 FOR UPDATE", first)
         async with asyncio.timeout(PATIENCE_S):
             answer = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    assert answer is not None
     assert [attempt.run_id for attempt in answer.attempts] == [second]
 
 

@@ -91,7 +91,9 @@ class Windowed(Owned):
         self._seq += 1
         await self.dispatch.beat(Beat(self.executor, "one", ["default"], 9, self._seq))
         poll = Poll(self.executor, self._seq, ["default"], 9)
-        [attempt] = (await self.dispatch.take(poll, "default")).attempts
+        handout = await self.dispatch.take(poll, "default")
+        assert handout is not None
+        [attempt] = handout.attempts
         return attempt
 
     async def fail(self, attempt: Attempt, retry_in: timedelta) -> RunStatus:

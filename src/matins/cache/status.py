@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from uuid import UUID
 
 import msgspec
@@ -11,7 +12,6 @@ import structlog
 from valkey.asyncio import Valkey
 from valkey.asyncio.retry import Retry
 from valkey.backoff import NoBackoff
-from valkey.exceptions import ValkeyError
 
 from matins.domain.handouts import RunStatus
 from matins.domain.runs import FINAL
@@ -40,8 +40,9 @@ end
 class ValkeyStatusCache:
     """Statuses as JSON under the run's id.
 
-    After an error it rests for a moment, so that a Valkey that is away costs nothing; reads of all
-    who ask at once share one command.
+    After any error it rests for a moment, so that a Valkey that is away costs nothing; reads of all
+    who ask at once share one command, and all of them are answered, whatever comes of it. What is
+    not the status of its run is not there.
     """
 
     def __init__(self, url: str) -> None:
@@ -54,7 +55,7 @@ class ValkeyStatusCache:
         )
         self._put = self._client.register_script(_PUT)
         self._rests_until = 0.0
-        self._asked: dict[bytes, asyncio.Future[bytes | None]] = {}
+        self._asked: dict[UUID, asyncio.Future[bytes | None]] = {}
         self._reader: asyncio.Task[None] | None = None
 
     async def put(self, statuses: Sequence[RunStatus]) -> None:
@@ -68,10 +69,9 @@ class ValkeyStatusCache:
         """See `domain.ports.StatusCache`."""
         if elapsed_s() < self._rests_until:
             return None
-        key = _key(run_id)
-        answer = self._asked.get(key)
+        answer = self._asked.get(run_id)
         if answer is None:
-            answer = self._asked[key] = asyncio.get_running_loop().create_future()
+            answer = self._asked[run_id] = asyncio.get_running_loop().create_future()
             if self._reader is None:
                 self._reader = asyncio.create_task(self._read_all())
         return await asyncio.shield(answer)
@@ -87,25 +87,48 @@ class ValkeyStatusCache:
         values = [msgspec.json.encode(status) for status in statuses]
         try:
             await self._put(keys=keys, args=[mode, keep_ms, *values])
-        except (ValkeyError, OSError, TimeoutError) as error:
-            self._rest(error)
+        except Exception as error:
+            await self._rest(error)
 
     async def _read_all(self) -> None:
         while self._asked:
             asked, self._asked = self._asked, {}
-            try:
-                values = await self._client.mget(list(asked))
-            except (ValkeyError, OSError, TimeoutError) as error:
-                self._rest(error)
-                values = [None] * len(asked)
-            for future, value in zip(asked.values(), values, strict=True):
+            found = await self._read(list(asked))
+            for run_id, future in asked.items():
                 if not future.done():
-                    future.set_result(value)
+                    future.set_result(found.get(run_id))
         self._reader = None
 
-    def _rest(self, error: Exception) -> None:
+    async def _read(self, run_ids: list[UUID]) -> dict[UUID, bytes]:
+        """Return the statuses that are there. Never raises."""
+        try:
+            values = await self._client.mget([_key(run_id) for run_id in run_ids])
+            pairs = zip(run_ids, values, strict=True)
+            return {run_id: value for run_id, value in pairs if _is_status(value, run_id)}
+        except Exception as error:
+            await self._rest(error)
+            return {}
+
+    async def _rest(self, error: Exception) -> None:
+        """Take it for away, whatever it said.
+
+        The connections are given up: after an answer that can't be read, the next bytes on one may
+        belong to another question.
+        """
         self._rests_until = elapsed_s() + _REST_S
         log.warning("cache.away", error=f"{type(error).__name__}: {error}")
+        with suppress(Exception):
+            await self._client.connection_pool.disconnect()
+
+
+def _is_status(value: object, run_id: UUID) -> bool:
+    """Return whether an answer is the status of that run; anybody may write into Valkey."""
+    if not isinstance(value, bytes):
+        return False
+    try:
+        return msgspec.json.decode(value, type=RunStatus).id == run_id
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def _key(run_id: UUID) -> bytes:

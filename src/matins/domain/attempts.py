@@ -24,6 +24,8 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: Kind = Kind.SCHEDULED
     alone: bool = False
     """It was there when keepers or executors died: nothing else may share its keeper."""
+    started_at: datetime | None = None
+    """When its row began to say `running`, by the database's clock."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -148,10 +148,12 @@ class Watch(Protocol):
 class Dispatch(Protocol):
     """The gateway's side of runs."""
 
-    async def take(self, poll: Poll, pool: str) -> Handout:
+    async def take(self, poll: Poll, pool: str) -> Handout | None:
         """Take queued runs off one pool; `running`, attempt and executor in that statement.
 
-        Gives the same answer for a `seq` that was taken before.
+        Return None while the pool holds nothing. A `seq` that was taken before gets no more, but
+        what of it is still running, perhaps nothing. Unknown is an executor that is not alive, and
+        a `seq` that its beats have called done.
         """
 
     async def taken(self, poll: Poll) -> Handout | None:

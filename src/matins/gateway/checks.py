@@ -31,13 +31,14 @@ OUTPUT_MAX = 256 * 1024
 
 _INT32 = 2**31 - 1
 _INT64 = 2**63 - 1
+_SEQ_MAX = 2**62
 
 
 def check_poll(poll: Poll) -> None:
     """Raise InvalidInputError that says what is wrong with a poll."""
     check(
         [
-            *_range("seq", poll.seq, 1, _INT64),
+            *_range("seq", poll.seq, 1, _SEQ_MAX),
             *_range("free", poll.free, 1, POLL_MAX),
             *_range("wait_s", poll.wait_s, 0, 3600),
         ]
@@ -52,7 +53,7 @@ def check_beat(beat: Beat) -> None:
         [
             *_name_problems(beat.name),
             *_range("slots", beat.slots, 0, _INT32),
-            *_range("next_seq", beat.next_seq, 1, _INT64),
+            *_range("next_seq", beat.next_seq, 1, _SEQ_MAX),
             *_length("held", len(beat.held), HELD_MAX),
             *(found for key, seqs in lists.items() for found in _length(key, len(seqs), HELD_MAX)),
             *(found for key, seqs in lists.items() for found in _seq_problems(key, seqs)),
@@ -122,7 +123,7 @@ def _name_problems(name: str) -> list[Problem]:
 
 
 def _seq_problems(where: str, seqs: list[int]) -> list[Problem]:
-    return _range(where, min(seqs, default=1), 1, _INT64) + _range(
+    return _range(where, min(seqs, default=1), 1, _SEQ_MAX) + _range(
         where, max(seqs, default=1), 1, _INT64
     )
 

@@ -118,12 +118,9 @@ class Dispenser:
             if self._polls.get(key) is waiting:
                 del self._polls[key]
 
-    def _enter(self, waiting: _Waiting, *, first: bool = False) -> None:
+    def _enter(self, waiting: _Waiting) -> None:
         for name in waiting.poll.pools:
-            pool = self._pools.setdefault(name, _Pool())
-            pool.waiting[waiting] = None
-            if first:
-                pool.waiting.move_to_end(waiting, last=False)
+            self._pools.setdefault(name, _Pool()).waiting[waiting] = None
 
     def _exit(self, waiting: _Waiting) -> None:
         for name in waiting.poll.pools:
@@ -155,17 +152,17 @@ class Dispenser:
         except Exception as error:  # the poll's asker is told, whatever it is
             self._refuse(waiting, error)
             return
-        if handout.unknown or handout.attempts:
-            self._count(handout.attempts)
+        if handout is not None:
+            _count(handout.attempts)
             self._answer(waiting, handout)
-        if not handout.unknown and len(handout.attempts) < waiting.poll.free:
+        if handout is None or 0 < len(handout.attempts) < waiting.poll.free:
             pool.is_hot = pool.hints != hints
         waiting.take = None
         if waiting.askers and not waiting.answer.done():
             if self._stopping.is_set():
                 self._answer(waiting, Handout())
             else:
-                self._enter(waiting, first=True)
+                self._enter(waiting)  # behind the others: what there is may not be for it
 
     def _taken(self, task: asyncio.Task[None]) -> None:
         self._takes.discard(task)
@@ -181,16 +178,6 @@ class Dispenser:
         waiting.take = None
         waiting.answer.set_exception(error)
         waiting.answer.exception()  # it counts as retrieved, should the asker be gone
-
-    def _count(self, attempts: list[Attempt]) -> None:
-        HANDED_OUT.inc(len(attempts))
-        try:
-            now = self._clock.now().timestamp()
-        except UnavailableError:
-            return
-        for attempt in attempts:
-            if attempt.number == 1:
-                START_LAG.observe(now - attempt.due_at.timestamp())
 
     async def _listen(self) -> None:
         async for name in self._hints.listen("dispatch"):
@@ -213,3 +200,12 @@ class Dispenser:
             pool.hints += 1
             pool.is_hot = True
             self._serve()
+
+
+def _count(attempts: list[Attempt]) -> None:
+    """Count what was handed out, with its lag by the rows' times: this host's clock may be off."""
+    HANDED_OUT.inc(len(attempts))
+    for attempt in attempts:
+        if attempt.number == 1 and attempt.started_at is not None:
+            lag_s = (attempt.started_at - attempt.due_at).total_seconds()
+            START_LAG.observe(max(lag_s, 0.0))  # below zero if the database's clock went back

@@ -46,7 +46,7 @@ class PostgresDispatch:
         self._records = records
         self._reads = reads
 
-    async def take(self, poll: Poll, pool: str) -> Handout:
+    async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         try:
             rows = await self._takes.fetch(
@@ -61,7 +61,8 @@ class PostgresDispatch:
             return await self.taken(poll) or Handout()
         if not rows:
             return Handout(unknown=True)
-        return await self._handout(poll.executor, [row for row in rows if row["id"]])
+        started = [row for row in rows if row["id"]]
+        return await self._handout(poll.executor, started) if started else None
 
     async def taken(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
@@ -110,24 +111,22 @@ class PostgresDispatch:
         Each step commits alone and can be repeated: 1 note the beat, 2 drop the hand-outs that are
         done, 3 put back those that never arrived, 4 find what must end, 5 close a stopped one.
         """
-        first_seq = min([beat.next_seq, *beat.awaiting, *beat.open])
         alive = await self._reads.fetchrow(
             _Q["beat"],
-            first_seq=first_seq,
             executor=beat.executor,
             name=beat.name,
             pools=beat.pools,
             slots=beat.slots,
             partition=partition_of(beat.executor),
+            next_seq=beat.next_seq,
+            undone=[*beat.awaiting, *beat.open],
         )
         if alive is None:
             return BeatAnswer(lost=True)
-        await self._reads.fetch(
-            _Q["close_handouts"],
-            executor=beat.executor,
-            first_seq=first_seq,
-            closed=beat.closed,
-        )
+        if beat.closed:
+            await self._reads.fetch(
+                _Q["close_handouts"], executor=beat.executor, closed=beat.closed
+            )
         await self._reads.fetch(
             _Q["put_back"],
             executor=beat.executor,
@@ -242,6 +241,7 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         timeout_s=parse_duration(row["timeout"] or _DEFAULT_TIMEOUT),
         kind=Kind(row["kind"]),
         alone=row["alone"],
+        started_at=row["started_at"],
     )
 
 

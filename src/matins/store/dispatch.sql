@@ -1,18 +1,22 @@
 -- name: take
 -- Handing out means started: one statement takes the rows off the queue, sets `running`, attempt
 -- and executor, and notes what was given for which poll.
--- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with.
+-- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
+--   that comes late, from a gateway that was frozen, or under a number of an earlier life.
 --   The lock makes the declaration, or the beat that says so, wait for us, or us for it.
 -- picked: by the primary key; rows that others are taking are passed over. So are suspects while
 --   the executor has one, which is looked up only where a suspect waits; of several, one is taken.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
 WITH alive AS (
-    SELECT first_seq FROM executors WHERE id = :executor::uuid AND ended_at IS NULL FOR SHARE
+    SELECT done_polls @> :seq::bigint AS is_done
+    FROM executors
+    WHERE id = :executor::uuid AND ended_at IS NULL
+    FOR SHARE
 ),
 picked AS (
     SELECT pool, priority, rank, run_id, alone
     FROM dispatch
-    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive WHERE first_seq <= :seq::bigint)
+    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive WHERE NOT is_done)
       AND (NOT alone OR NOT EXISTS (
           SELECT
           FROM handouts h
@@ -57,6 +61,7 @@ FROM alive
 LEFT JOIN started s ON true
 LEFT JOIN jobs j ON j.id = s.job_id
 LEFT JOIN teams t ON t.id = j.team_id
+WHERE NOT alive.is_done
 
 -- name: taken
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
@@ -153,32 +158,26 @@ FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
 JOIN attempts a ON a.run_id = w.run_id AND a.due_at = w.due_at AND a.number = w.number
 
 -- name: beat
-INSERT INTO executors (id, name, pools, slots, partition, first_seq, first_beat_at, beat_at)
-VALUES (
-    :executor::uuid, :name, :pools::text[], :slots, :partition, :first_seq,
-    coalesce(:now::timestamptz, clock_timestamp()), coalesce(:now, clock_timestamp())
+-- A beat may come late, after younger ones: what any of them called done stays done.
+INSERT INTO executors (
+    id, name, pools, slots, partition, first_seq, done_polls, first_beat_at, beat_at
 )
+SELECT :executor::uuid, :name, :pools::text[], :slots, :partition,
+       least(:next_seq::bigint, min(seq)),  -- for processes of the version before
+       int8multirange(int8range(1, :next_seq))
+           - coalesce(range_agg(int8range(seq, seq, '[]')), '{}'),
+       coalesce(:now::timestamptz, clock_timestamp()), coalesce(:now, clock_timestamp())
+FROM unnest(:undone::bigint[]) AS seq
 ON CONFLICT (id) DO UPDATE
 SET beat_at = excluded.beat_at, pools = excluded.pools, slots = excluded.slots,
-    first_seq = greatest(executors.first_seq, excluded.first_seq)
+    first_seq = greatest(executors.first_seq, excluded.first_seq),
+    done_polls = executors.done_polls + excluded.done_polls
 WHERE executors.ended_at IS NULL
 RETURNING id
 
 -- name: close_handouts
--- A take for a closed poll may still be on its way, from a gateway that was frozen: it must get
--- nothing. So a closed poll keeps an empty row, whose key the take runs into, until no older poll
--- is open; from then on its number is below the executor's first.
-WITH closed AS (
-    INSERT INTO handouts (executor, seq, handed_at, run_ids)
-    SELECT :executor::uuid, seq, coalesce(:now::timestamptz, clock_timestamp()), '{}'
-    FROM unnest(:closed::bigint[]) AS seq
-    WHERE seq >= :first_seq::bigint
-    ON CONFLICT (executor, seq) DO UPDATE SET run_ids = '{}'
-)
-DELETE FROM handouts
-WHERE executor = :executor
-  AND seq < :first_seq
-  AND (seq = ANY (:closed) OR cardinality(run_ids) = 0)
+-- Whatever comes late for a closed poll meets `done_polls`.
+DELETE FROM handouts WHERE executor = :executor::uuid AND seq = ANY (:closed::bigint[])
 
 -- name: to_stop
 -- What is held but no longer to be held, or to be cancelled.

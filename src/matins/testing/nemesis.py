@@ -17,11 +17,13 @@ _TRAPS = {
     "executor": ("poll", "report", "beat"),
 }
 _FREEZES_S = (1.0, 3.0, 12.0, 15.0, 35.0, 60.0)
+_STOPPED = 0.5
+"""The share of executors that are stopped in good order instead of crashing."""
 _AWAY_S = (2.0, 5.0, 20.0, 150.0)
 
 
 class Nemesis:
-    """Strikes every few seconds: a crash, a freeze, a trap in the next call, or no database."""
+    """Strikes every few seconds: a crash, stop, freeze, trap in the next call, or no database."""
 
     def __init__(
         self,
@@ -45,6 +47,9 @@ class Nemesis:
 
     async def _strike(self, role: str, process: Process) -> None:
         match self._rng.choices(("trap", "freeze", "crash", "away"), (5, 3, 2, 1))[0]:
+            case "crash" if role == "executor" and self._rng.random() < _STOPPED:
+                self._seen["executor stopped"] += 1
+                process.stopping.set()
             case "crash":
                 self._seen[f"{role} crashed"] += 1
                 process.crash()

@@ -96,7 +96,15 @@ async def run_executor(stage: Stage, process: Process) -> None:
         "simulated",
         target.contact,
     )
-    await executor.run()
+
+    async def stop() -> None:
+        await process.stopping.wait()
+        await executor.stop()
+
+    async with asyncio.TaskGroup() as group:
+        stopping = group.create_task(stop())
+        await executor.run()
+        stopping.cancel()
 
 
 def _open(doors: list[Door]) -> list[Door]:

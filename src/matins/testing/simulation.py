@@ -138,7 +138,9 @@ class Simulation:
             running = self._start(role(self._stage, process))
             crashed = self._start(process.crashed.wait())
             await asyncio.wait([running, crashed], return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
+            if process.stopping.is_set() and running.done() and not running.exception():
+                process.crash()  # nothing of it is left
+            elif running.done():
                 fault = "was cancelled" if running.cancelled() else repr(running.exception())
                 self._checker.violations.append(f"{seat} ended by itself: {fault}")
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+import msgspec
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Result
@@ -34,7 +35,8 @@ async def register(ground: Ground, executor: UUID = EXECUTOR) -> None:
 
 
 async def take(ground: Ground, seq: int, free: int = 9, executor: UUID = EXECUTOR) -> Handout:
-    return await ground.dispatch.take(Poll(executor, seq, ["default"], free), "default")
+    poll = Poll(executor, seq, ["default"], free)
+    return await ground.dispatch.take(poll, "default") or Handout()
 
 
 def ids(handout: Handout | None) -> set[UUID]:
@@ -56,6 +58,7 @@ async def test_an_attempt_tells_all_that_its_target_needs(ground: Ground) -> Non
     [attempt] = (await take(ground, 1)).attempts
     assert (attempt.run_id, attempt.number, attempt.due_at) == (run, 1, START)
     assert (attempt.team, attempt.target, attempt.timeout_s) == ("default", SPEC.target, 600)
+    assert attempt.started_at == ground.clock.now()
 
 
 async def test_an_executor_that_never_beat_gets_nothing(ground: Ground) -> None:
@@ -180,6 +183,46 @@ async def test_a_closed_hand_out_is_forgotten(ground: Ground) -> None:
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
     await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 2, closed=[1]))
     assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
+
+
+async def test_a_poll_whose_attempts_have_ended_is_answered_and_takes_nothing_more(
+    ground: Ground,
+) -> None:
+    run, other = await queue(ground, 2)
+    await register(ground)
+    await take(ground, 1, 1)
+    await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
+    assert await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default") == Handout()
+    assert ids(await take(ground, 2)) == {other}
+    assert await ground.dispatch.take(Poll(EXECUTOR, 3, ["default"], 9), "default") is None
+
+
+async def test_a_late_take_for_a_closed_poll_gets_nothing_while_an_older_one_is_open(
+    ground: Ground,
+) -> None:
+    held, ended, waiting = await queue(ground, 3)
+    await register(ground)
+    for seq in (1, 2):
+        await take(ground, seq, 1)
+    await ground.dispatch.record(EXECUTOR, [Ending(End(ended, 1, DONE), RunState.SUCCEEDED)])
+    picture = Beat(EXECUTOR, "e", ["default"], 9, 3, open=[1], closed=[2], held=[(held, 1)])
+    await ground.dispatch.beat(picture)
+    forgotten = msgspec.structs.replace(picture, closed=[])
+    await ground.dispatch.beat(forgotten)
+    assert (await take(ground, 2)).unknown
+    await ground.dispatch.beat(picture)  # it was on its way for long, too
+    assert (await take(ground, 2)).unknown
+    assert ids(await take(ground, 3)) == {waiting}
+
+
+async def test_a_late_beat_makes_no_poll_open_again(ground: Ground) -> None:
+    await queue(ground, 1)
+    await register(ground)
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 4))
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1, 2]))
+    for seq in (1, 2, 3):
+        assert (await take(ground, seq)).unknown
+    assert len(ids(await take(ground, 4))) == 1
 
 
 async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> None:

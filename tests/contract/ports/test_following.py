@@ -11,7 +11,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
 from matins.domain.attempts import Result
 from matins.domain.claims import Advance, Ended, FollowUp
-from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.ids import partition_of
 from matins.domain.runs import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
@@ -41,7 +41,7 @@ async def claimed(ground: Ground, job: UUID, due: datetime = START) -> None:
 async def end(ground: Ground, state: RunState, outcome: Outcome) -> None:
     """Let the one run on the queue be executed, with that outcome."""
     await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
-    handout = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    handout = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default") or Handout()
     [attempt] = handout.attempts
     retry_in_s = 10 if state is RunState.RETRYING else None
     ending = Ending(End(attempt.run_id, 1, Result(outcome, "")), state, "", retry_in_s)

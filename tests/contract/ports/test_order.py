@@ -11,7 +11,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Result
 from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.ids import partition_of
 from matins.domain.jobs import PRIORITIES, JobSpec
 from matins.domain.runs import Outcome, RunState
@@ -47,7 +47,7 @@ class Queue:
         """The run that is handed out next, with its attempt."""
         self.seq += 1
         poll = Poll(executor, self.seq, ["default"], 1)
-        found = (await self.ground.dispatch.take(poll, "default")).attempts
+        found = (await self.ground.dispatch.take(poll, "default") or Handout()).attempts
         return (found[0].run_id, found[0].number) if found else None
 
 
@@ -161,7 +161,7 @@ async def test_pools_are_served_apart(queue: Queue) -> None:
     await queue.ground.agenda.claim(HOLDER, queue.epochs, [made])
     assert await queue.take() is None
     poll = Poll(EXECUTOR, 99, ["other"], 1)
-    handout = await queue.ground.dispatch.take(poll, "other")
+    handout = await queue.ground.dispatch.take(poll, "other") or Handout()
     assert [it.run_id for it in handout.attempts] == [made.run_id]
 
 

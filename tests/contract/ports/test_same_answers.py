@@ -156,6 +156,8 @@ class BothPorts(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             handout = await side.dispatch.take(poll, "default")
+            if handout is None:
+                return None
             return handout.unknown, {(it.run_id, it.number, it.due_at) for it in handout.attempts}
 
         self.both(call)

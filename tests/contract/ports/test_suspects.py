@@ -9,7 +9,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.attempts import Attempt, Result
 from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.ids import partition_of
 from matins.domain.runs import SUSPECT_AFTER, Outcome, RunState
 
@@ -45,7 +45,7 @@ class Handing:
         beat = Beat(executor, "e", ["default"], 9, seq + 1, [seq], open=list(range(1, seq)))
         await self._ground.dispatch.beat(beat)
         poll = Poll(executor, seq, ["default"], free)
-        return (await self._ground.dispatch.take(poll, "default")).attempts
+        return (await self._ground.dispatch.take(poll, "default") or Handout()).attempts
 
     async def lose(self, attempts: list[Attempt], *, shared: bool = True) -> None:
         """Record attempts of the first executor as lost, and put their runs on the queue again."""
@@ -114,7 +114,9 @@ async def test_a_suspect_whose_hand_out_never_arrived_stays_a_suspect(ground: Gr
     [suspect] = await handing.take()
     beat = Beat(FIRST, "e", ["default"], 9, SUSPECT_AFTER + 2, open=[1, 2])
     await ground.dispatch.beat(beat)
-    [again] = (await ground.dispatch.take(Poll(FIRST, 4, ["default"], 9), "default")).attempts
+    answer = await ground.dispatch.take(Poll(FIRST, 4, ["default"], 9), "default")
+    assert answer is not None
+    [again] = answer.attempts
     assert (again.run_id, again.number, again.alone) == (suspect.run_id, suspect.number, True)
 
 

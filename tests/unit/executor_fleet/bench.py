@@ -45,10 +45,9 @@ class CutLink:
         while handout is None and waits < poll.wait_s:
             for pool in poll.pools:
                 handout = await self.rows.take(poll, pool)
-                if handout.attempts or handout.unknown:
+                if handout is not None:
                     break
             else:
-                handout = None
                 waits += 0.05
                 await asyncio.sleep(0.05)
         self._leave("poll")

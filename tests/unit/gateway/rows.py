@@ -50,6 +50,8 @@ class Rows:
         self.batches: list[int] = []
         self.lost_answers: Counter[str] = Counter()
         self.poisoned: set[UUID] = set()
+        self.started_at = DUE
+        """When attempts start."""
         self.open = asyncio.Event()
         """While it is not set, statements hang."""
         self.open.set()
@@ -65,10 +67,13 @@ class Rows:
         """How many runs are in each state."""
         return Counter(row.state for row in self.runs.values())
 
-    async def take(self, poll: Poll, pool: str) -> Handout:
+    async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         await self._enter("take")
-        if poll.executor not in self.executors or poll.executor in self.ended:
+        beat = self.executors.get(poll.executor)
+        if beat is None or poll.executor in self.ended:
+            return Handout(unknown=True)
+        if poll.seq < beat.next_seq and poll.seq not in (*beat.awaiting, *beat.open):
             return Handout(unknown=True)
         if (poll.executor, poll.seq) in self.handouts:
             return await self.taken(poll) or Handout()
@@ -80,7 +85,7 @@ class Rows:
         if taken:
             self.handouts[poll.executor, poll.seq] = taken
         self._leave("take")
-        return Handout([self._attempt(name) for name in taken])
+        return Handout([self._attempt(name) for name in taken]) if taken else None
 
     async def taken(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
@@ -156,7 +161,9 @@ class Rows:
     def _attempt(self, name: UUID) -> Attempt:
         row = self.runs[name]
         target = Target(http=HttpTarget("http://target.invalid/"))
-        return Attempt(name, row.attempt, DUE, "default", "job", target, 60.0)
+        return Attempt(
+            *(name, row.attempt, DUE, "default", "job", target, 60.0), started_at=self.started_at
+        )
 
     def _status(self, row: Row) -> RunStatus:
         at = DUE if row.state in FINAL else None

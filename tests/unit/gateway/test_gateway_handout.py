@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import msgspec
 import pytest
-from tests.unit.gateway.rows import Rows, Words, until
+from prometheus_client import REGISTRY
+from tests.unit.gateway.rows import DUE, Rows, Words, until
 
 from matins.domain.errors import UnavailableError
 from matins.domain.handouts import Beat, Handout, Poll
+from matins.domain.runs import RunState
 from matins.gateway.handout import Dispenser
 from matins.kernel.clock import HostClock
 
@@ -61,6 +64,19 @@ async def test_a_poll_takes_at_once_what_is_queued() -> None:
         handout = await gate.asking()
         assert [attempt.run_id for attempt in handout.attempts] == runs
         assert {attempt.number for attempt in handout.attempts} == {1}
+
+
+@pytest.mark.parametrize(("started_s", "lag_s"), [(1.5, 1.5), (-5.0, 0.0)])
+async def test_the_start_lag_is_that_of_the_rows_and_never_negative(
+    started_s: float, lag_s: float
+) -> None:
+    async with opened() as gate:
+        before = REGISTRY.get_sample_value("matins_start_lag_seconds_sum") or 0.0
+        gate.rows.started_at = DUE + timedelta(seconds=started_s)
+        gate.rows.enqueue(2)
+        await gate.asking()
+        after = REGISTRY.get_sample_value("matins_start_lag_seconds_sum") or 0.0
+        assert after - before == pytest.approx(2 * lag_s)
 
 
 async def test_a_poll_that_waits_is_woken_by_a_hint() -> None:
@@ -213,6 +229,30 @@ async def test_a_repeat_of_a_poll_that_still_waits_shares_its_answer() -> None:
         gate.rows.enqueue()
         await gate.words.send("dispatch", ["default"])
         assert len((await second).attempts) == 1
+
+
+async def test_polls_that_their_executor_is_done_with_hold_up_no_others() -> None:
+    async with opened() as gate:
+        restarted = uuid4()  # it kept its id, and counts from 1 again
+        gate.rows.executors[restarted] = Beat(restarted, "e", ["default"], 100, 100)
+        stale = [
+            asyncio.create_task(gate.ask(Poll(restarted, seq, ["default"], 10))) for seq in (1, 2)
+        ]
+        good = gate.asking()
+        await asleep(gate, 1)
+        assert [(await poll).unknown for poll in stale] == [True, True]
+        gate.rows.enqueue()
+        await gate.words.send("dispatch", ["default"])
+        assert len((await good).attempts) == 1
+
+
+async def test_a_poll_whose_attempts_have_ended_is_answered_and_holds_up_no_others() -> None:
+    async with opened() as gate:
+        [run] = gate.rows.enqueue()
+        poll = Poll(gate.executor(), 1, ["default"], 5)
+        await gate.ask(poll)
+        gate.rows.runs[run].state = RunState.SUCCEEDED
+        assert await gate.ask(msgspec.structs.replace(poll, repeat=True)) == Handout()
 
 
 async def test_an_unknown_executor_is_told_so() -> None:

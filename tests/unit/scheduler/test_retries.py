@@ -9,7 +9,7 @@ import pytest
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.attempts import Result
-from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.handouts import Beat, End, Ending, Handout, Poll
 from matins.domain.runs import Outcome, RunState
 from matins.testing.memory.dispatch import MemoryDispatch
 from matins.testing.memory.world import RunRow
@@ -21,7 +21,7 @@ async def fail_first(ground: Ground, retry_in_s: float) -> RunRow:
     dispatch = MemoryDispatch(ground.world)
     executor = ground.uuid()
     await dispatch.beat(Beat(executor, "one", ["default"], 10, next_seq=1))
-    handout = await dispatch.take(Poll(executor, 1, ["default"], 10), "default")
+    handout = await dispatch.take(Poll(executor, 1, ["default"], 10), "default") or Handout()
     [attempt] = handout.attempts
     end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
     await dispatch.record(executor, [Ending(end, RunState.RETRYING, "no", retry_in_s)])

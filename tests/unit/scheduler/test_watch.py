@@ -9,7 +9,7 @@ import msgspec
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.errors import UnavailableError
-from matins.domain.handouts import Beat, Poll
+from matins.domain.handouts import Beat, Handout, Poll
 from matins.domain.retry import Backoff, RetryPolicy
 from matins.domain.runs import Outcome, RunState
 from matins.domain.watching import ExecutorSeen
@@ -54,7 +54,10 @@ class Side:
 
     async def take(self, name: UUID) -> int:
         """Take what is queued; gives how much."""
-        handout = await self.dispatch.take(Poll(name, self.seqs[name], ["default"], 9), "default")
+        handout = (
+            await self.dispatch.take(Poll(name, self.seqs[name], ["default"], 9), "default")
+            or Handout()
+        )
         self.seqs[name] += 1
         return len(handout.attempts)
 

@@ -20,19 +20,18 @@ class MemoryDispatch:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def take(self, poll: Poll, pool: str) -> Handout:
+    async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         executor = self._world.executors.get(poll.executor)
-        if executor is None or executor.ended_at is not None:
+        if executor is None or executor.ended_at is not None or executor.is_done(poll.seq):
             return Handout(unknown=True)
-        if poll.seq < executor.first_seq:
-            return Handout()
         key = (poll.executor, poll.seq)
-        if key in self._world.handouts:
+        if key in self._world.handouts and self._world.queues.get(pool):
             return await self.taken(poll) or Handout()
         started = self._start(poll, pool)
-        if started:
-            self._world.handouts[key] = [run.id for run in started]
+        if not started:
+            return None
+        self._world.handouts[key] = [run.id for run in started]
         return Handout([self._attempt(run) for run in started])
 
     async def taken(self, poll: Poll) -> Handout | None:
@@ -63,7 +62,9 @@ class MemoryDispatch:
         if row.ended_at is not None:
             return BeatAnswer(lost=True)
         row.beat_at, row.pools, row.slots = now, beat.pools, beat.slots
-        self._close(beat, row)
+        row.hear(beat)
+        for seq in beat.closed:
+            self._world.handouts.pop((beat.executor, seq), None)
         self._put_back(beat)
         stops = [stop for run_id, number in beat.held if (stop := self._stop(beat, run_id, number))]
         if beat.stopped:
@@ -104,21 +105,6 @@ class MemoryDispatch:
         ]
         return any(_is_suspect(run) for run in _held(self._world, executor, given))
 
-    def _close(self, beat: Beat, row: ExecutorRow) -> None:
-        """Forget the hand-outs that are done.
-
-        A take for such a poll may still be on its way, from a gateway that was frozen: it must get
-        nothing. So a closed poll keeps an empty row until no older one is open, and from then on
-        its number is too low.
-        """
-        row.first_seq = min([beat.next_seq, *beat.awaiting, *beat.open])
-        handouts = self._world.handouts
-        for seq in beat.closed:
-            handouts[beat.executor, seq] = []
-        for key in [it for it in handouts if it[0] == beat.executor and it[1] < row.first_seq]:
-            if not handouts[key]:
-                del handouts[key]
-
     def _put_back(self, beat: Beat) -> None:
         """Hand-outs that never arrived go back to the front, with the attempt not used up."""
         known = {*beat.awaiting, *beat.open, *beat.closed}
@@ -158,6 +144,7 @@ class MemoryDispatch:
             timeout_s=spec.timeout_s,
             kind=run.kind,
             alone=_is_suspect(run),
+            started_at=run.started_at,
         )
 
 

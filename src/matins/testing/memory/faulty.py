@@ -62,6 +62,8 @@ class Process:
         self.weather = weather
         self.seen = seen
         self.crashed = asyncio.Event()
+        self.stopping = asyncio.Event()
+        """Set when it is asked to end in good order."""
         self.trap = ""
         self.trap_s: float | None = None
         self._stragglers: set[asyncio.Task[Any]] = set()

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.audit import Revision
+from matins.domain.handouts import Beat
 from matins.domain.ids import PARTITIONS, partition_of, run_id
 from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.ledger import timetable_of, unaccounted
@@ -101,8 +102,24 @@ class ExecutorRow:
     beat_at: datetime
     ended_at: datetime | None = None
     stopped: bool = False
-    first_seq: int = 0
-    """All polls below this number are done with."""
+    next_seq: int = 1
+    undone: set[int] = field(default_factory=set)
+    """Those polls below `next_seq` that may still get something."""
+
+    def hear(self, beat: Beat) -> None:
+        """Note which polls are done; what any beat called done stays so, for one may come late."""
+        told = {*beat.awaiting, *beat.open}
+        self.undone = {
+            seq
+            for seq in self.undone | told
+            if (seq in told or seq >= beat.next_seq)
+            and (seq in self.undone or seq >= self.next_seq)
+        }
+        self.next_seq = max(self.next_seq, beat.next_seq)
+
+    def is_done(self, seq: int) -> bool:
+        """Return whether a poll can get nothing more."""
+        return seq < self.next_seq and seq not in self.undone
 
 
 @dataclass
