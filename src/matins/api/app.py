@@ -7,11 +7,13 @@ the status of a run, and everything else in Litestar.
 from __future__ import annotations
 
 import hmac
+import re
 from importlib.metadata import version
 
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
+from litestar.routes import HTTPRoute
 
 from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, windows
 from matins.api.openapi import describe
@@ -21,7 +23,7 @@ from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.errors import UnauthorizedError
 from matins.domain.ports import Hints, StatusCache
-from matins.kernel.http import App, Receive, Scope, Send, respond, respond_problem
+from matins.kernel.http import App, MethodError, Receive, Scope, Send, respond, respond_problem
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
@@ -106,6 +108,7 @@ class _Front:
         self._status = status
         self._credentials = b"Bearer " + admin_token.encode()
         self._has_demo = has_demo
+        self._methods = _methods(resources)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -114,7 +117,7 @@ class _Front:
         try:
             await self._route(scope, receive, send)
         except Exception as error:
-            await respond_problem(send, details_of(error))
+            await respond_problem(send, details_of(error), error)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -130,11 +133,29 @@ class _Front:
     async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not hmac.compare_digest(_authorization(scope), self._credentials):
             raise UnauthorizedError("the owners' token is missing or wrong")
-        run_id = run_asked_for(scope["method"], scope["path"])
+        run_id = run_asked_for(scope)
         if run_id is None:
+            self._check_method(scope["method"], scope["path"])
             await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
         else:
             await respond(send, 200, await self._status.read(run_id), _JSON)
+
+    def _check_method(self, method: str, path: str) -> None:
+        for pattern, methods in self._methods:
+            if pattern.fullmatch(path) and method not in methods:
+                raise MethodError(method, methods)
+
+
+def _methods(resources: Litestar) -> list[tuple[re.Pattern[str], list[str]]]:
+    """The methods of each path."""
+    found: list[tuple[re.Pattern[str], list[str]]] = []
+    for route in resources.routes:
+        if isinstance(route, HTTPRoute):
+            pattern = re.sub(r"\{\w+\}", "[^/]+", route.path_format)
+            found.append(
+                (re.compile(pattern + "/?"), sorted({*map(str, route.methods)} - {"OPTIONS"}))
+            )
+    return found
 
 
 def _authorization(scope: Scope) -> bytes:

@@ -5,21 +5,46 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from litestar import Request
 from litestar.exceptions import ValidationException
-from litestar.params import ParameterKwarg
+from litestar.params import QueryParameter
 
 from matins.domain.errors import InvalidInputError, Problem, check
 from matins.domain.instants import instant_problems
 
+UNSUPPORTED = ("If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key")
+"""Headers by which a client makes a change safe; nothing here would keep to them."""
 
-def refuse_unknown(request: Request[Any, Any, Any]) -> None:
-    """Refuse a query with a name that the handler doesn't know: it would change nothing."""
+
+async def refuse_unknown(request: Request[Any, Any, Any]) -> None:
+    """Refuse what would change nothing: parameters that the handler doesn't know, a body that it
+    doesn't read, and conditions that nobody looks at.
+    """
     known = _names(request)
     unknown = sorted(set(request.query_params) - set(known.values()))
     rule = f"known are {', '.join(sorted(known.values()))}" if known else "it takes no parameters"
-    if unknown:
-        raise InvalidInputError([Problem(name, f"is not known here; {rule}") for name in unknown])
+    problems = [Problem(name, f"is not known here; {rule}") for name in unknown]
+    if request.method != "GET":
+        problems += [
+            Problem(name, "is not supported yet, so it would not hold; leave it out")
+            for name in UNSUPPORTED
+            if name in request.headers
+        ]
+    if "data" not in request.route_handler.parsed_fn_signature.parameters:
+        problems += _body_problems(await request.body())
+    check(problems)
+
+
+def _body_problems(body: bytes) -> list[Problem]:
+    """What is wrong with the body of a request that takes none; an empty object says nothing."""
+    try:
+        said = msgspec.json.decode(body) if body.strip() else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        said = body
+    if isinstance(said, dict):
+        return [Problem(name, "is not known here; it takes no body") for name in sorted(said)]
+    return [Problem("", "it takes no body")]
 
 
 def check_instant(where: str, instant: datetime | None) -> None:
@@ -51,6 +76,6 @@ def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
     found = {}
     for argument, field in request.route_handler.parsed_fn_signature.parameters.items():
         told = field.kwarg_definition
-        if isinstance(told, ParameterKwarg) and told.param_type == "query":
+        if isinstance(told, QueryParameter):
             found[argument] = told.name or argument
     return found

@@ -9,7 +9,7 @@ from math import nan
 import msgspec
 
 from matins.domain.errors import NotFoundError, UnavailableError
-from matins.kernel.http import Scope, Send, respond
+from matins.kernel.http import MethodError, Scope, Send, respond
 from matins.kernel.metrics import QUEUE_LAG, SCHEDULE_LAG, exposition
 from matins.store.fleet import PostgresFleet
 from matins.store.reads import PostgresReads
@@ -17,6 +17,9 @@ from matins.store.reads import PostgresReads
 READY_S = 2.0
 """How long the database may take to answer."""
 
+PATHS = frozenset({"/", "/health", "/ready", "/metrics", "/openapi.json"})
+
+_METHODS = ("GET", "HEAD")
 _JSON = b"application/json"
 _HTML = b"text/html; charset=utf-8"
 
@@ -33,8 +36,10 @@ class Public:
         self._welcome = (files("matins.api") / "welcome.html").read_bytes()
 
     async def __call__(self, scope: Scope, send: Send) -> None:
-        """Answer a request. Raises NotFoundError, or UnavailableError where it is not ready."""
+        """Answer a request. Raises NotFoundError, MethodError, UnavailableError."""
         path: str = scope["path"]
+        if path in PATHS and scope["method"] not in _METHODS:
+            raise MethodError(scope["method"], _METHODS)
         match path:
             case "/":
                 await respond(send, 200, self._welcome, _HTML)

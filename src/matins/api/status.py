@@ -15,6 +15,7 @@ from matins.domain.errors import NotFoundError
 from matins.domain.handouts import RunStatus
 from matins.domain.ports import StatusCache
 from matins.domain.runs import FINAL
+from matins.kernel.http import Scope
 from matins.store.reads import PostgresReads, due_at_of
 
 BATCH_MAX = 1000
@@ -71,9 +72,12 @@ class StatusReader:
         self._reader = None
 
 
-def run_asked_for(method: str, path: str) -> UUID | None:
-    """The run whose status a request asks for; None if it asks for something else."""
-    if method != "GET" or not path.startswith(_PATH) or len(path) != len(_PATH) + 36:
+def run_asked_for(scope: Scope) -> UUID | None:
+    """The run whose status a request asks for, and no more; None if it asks for something else."""
+    path: str = scope["path"]
+    if scope["method"] != "GET" or scope["query_string"]:
+        return None
+    if not path.startswith(_PATH) or len(path) != len(_PATH) + 36:
         return None
     try:
         return UUID(path[len(_PATH) :])

@@ -19,14 +19,13 @@ from matins.gateway.handout import Dispenser
 from matins.gateway.report import Recorder
 from matins.gateway.wire import (
     DisconnectedError,
-    MethodError,
     answer,
     decode,
     header,
     media_type,
     read_body,
 )
-from matins.kernel.http import Receive, Scope, Send, respond_problem
+from matins.kernel.http import MethodError, Receive, Scope, Send, respond_problem
 from matins.kernel.service import Service
 from matins.kernel.settings import Settings
 
@@ -72,7 +71,7 @@ class Gateway:
         except DisconnectedError:
             log.debug("executor.disconnected", path=scope["path"])
         except MatinsError as error:
-            await respond_problem(send, problem_details(error))
+            await respond_problem(send, problem_details(error), error)
         except Exception:
             log.exception("gateway.failed", path=scope["path"])
             failure = MatinsError("the gateway failed; its log says why")
@@ -83,7 +82,7 @@ class Gateway:
         if handler is None:
             raise NotFoundError(f"nothing is at {scope['path']}")
         if scope["method"] != "POST":
-            raise MethodError("only POST is")
+            raise MethodError(scope["method"], ["POST"])
         if not hmac.compare_digest(header(scope, b"authorization"), self._credentials):
             raise UnauthorizedError("the executors' token is missing or wrong")
         media = media_type(scope)

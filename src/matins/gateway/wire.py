@@ -23,14 +23,6 @@ _WRITE_MSGPACK = msgspec.msgpack.Encoder()
 _PLACE = re.compile(r"(?P<message>.*?)(?: - at `\$?\.?(?P<where>.*)`)?", re.DOTALL)
 
 
-class MethodError(MatinsError):
-    """The method is not the one of this path."""
-
-    code = "method"
-    status = 405
-    title = "The method is not allowed"
-
-
 class MediaTypeError(MatinsError):
     """The body is in a form that can't be read here."""
 

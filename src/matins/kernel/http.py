@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,13 @@ import msgspec
 import structlog
 import uvicorn
 
-from matins.domain.errors import ProblemDetails, SettingsError, UnauthorizedError, UnavailableError
+from matins.domain.errors import (
+    MatinsError,
+    ProblemDetails,
+    SettingsError,
+    UnauthorizedError,
+    UnavailableError,
+)
 from matins.kernel.metrics import exposition
 from matins.kernel.settings import variable
 
@@ -25,6 +31,18 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class MethodError(MatinsError):
+    """The path is right, and this is no method of it."""
+
+    code = "method"
+    status = 405
+    title = "The method is not allowed"
+
+    def __init__(self, method: str, allowed: Sequence[str]) -> None:
+        self.allowed = ", ".join(allowed)
+        super().__init__(f"{method[:40]} is not allowed here; use {self.allowed}")
 
 
 class HttpServer:
@@ -113,10 +131,15 @@ async def respond(
     await send({"type": "http.response.body", "body": body})
 
 
-async def respond_problem(send: Send, problem: ProblemDetails) -> None:
-    """Send an error as RFC 9457 says."""
+async def respond_problem(
+    send: Send, problem: ProblemDetails, error: Exception | None = None
+) -> None:
+    """Send what is told of an error as RFC 9457 says."""
     body = msgspec.json.encode(problem)
-    await respond(send, problem.status, body, PROBLEM_TYPE.encode(), problem_headers(problem))
+    headers = problem_headers(problem)
+    if isinstance(error, MethodError):
+        headers["allow"] = error.allowed
+    await respond(send, problem.status, body, PROBLEM_TYPE.encode(), headers)
 
 
 def problem_headers(problem: ProblemDetails) -> dict[str, str]:
