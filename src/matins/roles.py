@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from random import SystemRandom
 from uuid import uuid4
 
@@ -34,14 +35,16 @@ from matins.kernel.logs import set_up_logs
 from matins.kernel.metrics import SCHEDULE_LAG, ZONE_DATA
 from matins.kernel.service import Service, run_services, stop_on_signals
 from matins.kernel.settings import Settings
+from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
-from matins.store.database import Database
+from matins.store.database import Database, can_write
 from matins.store.days import DayKeeper
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database, migrate
+from matins.store.server import Server, ServerWatch
 from matins.store.upkeep import Upkeep
 
 log = structlog.get_logger()
@@ -91,14 +94,14 @@ def run_role(
 
 async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> None:
     places = Places(settings)
-    dsn = places.postgres()
-    await check_database(dsn)
+    server = Server(places.postgres())
+    await check_database(server)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
-        takes = await stack.enter_async_context(_database(dsn, "take", 2, by_key_only=True))
-        records = await stack.enter_async_context(_database(dsn, "record", 2, by_key_only=True))
-        beats = await stack.enter_async_context(_database(dsn, "beat", 4, by_key_only=True))
-        owners = await stack.enter_async_context(_database(dsn, "owners", 8))
+        takes = await stack.enter_async_context(_database(server, "take", 2, by_key_only=True))
+        records = await stack.enter_async_context(_database(server, "record", 2, by_key_only=True))
+        beats = await stack.enter_async_context(_database(server, "beat", 4, by_key_only=True))
+        owners = await stack.enter_async_context(_database(server, "owners", 8))
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(places.valkey())
         stack.push_async_callback(cache.close)
@@ -107,17 +110,18 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         app = build_api(
             database=owners,
+            hot=[takes, records, beats, owners],
             hints=hints,
             cache=cache,
             gateway=gateway,
             admin_token=places.admin_token(),
             demo=demo,
         )
-        server = HttpServer(app, settings.host, settings.port)
-        place = ApiPlace(server.url, os.getpid())
+        door = HttpServer(app, settings.host, settings.port)
+        place = ApiPlace(door.url, os.getpid())
         places.publish_api(place)
         # Stopped last first: the waiting polls are answered before the server waits for them.
-        services: list[Service] = [server, *gateway.services()]
+        services: list[Service] = [ServerWatch(server, clock), door, *gateway.services()]
         try:
             await run_services(services, stopping)
         finally:
@@ -125,38 +129,46 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
 
 
 async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
-    dsn = Places(settings).postgres()
-    await check_database(dsn)
+    server = Server(Places(settings).postgres())
+    await check_database(server)
     term_s = settings.lease_term_s
     async with AsyncExitStack() as stack:
         # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else.
         leases = await stack.enter_async_context(
-            _database(dsn, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
+            _database(server, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
         )
         claims = await stack.enter_async_context(
-            _database(dsn, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
+            _database(server, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
         )
-        reads = await stack.enter_async_context(_database(dsn, "agenda", 4, by_key_only=True))
-        slow = await stack.enter_async_context(_database(dsn, "upkeep", 1, by_key_only=True))
-        history = await stack.enter_async_context(_database(dsn, "history", 1, deadline_s=300))
-        agenda = PostgresAgenda(claims, reads)
-        clock = DatabaseClock(agenda.database_time)
-        hints = PostgresHints(reads)
-        scheduler = Scheduler(
-            uuid4(),
-            leases=PostgresLeases(leases),
-            agenda=agenda,
-            watch=PostgresWatch(reads),
-            hints=hints,
-            clock=clock,
-            rng=SystemRandom(),
-            settings=settings,
-        )
-        SCHEDULE_LAG.set_function(scheduler.lag_s)
+        reads = await stack.enter_async_context(_database(server, "agenda", 4, by_key_only=True))
+        slow = await stack.enter_async_context(_database(server, "upkeep", 1, by_key_only=True))
+        history = await stack.enter_async_context(_database(server, "history", 1, deadline_s=300))
+        clock, hints = HostClock(), PostgresHints(reads)
+
+        def begin() -> Era:
+            agenda = PostgresAgenda(claims.pinned(), reads.pinned())
+            scheduler = Scheduler(
+                uuid4(),
+                leases=PostgresLeases(leases.pinned()),
+                agenda=agenda,
+                watch=PostgresWatch(reads.pinned()),
+                hints=hints,
+                clock=DatabaseClock(agenda.database_time),
+                rng=SystemRandom(),
+                settings=settings,
+            )
+            return Era(scheduler, partial(server.changed, server.era))
+
+        role = SchedulerRole(begin)
+        SCHEDULE_LAG.set_function(role.lag_s)
+
+        async def is_ready() -> bool:
+            return role.is_ready() and await can_write(leases, claims, reads)
+
         days = DayKeeper(reads, clock)
         upkeep = Upkeep(slow, history, hints, clock, settings.upkeep_s)
-        services: list[Service] = [days, upkeep, scheduler]
-        services += _health(settings, scheduler.is_ready)
+        services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
+        services += _health(settings, is_ready)
         await run_services(services, stopping)
 
 
@@ -173,15 +185,19 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
         settings.name or platform.node() or "executor",
         keeper.contact,
     )
+
+    async def is_ready() -> bool:
+        return executor.is_ready()
+
     try:
         await keeper.start()
-        await run_services([executor, *_health(settings, executor.is_ready)], stopping)
+        await run_services([executor, *_health(settings, is_ready)], stopping)
     finally:
         await keeper.close()
         await link.close()
 
 
-def _health(settings: Settings, ready: Callable[[], bool]) -> list[Service]:
+def _health(settings: Settings, ready: Callable[[], Awaitable[bool]]) -> list[Service]:
     if settings.health_port is None:
         return []
     app = health_app(ready)
@@ -190,9 +206,11 @@ def _health(settings: Settings, ready: Callable[[], bool]) -> list[Service]:
 
 @asynccontextmanager
 async def _database(
-    dsn: str, name: str, size: int, *, by_key_only: bool = False, deadline_s: float = 10.0
+    server: Server, name: str, size: int, *, by_key_only: bool = False, deadline_s: float = 10.0
 ) -> AsyncIterator[Database]:
-    database = Database(dsn, name=name, size=size, by_key_only=by_key_only, deadline_s=deadline_s)
+    database = Database(
+        server, name=name, size=size, by_key_only=by_key_only, deadline_s=deadline_s
+    )
     try:
         yield database
     finally:

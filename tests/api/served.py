@@ -121,6 +121,7 @@ async def serve(database: Database, valkey: str) -> AsyncIterator[Served]:
     cache = ValkeyStatusCache(valkey)
     app = build_api(
         database=database,
+        hot=[database],
         hints=PostgresHints(database),
         cache=cache,
         gateway=_gateway,

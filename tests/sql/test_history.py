@@ -222,7 +222,7 @@ async def all_answers(world: Upkept) -> list[object]:
 async def locks_of_hot_statements(world: Upkept) -> dict[str, int]:
     """How many tables and indexes each statement locks by its generic plan."""
     settings = session_settings("locks", by_key_only=True, deadline_s=10)
-    session = await asyncpg.connect(world.database.dsn, server_settings=settings)
+    session = await asyncpg.connect(world.database.server.dsn, server_settings=settings)
     locks = {}
     for file, names in HOT.items():
         for name in names:

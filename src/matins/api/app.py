@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from litestar import Litestar, Router
@@ -46,18 +47,24 @@ _JSON = b"application/json"
 def build_api(
     *,
     database: Database,
+    hot: Sequence[Database],
     hints: Hints,
     cache: StatusCache,
     gateway: App,
     admin_token: str,
     demo: bool = False,
 ) -> App:
-    """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs."""
+    """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
+
+    `hot` are the pools that must all be able to write, or it is not ready.
+    """
     reads = PostgresReads(database)
     status = StatusReader(reads, cache)
     known = KnownCalendars()
+    database.server.when_changed(known.forget)
     owners = PostgresOwners(database, known, hints)
     forecasts = PostgresForecasts(database, known)
+    database.server.when_changed(forecasts.forget)
     parts = {
         "reads": reads,
         "owners": owners,
@@ -70,7 +77,7 @@ def build_api(
         "status": status,
     }
     resources = _resources(parts)
-    public = Public(reads, PostgresFleet(database), describe(resources))
+    public = Public(hot, PostgresFleet(database), describe(resources))
     return _Front(resources, gateway, public, status, admin_token, has_demo=demo)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from importlib.resources import files
 from math import nan
 
@@ -11,8 +12,8 @@ import msgspec
 from matins.domain.errors import NotFoundError, UnavailableError
 from matins.kernel.http import MethodError, Scope, Send, respond
 from matins.kernel.metrics import QUEUE_LAG, SCHEDULE_LAG, exposition
+from matins.store.database import Database, check_writable
 from matins.store.fleet import PostgresFleet
-from matins.store.reads import PostgresReads
 
 READY_S = 2.0
 """How long the database may take to answer."""
@@ -28,9 +29,10 @@ class Public:
     """Answers what anybody may ask."""
 
     def __init__(
-        self, reads: PostgresReads, fleet: PostgresFleet, description: dict[str, object]
+        self, hot: Sequence[Database], fleet: PostgresFleet, description: dict[str, object]
     ) -> None:
-        self._reads = reads
+        """`hot` are the pools without each of which the API is of no use."""
+        self._hot = hot
         self._fleet = fleet
         self._description = msgspec.json.encode(description)
         self._welcome = (files("matins.api") / "welcome.html").read_bytes()
@@ -63,7 +65,7 @@ class Public:
         """
         try:
             async with asyncio.timeout(READY_S):
-                await self._reads.check_ready()
+                await check_writable(*self._hot)
                 warnings = (await self._fleet.read()).warnings()
         except TimeoutError:
             raise UnavailableError(f"PostgreSQL did not answer within {READY_S:g} s") from None

@@ -99,7 +99,7 @@ class _QuietServer(uvicorn.Server):
         yield
 
 
-def health_app(ready: Callable[[], bool]) -> App:
+def health_app(ready: Callable[[], Awaitable[bool]]) -> App:
     """`/health`: the process turns. `/ready`: it can do its work. `/metrics`: Prometheus's text."""
 
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
@@ -109,7 +109,7 @@ def health_app(ready: Callable[[], bool]) -> App:
         if scope["path"] == "/health":
             status, body = 200, b"ok\n"
         elif scope["path"] == "/ready":
-            status, body = (200, b"ready\n") if ready() else (503, b"not ready\n")
+            status, body = (200, b"ready\n") if await ready() else (503, b"not ready\n")
         elif scope["path"] == "/metrics":
             status, body = 200, exposition()
         await respond(send, status, body)

@@ -21,6 +21,12 @@ for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG):
     _unmeasured.set(nan)  # so says a process that does not measure it, or can't now
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
+DATABASE_CHANGED = Counter(
+    "matins_database_changed", "Times that another PostgreSQL server, or one restarted, was met"
+)
+DATABASE_OLDER = Gauge(
+    "matins_database_older", "1 while the address of PostgreSQL leads to an older primary"
+)
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")
 QUARANTINED = Counter("matins_quarantined", "Jobs quarantined")
 ZONE_DATA = Info("matins_zone_data", "IANA's version of the time zone data of this process")

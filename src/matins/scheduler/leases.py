@@ -112,6 +112,13 @@ class LeaseHolder:
         """See `kernel.service.Service`."""
         self._stopping.set()
 
+    async def succeed(self, holder: UUID) -> None:
+        """Free what one held that has ended, so that nobody waits for the end of its term."""
+        try:
+            await self._leases.retire(holder)
+        except UnavailableError as error:
+            log.warning("leases.not_released", error=str(error))
+
     async def renew(self) -> None:
         """Prolong what is held, and show that this scheduler is alive."""
         asked_s = self._clock.elapsed_s()

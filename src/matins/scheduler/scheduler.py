@@ -1,4 +1,4 @@
-"""The scheduler role: its services, and how they hang together."""
+"""A scheduler: its services, and how they hang together."""
 
 from __future__ import annotations
 
@@ -75,10 +75,15 @@ class Scheduler:
         )
         self._timekeeper = Timekeeper(clock, self._claimer.hold)
 
-    async def run(self) -> None:
-        """Hold leases and claim until `stop`; then write down what is owed and give them up."""
+    async def run(self, predecessor: UUID | None = None) -> None:
+        """Hold leases and claim until `stop`; then write down what is owed and give them up.
+
+        What the holder `predecessor` held, which has ended, is free at once.
+        """
         if not await self._read_clock():
             return
+        if predecessor is not None:
+            await self._leases.succeed(predecessor)
         # They are stopped last first: whoever makes work ends before whoever finishes it.
         services = (
             self._dispatch_hints,
@@ -95,6 +100,11 @@ class Scheduler:
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
         self._stopping.set()
+
+    @property
+    def holder(self) -> UUID:
+        """The name under which it holds leases."""
+        return self._leases.holder
 
     def is_ready(self) -> bool:
         """Whether the database answered within the last lease term."""

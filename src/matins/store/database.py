@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import datetime
-from functools import partial
 
 import asyncpg
-import structlog
 
 from matins.domain.errors import UnavailableError
 from matins.store.queries import Query, load_queries
-
-log = structlog.get_logger()
+from matins.store.server import DRIVER_ERRORS, Server, Session
 
 _Q = load_queries("database.sql")
 
@@ -22,24 +20,26 @@ Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
 """Runs a query with what is given for its parameters, in whatever session is meant."""
 
 DEADLINE_S = 10.0
-"""The longest that a statement, a connect or the wait for a connection may take."""
+"""The longest that a statement or the wait for a connection may take."""
 
-_AWAY = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.OperatorInterventionError,  # 57: shutting down, starting up, cancelled by a time-out
-    asyncpg.InsufficientResourcesError,  # 53: too many connections, disk full
-    asyncpg.TransactionRollbackError,  # 40: deadlock, serialization
-    asyncpg.LockNotAvailableError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.TransactionTimeoutError,
-    asyncpg.InvalidAuthorizationSpecificationError,  # 28: a role that runs saw better days
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.InternalClientError,
-    OSError,
-    TimeoutError,
+AWAY = (
+    *("08", "25", "28", "3D", "3F", "40", "53", "55", "57", "58"),
+    *("42501", "42P01"),
 )
+"""SQLSTATEs, or classes of them, that tell of the server and not of the statement, so that the same
+statement may be repeated: the connection, a read-only or ended transaction, our rights and tables
+that are gone (a password is rotated, a database restored), a conflict, resources, locks, a
+shutdown, a disk. All others, such as bad values (22, 23), are raised as they are: repeated, they
+would fail again.
+"""
+
+_ENDED = (
+    asyncpg.ReadOnlySQLTransactionError,  # 25006: a standby, or a primary that was made one
+    asyncpg.AdminShutdownError,  # 57P01, 57P02, 57P03: the server goes, or is not there yet
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+)
+"""What no session recovers from: a new one finds the way to a server that can write."""
 
 # The hot statements join a few hundred given rows with large tables by key. Any other plan is a
 # trap that stale statistics lay: with these off, the planner is left with the nested loop.
@@ -58,7 +58,9 @@ async def driver_errors() -> AsyncIterator[None]:
     """Turn what says "not now" or "answer lost" into UnavailableError; let the rest through."""
     try:
         yield
-    except _AWAY as error:
+    except DRIVER_ERRORS as error:
+        if isinstance(error, asyncpg.PostgresError) and not (error.sqlstate or "").startswith(AWAY):
+            raise
         raise UnavailableError(f"PostgreSQL: {type(error).__name__}: {error}") from error
 
 
@@ -75,19 +77,6 @@ def session_settings(name: str, *, by_key_only: bool, deadline_s: float) -> dict
     return settings | (_BY_KEY_ONLY if by_key_only else {})
 
 
-async def _bound_transactions(session: asyncpg.Connection, deadline_s: float) -> None:
-    """Have the server end a session whose transaction lasts twice a statement's deadline.
-
-    A statement whose client froze, or lost power, between its Execute and its Sync waits with all
-    its locks for the Sync: neither as a statement nor as an idle transaction. PostgreSQL below 17
-    has no bound for that.
-    """
-    await session.execute(
-        "SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'transaction_timeout'",
-        str(int(deadline_s * 2000)),
-    )
-
-
 async def _keep_as_it_is(_session: object) -> None:
     """Sessions keep what they were set to: nothing that runs in them changes it."""
 
@@ -95,12 +84,13 @@ async def _keep_as_it_is(_session: object) -> None:
 class Database:
     """A pool of sessions. It connects when first used, and again after every loss by itself.
 
-    `now` gives the time for statements: None, in production, means the database's own clock.
+    A call holds for one era of the server: it fails when another one begins meanwhile. `now` gives
+    the time for statements: None, in production, means the database's own clock.
     """
 
     def __init__(
         self,
-        dsn: str,
+        server: Server | str,
         *,
         name: str,
         size: int = 4,
@@ -108,23 +98,27 @@ class Database:
         deadline_s: float = DEADLINE_S,
         now: Callable[[], datetime | None] = lambda: None,
     ) -> None:
-        self.dsn = dsn
+        """`server` is shared by the pools of a process; a DSN makes one for this pool alone."""
+        self.server = Server(server) if isinstance(server, str) else server
         self.now = now
-        self._name = name
         self._deadline_s = deadline_s
+        self._settings = session_settings(name, by_key_only=by_key_only, deadline_s=deadline_s)
+        self._era: int | None = None
         self._pool = asyncpg.create_pool(
-            dsn,
+            connect=self._connect,
             min_size=0,
             max_size=size,
             max_inactive_connection_lifetime=300,
-            command_timeout=deadline_s,
-            timeout=min(deadline_s, 5.0),
-            server_settings=session_settings(name, by_key_only=by_key_only, deadline_s=deadline_s),
-            init=partial(_bound_transactions, deadline_s=deadline_s),
             reset=_keep_as_it_is,  # the default one costs a round trip for each statement
         )
-        self._opened = False
+        self._opened = asyncio.Event()
         self._opening = asyncio.Lock()
+
+    def pinned(self) -> Database:
+        """Give the same pool for the present era only: every later call of it fails."""
+        pinned = copy(self)
+        pinned._era = self.server.era  # noqa: SLF001 # of its own kind
+        return pinned
 
     async def fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
         """Run one autocommit statement. `:now` is filled in by this database's `now`."""
@@ -162,10 +156,35 @@ class Database:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy]:
         """A session for several statements; each one commits alone unless in a transaction."""
-        async with driver_errors():
-            await self._open()
-            async with self._pool.acquire(timeout=self._deadline_s) as session:
+        era = self.server.era if self._era is None else self._era
+        async with driver_errors(), self._acquire(era) as session:
+            try:
                 yield session
+            except _ENDED:
+                session.terminate()
+                await self._pool.expire_connections()
+                raise
+            self._check(era)
+
+    @asynccontextmanager
+    async def _acquire(self, era: int) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy]:
+        """A session of this era; those of an earlier one are closed on the way."""
+        await self._open()
+        while True:
+            async with self._pool.acquire(timeout=self._deadline_s) as session:
+                self._check(era)
+                if session.era == era:  # type: ignore[attr-defined] # the proxy has all of Session
+                    yield session
+                    return
+                session.terminate()
+
+    def _check(self, era: int) -> None:
+        if self.server.era != era:
+            raise UnavailableError("PostgreSQL: another server has taken over meanwhile")
+
+    async def _connect(self, *_address: object, **_settings: object) -> Session:
+        """Open a session for the pool, in the place of its own way to connect."""
+        return await self.server.connect(self._settings, self._deadline_s)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy]:
@@ -175,7 +194,7 @@ class Database:
 
     async def close(self) -> None:
         """Give all connections back; those that hang are cut off."""
-        if not self._opened:
+        if not self._opened.is_set():
             return
         try:
             async with asyncio.timeout(2.0):
@@ -184,8 +203,23 @@ class Database:
             self._pool.terminate()
 
     async def _open(self) -> None:
-        if not self._opened:
+        if not self._opened.is_set():
             async with self._opening:
-                if not self._opened:
+                if not self._opened.is_set():
                     await self._pool
-                    self._opened = True
+                    self._opened.set()
+
+
+async def check_writable(*databases: Database) -> None:
+    """Raise UnavailableError unless something can be written through each of these pools."""
+    await asyncio.gather(*(database.fetch(_Q["writable"]) for database in databases))
+
+
+async def can_write(*databases: Database, within_s: float = 2.0) -> bool:
+    """Whether something can be written through each of these pools."""
+    try:
+        async with asyncio.timeout(within_s):
+            await check_writable(*databases)
+    except (UnavailableError, TimeoutError):
+        return False
+    return True

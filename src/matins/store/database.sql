@@ -5,3 +5,7 @@ SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
 INSERT INTO teams (name, created_at)
 VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
 ON CONFLICT (name) DO NOTHING
+
+-- name: writable
+-- Refused where nothing can be written; locks and changes nothing.
+UPDATE partitions SET epoch = epoch WHERE partition = -1 RETURNING partition

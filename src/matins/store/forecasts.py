@@ -59,6 +59,10 @@ class PostgresForecasts:
         self._answers: dict[_Asked, Forecast] = {}
         self._crowds: tuple[int, list[float]] | None = None
 
+    def forget(self) -> None:
+        """Read all jobs anew: another database may know others."""
+        self._kept, self._since, self._crowds = None, 0, None
+
     async def forecast(self, hours: int, team: str | None, pool: str | None) -> Forecast:
         """The coming hours of all jobs, or of one team's, or of one pool's."""
         for where, name in (("team", team), ("pool", pool)):

@@ -18,6 +18,7 @@ log = structlog.get_logger()
 _Q = load_queries("hints.sql")
 _QUEUE_MAX = 1000
 _PROOF_OF_LIFE_S = 5.0
+_DEADLINE_S = 5.0
 _RETRY_S = 1.0
 
 
@@ -54,12 +55,8 @@ class PostgresHints:
     async def _listen_once(self, channel: str) -> AsyncIterator[str]:
         words: asyncio.Queue[str] = asyncio.Queue(_QUEUE_MAX)
         async with driver_errors():
-            session = await asyncpg.connect(
-                self._database.dsn,
-                timeout=5,
-                command_timeout=5,
-                server_settings=session_settings("listen", by_key_only=False, deadline_s=5),
-            )
+            settings = session_settings("listen", by_key_only=False, deadline_s=_DEADLINE_S)
+            session = await self._database.server.connect(settings, _DEADLINE_S)
             try:
                 await session.add_listener(channel, _into(words))
                 yield ""

@@ -1,21 +1,48 @@
-"""Migrations: numbered SQL files, applied once each, in order, under a lock."""
+"""Migrations: numbered SQL files, applied once each, in order, while the version before works on.
+
+A file is one transaction. It waits for a lock only briefly, since all who come later wait behind
+it, and is tried again after a pause. A file that begins with `-- concurrently` holds nothing but
+CREATE INDEX CONCURRENTLY IF NOT EXISTS and DROP INDEX CONCURRENTLY IF EXISTS, and is run outside of
+transactions, statement by statement.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.resources import files
+from itertools import count
+from typing import Final
 
 import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.errors import ConflictError, SettingsError, UnavailableError
+from matins.domain.errors import ConflictError, UnavailableError
+from matins.kernel.clock import elapsed_s
 from matins.store.database import driver_errors
+from matins.store.queries import load_queries
+from matins.store.server import CONNECT_S, Server, Session
 
 log = structlog.get_logger()
 
+PATIENCE_S: Final = 600.0
+"""How long a migration may take, and how long it is tried again while others hold its tables."""
+
+LOCK_S: Final = 0.5
+"""How long a migration waits for a lock, and with it whoever comes after it: claims, for instance,
+which may wait for a quarter of a lease's term."""
+
+PAUSES_S = (1.0, 2.0, 4.0)
+"""Between the tries, for all who waited; the last one again and again."""
+
 _LOCK = 0x6D6174696E73  # "matins" in ASCII
 _FILE = re.compile(r"(\d{4})_\w+\.sql")
+_CONCURRENT = "-- concurrently"
+_INDEX = re.compile(r"INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
+_Q = load_queries("migrate.sql")
 
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -45,22 +72,29 @@ def migrations() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-async def migrate(dsn: str) -> list[str]:
+async def migrate(dsn: str, *, patience_s: float = PATIENCE_S) -> list[str]:
     """Bring the schema up to date; gives the names of what was applied. Safe to run side by side.
 
     Raises ConflictError when the database is newer than this version, SettingsError when it refuses
-    us, UnavailableError when it can't be reached.
+    us, UnavailableError when it can't be reached, or others hold what is to be changed for longer
+    than `patience_s`.
     """
+    settings = {"application_name": "matins migrate", "lock_timeout": str(int(LOCK_S * 1000))}
     async with driver_errors():
-        session = await _connect(dsn, command_timeout=600)
+        session = await Server(dsn).connect(settings, PATIENCE_S)
         try:
-            async with session.transaction():
-                return await _apply(session)
+            await _patiently(session, partial(_take_turn, session), patience_s)
+            applied = []
+            for migration in _missing(await session.fetch("SELECT number FROM migrations")):
+                await _patiently(session, partial(_apply, session, migration), patience_s)
+                log.info("migration.applied", migration=migration.name)
+                applied.append(migration.name)
+            return applied
         finally:
             await session.close(timeout=5)
 
 
-async def check_database(dsn: str) -> None:
+async def check_database(server: Server) -> None:
     """Raise an error where a role can't work, and waiting would not help.
 
     SettingsError: the database refuses us, or is not there. ConflictError: its schema is older than
@@ -68,11 +102,11 @@ async def check_database(dsn: str) -> None:
     """
     try:
         async with driver_errors():
-            session = await _connect(dsn, command_timeout=10)
+            session = await server.connect({"application_name": "matins check"}, CONNECT_S)
             try:
                 schema = await _schema(session)
             finally:
-                await session.close(timeout=5)
+                await session.close(timeout=CONNECT_S)
     except UnavailableError as error:
         log.warning("database.away", error=str(error))
         return
@@ -84,20 +118,7 @@ async def check_database(dsn: str) -> None:
         )
 
 
-async def _connect(dsn: str, *, command_timeout: float) -> asyncpg.Connection:
-    """Connect; an error that only other settings mend is a SettingsError."""
-    try:
-        return await asyncpg.connect(dsn, timeout=10, command_timeout=command_timeout)
-    except asyncpg.InvalidAuthorizationSpecificationError as error:
-        raise SettingsError(f"MATINS_POSTGRES: PostgreSQL refuses to let us in: {error}") from error
-    except asyncpg.InvalidCatalogNameError as error:
-        told = f"{error}; make it (createdb), or name another one"
-        raise SettingsError(f"MATINS_POSTGRES: {told}") from error
-    except ValueError as error:  # its text may repeat a password
-        raise SettingsError("MATINS_POSTGRES can't be read as the address of a database") from error
-
-
-async def _schema(session: asyncpg.Connection) -> int:
+async def _schema(session: Session) -> int:
     """The last migration that was applied; 0 where none was."""
     try:
         found: int | None = await session.fetchval("SELECT max(number) FROM migrations")
@@ -106,25 +127,63 @@ async def _schema(session: asyncpg.Connection) -> int:
     return found or 0
 
 
-async def _apply(session: asyncpg.Connection) -> list[str]:
-    await session.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+async def _take_turn(session: Session) -> None:
+    """Be the only one who migrates, until the session ends."""
+    await session.execute("SELECT pg_advisory_lock($1)", _LOCK)
     await session.execute(_LEDGER)
+
+
+def _missing(done: list[asyncpg.Record]) -> list[Migration]:
+    numbers = {row["number"] for row in done}
     known = migrations()
-    done = {row["number"] for row in await session.fetch("SELECT number FROM migrations")}
-    if newer := done - {migration.number for migration in known}:
+    if newer := numbers - {migration.number for migration in known}:
         raise ConflictError(
             f"the database has migration {max(newer)}, which this version of Matins does not know;"
             " start a version that is at least as new as the one that migrated it"
         )
-    applied = []
-    for migration in known:
-        if migration.number not in done:
+    return [migration for migration in known if migration.number not in numbers]
+
+
+async def _patiently(
+    session: Session, step: Callable[[], Awaitable[None]], patience_s: float
+) -> None:
+    """Do a step again and again, until others let go of what it locks."""
+    begun_s = elapsed_s()
+    for tries in count():
+        try:
+            await step()
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
+            behind = "; ".join(row["told"] for row in await session.fetch(_Q["oldest"].sql))
+            if elapsed_s() - begun_s >= patience_s:
+                raise UnavailableError(
+                    f"the schema can't be changed while others use it for {patience_s:g} s and"
+                    f" longer; end them, or try again later: {behind}"
+                ) from error
+            log.warning("migration.waits", behind=behind)
+            await asyncio.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
+        else:
+            return
+
+
+async def _apply(session: Session, migration: Migration) -> None:
+    if migration.sql.startswith(_CONCURRENT):
+        await _build_indexes(session, migration.sql)
+    async with session.transaction():
+        if not migration.sql.startswith(_CONCURRENT):
             await session.execute(migration.sql)
-            await session.execute(
-                "INSERT INTO migrations VALUES ($1, $2, clock_timestamp())",
-                migration.number,
-                migration.name,
-            )
-            log.info("migration.applied", migration=migration.name)
-            applied.append(migration.name)
-    return applied
+        await session.execute(
+            "INSERT INTO migrations VALUES ($1, $2, clock_timestamp())",
+            migration.number,
+            migration.name,
+        )
+
+
+async def _build_indexes(session: Session, sql: str) -> None:
+    """Build and drop indexes while others write. What an interrupted build left is no index."""
+    for row in await session.fetch(_Q["broken_indexes"].sql, _INDEX.findall(sql)):
+        await session.execute(f'DROP INDEX CONCURRENTLY "{row["name"]}"')
+    # Nobody waits behind a session that waits here, so it may wait for as long as it takes.
+    await session.execute("SET lock_timeout = 0")
+    for statement in filter(str.strip, sql.split(";\n")):
+        await session.execute(statement)
+    await session.execute(f"SET lock_timeout = {int(LOCK_S * 1000)}")

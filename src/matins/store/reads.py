@@ -58,10 +58,6 @@ class PostgresReads:
         """The database's clock."""
         return await self._database.clock()
 
-    async def check_ready(self) -> None:
-        """Raise UnavailableError when the database can't be read and written."""
-        await self._database.fetch(_Q["ready"])
-
     async def job(self, team: str, name: str) -> Job:
         """A job by its name. Raises NotFoundError."""
         check_name("team", team)

@@ -150,7 +150,3 @@ SELECT partition, epoch,
        extract(epoch FROM coalesce(:now, clock_timestamp()) - watermark)::float8 AS lag_s
 FROM leases
 ORDER BY partition
-
--- name: ready
--- Refused where nothing can be written; locks and changes nothing.
-UPDATE partitions SET epoch = epoch WHERE partition = -1 RETURNING partition

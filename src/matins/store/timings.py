@@ -37,6 +37,10 @@ class KnownCalendars:
     def __init__(self) -> None:
         self._known: dict[int, Closures] = {}
 
+    def forget(self) -> None:
+        """Read all anew: another database may have given the ids to other versions."""
+        self._known = {}
+
     async def closures(self, fetch: Fetch, calendars: Sequence[int]) -> tuple[Closures, ...]:
         """Give versions by their ids. Raises ScheduleError for one that can't be read."""
         return _closures(calendars, await self._read(fetch, set(calendars)))

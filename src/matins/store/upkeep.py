@@ -35,6 +35,7 @@ class Upkeep:
         self._every_s = every_s
         self._stopping = asyncio.Event()
         known = KnownCalendars()
+        database.server.when_changed(known.forget)
         owners = PostgresOwners(database, known, hints)
         # A line for each task; one that runs for long looks at `_stopping` between its pages.
         self._tasks: dict[str, Callable[[], Awaitable[object]]] = {

@@ -28,10 +28,18 @@ class Checker:
         self._underway: dict[UUID, int] = {}
         self._unfinished: dict[UUID, dict[UUID, RunRow]] = {}
         self._lost: dict[UUID, int] = {}
+        self._era = world.era
+        self._given: set[tuple[UUID, int]] = set()
+        self._forgotten: set[tuple[UUID, int]] = set()
+        """Attempts handed out, or ended, in a time that was lost: they are handed out again."""
         world.watchers.append(self._changed)
 
     def started(self, run: UUID, number: int) -> None:
         """An executor begins with an attempt."""
+        self._keep_up()
+        if (run, number) in self._forgotten:
+            self._seen["attempt started that the database forgot"] += 1
+            return
         if (run, number) in self._started:
             self._broken(f"attempt {number} of run {run} was started twice")
         if run in self._underway:
@@ -65,13 +73,37 @@ class Checker:
         if self._world.retries and not open_runs:
             self._broken(f"{len(self._world.retries)} retries wait for runs that have ended")
 
+    def _keep_up(self, new: RunRow | None = None) -> None:
+        """After the database went back, only what it still knows can be held against anybody.
+
+        What it takes for running may have ended in the time that was lost, and is started again.
+        """
+        if self._era == self._world.era:
+            return
+        self._era = self._world.era
+        rows = [run for run in self._world.runs.values() if run is not new]
+        running = {run.id: run.attempt for run in rows if run.state is RunState.RUNNING}
+        over = {run.id: run.attempt - (run.id in running) for run in rows}
+        self._forgotten |= {it for it in self._given if it[1] > over.get(it[0], 0)}
+        self._underway = {run: it for run, it in self._underway.items() if running.get(run) == it}
+        self._claimed = {(run.job_id, run.due_at, run.kind) for run in rows}
+        self._lost = {run.id: run.lost_count for run in rows}
+        self._epochs, self._unfinished = {}, {}
+        for run in rows:
+            self._epochs[run.partition] = max(run.epoch, self._epochs.get(run.partition, 0))
+            if run.state not in FINAL:
+                self._unfinished.setdefault(run.job_id, {})[run.id] = run
+
     def _changed(self, run: RunRow, before: RunState | None) -> None:
+        self._keep_up(run if before is None else None)
         unfinished = self._unfinished.setdefault(run.job_id, {})
         if before is None:
             self._inserted(run)
             self._check_chain(run, unfinished.values())
         elif run.state not in TRANSITIONS[before]:
             self._broken(f"run {run.id} went from {before} to {run.state}")
+        if run.state is RunState.RUNNING:
+            self._given.add((run.id, run.attempt))
         unfinished[run.id] = run
         if run.state in FINAL:
             del unfinished[run.id]

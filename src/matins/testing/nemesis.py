@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from random import Random
 
 from matins.testing.memory.faulty import Process, Weather
+from matins.testing.memory.rewinding import copy_rows, go_back
+from matins.testing.memory.world import World
 
 _TRAPS = {
     "scheduler": (
@@ -20,6 +22,8 @@ _FREEZES_S = (1.0, 3.0, 12.0, 15.0, 35.0, 60.0)
 _STOPPED = 0.5
 """The share of executors that are stopped in good order instead of crashing."""
 _AWAY_S = (2.0, 5.0, 20.0, 150.0)
+_LOST_S = (0.01, 0.5, 3.0, 10.0)
+_FAIL_OVER_S = (0.001, 1.0, 30.0)
 
 
 class Nemesis:
@@ -31,8 +35,10 @@ class Nemesis:
         weather: Weather,
         living: Mapping[str, Process],
         seen: Counter[str],
+        world: World,
     ) -> None:
         """`living` holds the processes that run now, by role and number."""
+        self._world = world
         self._rng = rng
         self._weather = weather
         self._living = living
@@ -62,6 +68,17 @@ class Nemesis:
                 process.trap = self._rng.choice(_TRAPS[role])
             case "away":
                 self._seen["database away"] += 1
-                self._weather.away = True
-                await asyncio.sleep(self._rng.choice(_AWAY_S))
-                self._weather.away = False
+                await self._take_away(self._rng.choice(_AWAY_S))
+
+    async def fail_over(self) -> None:
+        """Let the database lose its last seconds, as an asynchronous fail-over does."""
+        self._seen["database went back in time"] += 1
+        rows = copy_rows(self._world)
+        await asyncio.sleep(self._rng.choice(_LOST_S))
+        await self._take_away(self._rng.choice(_FAIL_OVER_S))
+        go_back(self._world, rows)
+
+    async def _take_away(self, seconds: float) -> None:
+        self._weather.away = True
+        await asyncio.sleep(seconds)
+        self._weather.away = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from matins.gateway.handout import Dispenser
 from matins.gateway.report import Recorder
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
+from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.checks import Checker
 from matins.testing.memory.agenda import MemoryAgenda
@@ -27,6 +29,7 @@ from matins.testing.memory.faulty import Process, faulty
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.status import MemoryStatusCache
 from matins.testing.memory.world import World
 
@@ -54,19 +57,23 @@ Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
 
 
 async def run_scheduler(stage: Stage, process: Process) -> None:
-    """A scheduler."""
+    """A scheduler; each time that the database has gone back, a new one on ports of its own."""
     world = stage.world
-    scheduler = Scheduler(
-        UUID(int=process.rng.getrandbits(128), version=4),
-        leases=faulty(MemoryLeases(world), process),
-        agenda=faulty(stage.agenda(world), process),
-        watch=faulty(stage.watch(world), process),
-        hints=faulty(stage.hints, process),
-        clock=process.clock,
-        rng=process.rng,
-        settings=stage.settings,
-    )
-    await scheduler.run()
+
+    def begin() -> Era:
+        scheduler = Scheduler(
+            UUID(int=process.rng.getrandbits(128), version=4),
+            leases=faulty(pinned(MemoryLeases(world), world), process),
+            agenda=faulty(pinned(stage.agenda(world), world), process),
+            watch=faulty(pinned(stage.watch(world), world), process),
+            hints=faulty(stage.hints, process),
+            clock=process.clock,
+            rng=process.rng,
+            settings=stage.settings,
+        )
+        return Era(scheduler, partial(era_over, world, world.era))
+
+    await SchedulerRole(begin).run()
 
 
 async def run_gateway(stage: Stage, process: Process) -> None:

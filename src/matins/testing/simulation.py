@@ -104,7 +104,7 @@ class Simulation:
                 self._start(self._keep_running(f"{name} {number}", role))
         for number in range(self.jobs):
             world.add_job(self._uuid(), self._spec(number))
-        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen)
+        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen, world)
         trouble = [self._start(nemesis.rage()), self._start(self._own())]
         await self._pass(self.hours * 3600)
         for task in trouble:

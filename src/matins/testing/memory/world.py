@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -148,6 +149,10 @@ class World:
     retries: dict[tuple[int, UUID], datetime] = field(default_factory=dict)
     """By (partition, run id) when the next attempt is due."""
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
+    era: int = 0
+    """Rises when the database goes back in time."""
+    rewound: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, with each new era."""
 
     def add_job(self, job_id: UUID, spec: JobSpec, team: str = "default") -> JobRow:
         """Save a new job, due from now on."""

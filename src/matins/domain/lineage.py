@@ -1,0 +1,40 @@
+"""Whether a PostgreSQL server that is met goes on from where the one before it was."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+
+class ServerId(msgspec.Struct, frozen=True):
+    """What tells one server's history from another's.
+
+    `system` names the cluster, and `timeline` rises with each promotion in it; both are None where
+    they can't be read. `started_at` is when the server started: a server that was restarted may
+    stand on an older copy of its files.
+    """
+
+    system: int | None
+    timeline: int | None
+    started_at: datetime
+
+
+class Meeting(StrEnum):
+    """What a server that is met is to whoever knew one before."""
+
+    SAME = "same"
+    OTHER = "other"
+    """It may lack what the one before had acknowledged: whatever was read is to be forgotten."""
+    OLDER = "older"
+    """The past of the one known, such as a primary that was replaced and came back."""
+
+
+def meet(known: ServerId | None, met: ServerId) -> Meeting:
+    """Judge a server that is met by the one that is known."""
+    if known is None or met == known:
+        return Meeting.SAME
+    if known.timeline is None or met.timeline is None or met.system != known.system:
+        return Meeting.OTHER
+    return Meeting.OLDER if met.timeline < known.timeline else Meeting.OTHER

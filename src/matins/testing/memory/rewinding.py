@@ -1,0 +1,69 @@
+"""A database that goes back in time, as an asynchronous fail-over or a restore makes it do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from copy import copy
+from typing import Any, TypeVar, cast
+
+from matins.domain.errors import UnavailableError
+from matins.testing.memory.world import World
+
+T = TypeVar("T")
+
+
+def copy_rows(world: World) -> dict[str, Any]:
+    """Return a copy of all rows, to go back to."""
+    runs = {key: copy(row) for key, row in world.runs.items()}
+    return {
+        "jobs": {key: copy(row) for key, row in world.jobs.items()},
+        "revisions": {key: list(rows) for key, rows in world.revisions.items()},
+        "runs": runs,
+        "runs_by_id": {run.id: run for run in runs.values()},
+        "attempts": dict(world.attempts),
+        "dead_letters": set(world.dead_letters),
+        "partitions": {key: copy(row) for key, row in world.partitions.items()},
+        "leases": dict(world.leases),
+        "executors": {key: copy(row) for key, row in world.executors.items()},
+        "handouts": {key: list(ids) for key, ids in world.handouts.items()},
+        "queues": {pool: list(heap) for pool, heap in world.queues.items()},
+        "retries": dict(world.retries),
+    }
+
+
+def go_back(world: World, rows: dict[str, Any]) -> None:
+    """Let a world be as it was when its rows were copied; what it told since then is lost."""
+    for name, table in rows.items():
+        setattr(world, name, table)
+    world.era += 1
+    world.rewound.set()
+    world.rewound = asyncio.Event()
+
+
+async def era_over(world: World, era: int) -> None:
+    """Return once an era of a world is over."""
+    while world.era == era:
+        await world.rewound.wait()
+
+
+def pinned(port: T, world: World) -> T:
+    """Return the same port for the present era of its world only: every later call of it fails."""
+    return cast("T", _Pinned(port, world))
+
+
+class _Pinned:
+    def __init__(self, port: object, world: World) -> None:
+        self._port = port
+        self._world = world
+        self._era = world.era
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method = getattr(self._port, name)
+
+        async def call(*given: object, **named: object) -> object:
+            if self._world.era != self._era:
+                raise UnavailableError("another database has taken over")
+            return await method(*given, **named)
+
+        return call

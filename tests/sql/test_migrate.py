@@ -1,0 +1,127 @@
+"""Migrations go on beside those who use the schema: nobody waits long behind one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import asyncpg
+import pytest
+from tests.conftest import empty_database
+from tests.e2e.cluster import until
+
+from matins.domain.errors import UnavailableError
+from matins.store import migrate as migrating
+from matins.store.database import session_settings
+from matins.store.migrate import LOCK_S, Migration, migrate, migrations
+
+EVERY = migrations()
+WAITS = "SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'"
+BUILDS = "SELECT FROM pg_stat_progress_create_index"
+SLOW_INDEX = Migration(
+    9001,
+    "9001_jobs_team.sql",
+    "-- concurrently\nCREATE INDEX CONCURRENTLY IF NOT EXISTS jobs_team ON jobs (team_id);\n",
+)
+
+
+@pytest.fixture
+async def dsn(postgres: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A database of the version with the first migration alone."""
+    async with empty_database(postgres) as dsn:
+        monkeypatch.setattr(migrating, "migrations", lambda: EVERY[:1])
+        await migrate(dsn)
+        monkeypatch.setattr(migrating, "migrations", lambda: EVERY)
+        monkeypatch.setattr(migrating, "PAUSES_S", (0.1,))
+        yield dsn
+
+
+async def test_claims_go_on_while_a_migration_waits_for_a_reader(dsn: str) -> None:
+    reader, claimer = await _reading(dsn), await _claiming(dsn)
+    migration = asyncio.create_task(migrate(dsn))
+    for _ in range(2):  # each of its tries
+        await until(lambda: _is_any(claimer, WAITS), 30, 0.01)
+        await claimer.fetch("SELECT id FROM jobs WHERE id = $1", UUID(int=1))
+    assert not migration.done()
+    await reader.close()
+    assert await migration == [it.name for it in EVERY[1:]]
+    await claimer.close()
+
+
+async def test_who_is_in_the_way_for_too_long_is_named(dsn: str) -> None:
+    reader = await _reading(dsn)
+    with pytest.raises(UnavailableError, match=rf"session {reader.get_server_pid()} \(pg_dump of"):
+        await migrate(dsn, patience_s=0)
+    await reader.close()
+
+
+async def test_what_was_applied_before_it_had_to_give_up_stays_applied(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teams = Migration(9000, "9000_teams.sql", "ALTER TABLE teams ADD COLUMN colour text")
+    monkeypatch.setattr(migrating, "migrations", lambda: [EVERY[0], teams, EVERY[1]])
+    reader = await _reading(dsn)
+    with pytest.raises(UnavailableError):
+        await migrate(dsn, patience_s=0)
+    await reader.close()
+    assert await migrate(dsn) == [EVERY[1].name]
+
+
+async def test_an_index_is_built_while_others_write(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrating, "migrations", lambda: [EVERY[0], SLOW_INDEX])
+    reader, claimer = await _reading(dsn), await _claiming(dsn)
+    migration = asyncio.create_task(migrate(dsn))
+    await until(lambda: _is_any(claimer, BUILDS), 30, 0.01)  # it waits for the reader's snapshot
+    await claimer.execute("UPDATE jobs SET pool = pool")
+    assert not migration.done()
+    await reader.close()
+    assert await migration == [SLOW_INDEX.name]
+    await claimer.close()
+
+
+async def test_an_index_whose_build_was_interrupted_is_built_anew(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await _claiming(dsn)
+    reader = await _reading(dsn)
+    await session.execute("SET lock_timeout = 1")
+    with pytest.raises(asyncpg.LockNotAvailableError):
+        await session.execute(SLOW_INDEX.sql)
+    await reader.close()
+    broken = "SELECT FROM pg_index WHERE indexrelid = 'jobs_team'::regclass AND NOT indisvalid"
+    assert await _is_any(session, broken)
+    monkeypatch.setattr(migrating, "migrations", lambda: [EVERY[0], SLOW_INDEX])
+    assert await migrate(dsn) == [SLOW_INDEX.name]
+    assert not await _is_any(session, broken)
+    await session.close()
+
+
+async def test_two_who_migrate_at_once_apply_each_migration_once(dsn: str) -> None:
+    both = await asyncio.gather(migrate(dsn), migrate(dsn))
+    assert sorted(both) == [[], [it.name for it in EVERY[1:]]]
+
+
+def test_a_migration_waits_for_locks_more_briefly_than_a_claim_does() -> None:
+    claim = session_settings("claim", by_key_only=True, deadline_s=5)
+    assert int(claim["lock_timeout"]) / 2 > LOCK_S * 1000
+
+
+async def _reading(dsn: str) -> asyncpg.Connection:
+    """A session that reads the jobs for a long time, as pg_dump does."""
+    session = await asyncpg.connect(dsn, server_settings={"application_name": "pg_dump"})
+    await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    await session.fetch("SELECT count(*) FROM jobs")
+    return session
+
+
+async def _claiming(dsn: str) -> asyncpg.Connection:
+    settings = session_settings("claim", by_key_only=True, deadline_s=5)
+    session: asyncpg.Connection = await asyncpg.connect(dsn, server_settings=settings)
+    return session
+
+
+async def _is_any(session: asyncpg.Connection, sql: str) -> bool:
+    return bool(await session.fetch(sql))

@@ -1,0 +1,116 @@
+"""What schedulers do when the database goes back in time: forget, read anew, claim again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import pairwise
+from random import Random
+
+from tests.unit.scheduler.ground import Ground, seconds
+
+from matins.scheduler.role import Era, SchedulerRole
+from matins.scheduler.scheduler import Scheduler
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.rewinding import copy_rows, era_over, go_back, pinned
+from matins.testing.virtual import in_virtual_time
+
+
+@asynccontextmanager
+async def running(ground: Ground) -> AsyncIterator[SchedulerRole]:
+    """A scheduler's role on ports of the present era, stopped in good order at the end."""
+    world = ground.world
+
+    def begin() -> Era:
+        scheduler = Scheduler(
+            ground.uuid(),
+            leases=pinned(MemoryLeases(world), world),
+            agenda=pinned(MemoryAgenda(world), world),
+            watch=pinned(ground.watch, world),
+            hints=ground.hints,
+            clock=ground.clock(),
+            rng=Random(2),
+            settings=ground.settings,
+        )
+        return Era(scheduler, partial(era_over, world, world.era))
+
+    role = SchedulerRole(begin)
+    task = asyncio.create_task(role.run())
+    try:
+        yield role
+    finally:
+        await role.stop()
+        await task
+
+
+@in_virtual_time
+async def test_due_times_whose_rows_were_lost_are_claimed_again_under_the_same_ids() -> None:
+    ground = Ground()
+    job = ground.job(every="1s")
+    async with running(ground):
+        await asyncio.sleep(5.5)
+        rows = copy_rows(ground.world)
+        await asyncio.sleep(5)
+        lost = [run.id for run in ground.runs(job)]
+        go_back(ground.world, rows)
+        assert len(ground.runs(job)) == 5
+        await asyncio.sleep(2)
+    assert [run.id for run in ground.runs(job)][: len(lost)] == lost
+    assert ground.dues(job) == [float(second) for second in range(1, 13)]
+
+
+@in_virtual_time
+async def test_a_due_time_that_was_written_as_past_before_its_row_was_lost_is_claimed() -> None:
+    ground = Ground()
+    job = ground.job(cron="*/10 * * * *")
+    async with running(ground):
+        await asyncio.sleep(599)
+        rows = copy_rows(ground.world)
+        await asyncio.sleep(60)
+        assert job.next_due_at is not None
+        assert seconds(job.next_due_at) == 1200
+        go_back(ground.world, rows)
+        await asyncio.sleep(5)
+        assert ground.dues(job) == [600.0]
+
+
+@in_virtual_time
+async def test_nobody_waits_for_leases_of_the_time_before() -> None:
+    ground = Ground()
+    job = ground.job(every="1s")
+    async with running(ground), running(ground):
+        await asyncio.sleep(20.5)
+        go_back(ground.world, copy_rows(ground.world))
+        await asyncio.sleep(2)
+        claimed = [seconds(run.claimed_at) for run in ground.runs(job)]
+        assert max(claimed) == 22
+        assert all(b - a < 2 for a, b in pairwise(claimed))
+
+
+@in_virtual_time
+async def test_what_was_moved_in_memory_is_not_written_into_the_past() -> None:
+    """The next due time is still to be written when the database goes back behind its claim."""
+    ground = Ground()
+    job = ground.job(cron="* * * * *")
+    async with running(ground):
+        await asyncio.sleep(59)
+        rows = copy_rows(ground.world)
+        await asyncio.sleep(1.5)
+        assert ground.dues(job) == [60.0]
+        go_back(ground.world, rows)
+        await asyncio.sleep(10)
+    assert ground.dues(job) == [60.0]
+
+
+@in_virtual_time
+async def test_a_role_that_is_stopped_ends_in_good_order() -> None:
+    ground = Ground()
+    ground.job(every="1s")
+    async with running(ground):
+        await asyncio.sleep(5)
+        go_back(ground.world, copy_rows(ground.world))
+        await asyncio.sleep(5)
+    assert not ground.world.leases
