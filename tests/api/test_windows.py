@@ -113,11 +113,11 @@ async def test_a_team_sees_its_own_windows_only(owner: Owner, scene: Scene) -> N
         ({"name": "other"}, "name", "the address says 'db-upgrade'"),
         ({"ends_at": "2026-12-01T12:00:30Z"}, "ends_at", "must lie after starts_at"),
         ({"ends_at": "2026-12-01T12:05:00"}, "ends_at", "has no offset"),
-        ({"ends_at": "tomorrow"}, "ends_at", "RFC3339"),
+        ({"ends_at": "tomorrow"}, "ends_at", "it must be an instant such as"),
         ({"ends_at": "2027-12-01T12:05:00Z"}, "ends_at", "more than 31 days"),
         ({"policy": "pause"}, "policy", "hold, skip"),
         ({"label": {"tier": "gold"}}, "label", "did you mean labels"),
-        ({"labels": {"tier": 1}}, "labels[...]", "expected `str`"),
+        ({"labels": {"tier": 1}}, "labels.tier", "it must be a text"),
         ({"why": "a\0b"}, "why", "NUL"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -37,6 +37,8 @@ class JobState(StrEnum):
 
 class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job as its owner writes it. Without a schedule it runs only when triggered."""
+
+    EXAMPLE: ClassVar[str] = "{name: hello, target: {command: {argv: [echo, hello]}}}"
 
     name: str
     target: Target
@@ -70,6 +72,10 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of jobs of one team, and of the calendars that they keep to."""
+
+    EXAMPLE: ClassVar[str] = (
+        "{team: me, jobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]}"
+    )
 
     jobs: list[JobSpec]
     team: str = "default"

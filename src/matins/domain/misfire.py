@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -20,6 +20,8 @@ COUNT_MAX = 1000
 
 class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`all` catches up what was missed within both bounds, `last` only the newest, `skip` none."""
+
+    EXAMPLE: ClassVar[str] = "{policy: last}"
 
     policy: Literal["all", "last", "skip"] = "all"
     max_age: str = "1d"

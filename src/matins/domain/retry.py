@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -17,6 +17,8 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     `full` jitter draws between zero and that wait (AWS Architecture Blog, "Exponential Backoff
     And Jitter", 2015), so that what failed together does not come back together.
     """
+
+    EXAMPLE: ClassVar[str] = "{initial: 10s, max: 15m}"
 
     initial: str = "10s"
     factor: float = 2.0
@@ -34,6 +36,8 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """How often a run may fail, and apart from that how often it may be lost."""
+
+    EXAMPLE: ClassVar[str] = "{attempts: 5}"
 
     attempts: int = 3
     lost: int = 5

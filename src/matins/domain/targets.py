@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,6 +20,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 class HttpTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One HTTP request; a 2xx answer means success."""
+
+    EXAMPLE: ClassVar[str] = '{url: "https://example.com/run"}'
 
     url: str
     method: str = "POST"
@@ -47,6 +50,8 @@ class HttpTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One command on the executor's host, without a shell; exit code 0 means success."""
 
+    EXAMPLE: ClassVar[str] = "{argv: [echo, hello]}"
+
     argv: list[str]
     env: dict[str, str] = {}
     cwd: str | None = None
@@ -74,6 +79,8 @@ class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Exactly one kind of target, named by its key: `{http: {...}}` or `{command: {...}}`."""
+
+    EXAMPLE: ClassVar[str] = "{command: {argv: [echo, hello]}}"
 
     http: HttpTarget | None = None
     command: CommandTarget | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -40,6 +40,8 @@ class Holidays(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     Without `categories` it is the public ones.
     """
 
+    EXAMPLE: ClassVar[str] = "{country: DE}"
+
     country: str | None = None
     subdivision: str | None = None
     market: str | None = None
@@ -54,6 +56,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     text of a file) go alone; `include_free` takes events of a file, too, that its owner marked as
     free. An empty list is met by nothing. `label` is told in reasons.
     """
+
+    EXAMPLE: ClassVar[str] = "{dates: 2026-12-24}"
 
     dates: str | list[str] | None = None
     weekdays: str | list[str] | None = None
@@ -76,6 +80,8 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     `timezone` is where dates and times are read. `weekend` are the days that are never business
     days; by itself it closes nothing.
     """
+
+    EXAMPLE: ClassVar[str] = "{name: closing, exclude: [{dates: 2026-12-24}]}"
 
     name: str
     description: str = ""

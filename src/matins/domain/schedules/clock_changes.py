@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -22,6 +22,8 @@ class ClockChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     that occurs twice is due in the first pass, in the second, or in both. Fixed-time jobs do
     run_after and first, jobs with a wildcard in hour or minute do skip and both.
     """
+
+    EXAMPLE: ClassVar[str] = "{gap: skip}"
 
     gap: Gap | None = None
     overlap: Overlap | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -20,6 +20,8 @@ class Times(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     `anchor` is for `every`, `dialect` and `dst` for `cron`. Instants without an offset are local
     times in `timezone`; a member of `any_of` without one has that of its schedule.
     """
+
+    EXAMPLE: ClassVar[str] = '{cron: "0 9 * * *"}'
 
     cron: str | None = None
     every: str | None = None
