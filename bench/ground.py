@@ -98,6 +98,16 @@ async def fill_jobs(
     return ids
 
 
+async def copy(dsn: str, name: str) -> str:
+    """Copy a database to which nobody is connected; gives the DSN of the copy."""
+    address, _, query = dsn.partition("?")
+    server, _, source = address.rpartition("/")
+    session = await asyncpg.connect(f"{server}/postgres?{query}")
+    await session.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
+    await session.close()
+    return f"{server}/{name}?{query}"
+
+
 def spread(values: list[float]) -> str:
     """Median with minimum and maximum."""
     return f"{median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"
