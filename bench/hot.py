@@ -11,7 +11,7 @@ from statistics import median
 from uuid import UUID, uuid4
 
 from matins.domain.attempts import Result
-from matins.domain.claims import Claim, RetryDue
+from matins.domain.claims import BEGINNING, Claim, RetryDue
 from matins.domain.handouts import Beat, End, Ending, Poll
 from matins.domain.ids import partition_of, run_id
 from matins.domain.runs import Outcome, RunState
@@ -28,6 +28,7 @@ WARM = 10
 """After so many rounds plans are made and pages are read."""
 
 _ALL = range(256)
+_BEGINNING = dict.fromkeys(_ALL, BEGINNING)
 _SUCCEEDED = Result(Outcome.SUCCEEDED)
 _FAILED = Result(Outcome.FAILED, "no")
 
@@ -71,7 +72,7 @@ class Engine:
         async with self.watched(f"record {BATCH}"):
             await self._record(held, 1, RunState.RETRYING)
         async with self.watched("look for retries"):
-            retries = await self._agenda.load_retries(_ALL, due + timedelta(days=1), BATCH)
+            retries = await self._agenda.load_retries(_BEGINNING, due + timedelta(days=1), BATCH)
         await self._promote(retries)
         assert await self._take() == held
         await self._record(held, 2, RunState.SUCCEEDED)
@@ -87,7 +88,8 @@ class Engine:
     async def _take(self) -> list[UUID]:
         self._seq += 1
         poll = Poll(self._executor, self._seq, ["default"], BATCH)
-        return sorted(it.run_id for it in (await self._dispatch.take(poll, "default")).attempts)
+        given = await self._dispatch.take(poll, "default")
+        return sorted(it.run_id for it in given.attempts) if given else []
 
     async def _record(self, runs: list[UUID], number: int, state: RunState) -> None:
         result, wait_s = (_SUCCEEDED, None) if state is RunState.SUCCEEDED else (_FAILED, 0.0)
@@ -117,7 +119,7 @@ async def compare(dsns: list[str], jobs: list[UUID], due: datetime, rounds: int)
     engines = []
     for database in databases:
         async with database.session() as session:
-            await session.execute("VACUUM")
+            await session.execute("VACUUM ANALYZE")
             pid = await session.fetchval("SELECT pg_backend_pid()")
         engines.append(Engine(database, pid))
         await engines[-1].start()

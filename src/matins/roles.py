@@ -166,7 +166,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             return role.is_ready() and await can_write(leases, claims, reads)
 
         days = DayKeeper(reads, clock)
-        upkeep = Upkeep(slow, history, hints, clock, settings.upkeep_s)
+        upkeep = Upkeep(slow, history, hints, clock, settings)
         services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
         services += _health(settings, is_ready)
         await run_services(services, stopping)

@@ -11,6 +11,7 @@ from tests.docs.tables import DOCS, tables
 from matins.cli.applying import read_jobs
 from matins.domain.errors import InvalidInputError
 from matins.domain.jobs import JobFile, JobSpec
+from matins.domain.keeping import Keep
 from matins.domain.misfire import Misfire
 from matins.domain.retry import Backoff, RetryPolicy
 from matins.domain.targets import CommandTarget, HttpTarget
@@ -18,7 +19,7 @@ from matins.domain.targets import CommandTarget, HttpTarget
 PAGE = "job-file.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
 FIELDS = "| field | meaning | default |"
-STRUCTS = (JobFile, JobSpec, HttpTarget, CommandTarget, RetryPolicy, Backoff, Misfire)
+STRUCTS = (JobFile, JobSpec, HttpTarget, CommandTarget, RetryPolicy, Backoff, Misfire, Keep)
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))

@@ -133,18 +133,19 @@ async def test_nothing_moves_in_the_hour_after_the_migration_of_a_used_database(
         session = await asyncpg.connect(dsn)
         for migration in migrations():
             if migration.name == "0010_history.sql":
-                await session.execute("SELECT ensure_day($1)", TODAY)
-                await session.execute(OLD_RUN, NOON)
+                now = await session.fetchval("SELECT clock_timestamp()")
+                old = now - 3 * DAY
+                await session.execute("SELECT ensure_day($1)", old.date())
+                await session.execute(OLD_RUN, old)
             await session.execute(migration.sql)
-        now = await session.fetchval("SELECT clock_timestamp()")
         await session.close()
         async with upkept(dsn) as world:
             world.now = now + timedelta(minutes=50)
             await world.work()
-            assert await parent(world, "runs") == "runs"
+            assert await parent(world, "runs", old.date()) == "runs"
             world.now += timedelta(minutes=20)
             await world.work()
-            assert await parent(world, "runs") == "past_runs"
+            assert await parent(world, "runs", old.date()) == "past_runs"
 
 
 @pytest.mark.parametrize("kind", ["runs", "attempts"])

@@ -14,6 +14,7 @@ from matins.domain.jobs import Job
 from matins.domain.runs import Kind
 from matins.domain.schedules.zones import data_version
 from matins.kernel.clock import HostClock
+from matins.kernel.settings import Settings
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.store.upkeep import Upkeep
@@ -27,13 +28,14 @@ class Upkept(Owned):
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
+        self.settings = Settings()
         self.one, self.other = (self._connection(dsn, name) for name in ("one", "other"))
         """A scheduler's connection for its upkeep, as production sets it up, and another's."""
 
     def upkeep(self, database: Database | None = None) -> Upkeep:
         """A scheduler's upkeep."""
         database = database or self.one
-        return Upkeep(database, self.database, PostgresHints(database), HostClock(), 60)
+        return Upkeep(database, self.database, PostgresHints(database), HostClock(), self.settings)
 
     def _connection(self, dsn: str, name: str) -> Database:
         return Database(dsn, name=name, size=1, by_key_only=True, now=lambda: self.now)

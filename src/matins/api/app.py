@@ -16,7 +16,7 @@ from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
-from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, windows
+from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, teams, windows
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -34,10 +34,11 @@ from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
-RESOURCES = (jobs, calendars, windows, previews, forecasts, runs, fleet)
+RESOURCES = (jobs, teams, calendars, windows, previews, forecasts, runs, fleet)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
@@ -74,6 +75,7 @@ def build_api(
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
         "audits": PostgresAudits(database, known),
+        "teams": PostgresTeams(database),
         "status": status,
     }
     resources = _resources(parts)

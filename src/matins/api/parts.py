@@ -12,6 +12,7 @@ from matins.store.manual import PostgresManual
 from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.teams import PostgresTeams
 from matins.store.windows import PostgresWindows
 
 Reads = NamedDependency[PostgresReads]
@@ -22,4 +23,5 @@ Calendars = NamedDependency[PostgresCalendars]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Forecasts = NamedDependency[PostgresForecasts]
+Teams = NamedDependency[PostgresTeams]
 Status = NamedDependency[StatusReader]

@@ -51,6 +51,8 @@ async def apply_jobs(
     client: Matins, file: JobFile, *, dry_run: bool = False
 ) -> AsyncIterator[Applied]:
     """Store calendars, then jobs, and tell what became of each. A dry run only tells."""
+    if file.keep is not None and not dry_run:
+        await client.put_keep(file.team, file.keep)
     unknown: set[str] = set()
     for calendar in file.calendars:
         put = await client.put_calendar(file.team, calendar, dry_run=dry_run)
@@ -111,7 +113,7 @@ def read_jobs(text: str, name: str) -> JobFile:
     except InvalidInputError as error:
         found = [Problem(_place(name, it.where, document), it.message) for it in error.problems]
         raise InvalidInputError(found) from error
-    if not file.jobs and not file.calendars:
+    if not file.jobs and not file.calendars and not file.keep:
         raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")
     return file
 

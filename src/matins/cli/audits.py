@@ -86,6 +86,8 @@ def _show(page: AuditPage) -> None:
         _list(f"{it.team}/{it.job} has more than one row for", it.doubled, it.doubled_count)
         for late in _late(it):
             tell(f"{it.team}/{it.job}: {late}")
+        if it.judged_from:
+            tell(f"{it.team}/{it.job}: judged from {local(it.judged_from)} on, as older is purged")
         if it.fault:
             tell(f"{it.team}/{it.job}: {it.fault}")
     window = f"{local(page.since)} to {local(page.until)}"

@@ -37,6 +37,7 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.errors import UnavailableError
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job, JobSpec
+from matins.domain.keeping import Keep
 from matins.domain.names import check_name
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Exemption, Schedule
@@ -135,6 +136,14 @@ class Matins:
         """Undo an exemption."""
         instant = due_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return await self._calls.ask(Changed, "DELETE", f"{_job(team, name)}/exemptions/{instant}")
+
+    async def put_keep(self, team: str, keep: Keep) -> Keep:
+        """Say how long runs are kept of a team's jobs that don't say it themselves."""
+        return await self._calls.ask(Keep, "PUT", _all_of(team, "keep"), said=keep)
+
+    async def keep(self, team: str) -> Keep:
+        """How long runs are kept of a team's jobs that don't say it themselves."""
+        return await self._calls.ask(Keep, "GET", _all_of(team, "keep"))
 
     async def put_calendar(
         self, team: str, calendar: Calendar, *, dry_run: bool = False

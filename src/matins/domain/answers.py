@@ -183,12 +183,14 @@ class JobAudit(msgspec.Struct, frozen=True):
     none though they should, `unexpected` rows have no due time, and `doubled` due times have more
     than one row. These lists are cut to their first 100; their counts are not. `overdue`: so many
     are pending for over a minute; `stalled`: so many unfinished runs wait for longer than they
-    should. `causes` say why. `fault` says why the due times can't be computed.
+    should. `causes` say why. `fault` says why the due times can't be computed. Of what was due
+    before `judged_from` rows were purged, and none of it is judged.
     """
 
     id: UUID
     team: str
     job: str
+    judged_from: datetime | None = None
     due: int = 0
     succeeded: int = 0
     dead: int = 0
@@ -220,7 +222,10 @@ class JobAudit(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True):
-    """Jobs with due times in the span, by id. `next`: give it as `after`; None at the end."""
+    """Jobs with due times in the span, by id, or a team's by name.
+
+    `next`: give it as `after`; None at the end.
+    """
 
     since: datetime
     until: datetime

@@ -77,13 +77,15 @@ class Subject(msgspec.Struct, frozen=True):
     """The job that is looked at.
 
     `watermark` is that of its partition: later fire times may still be claimed, by its misfire
-    policy if need be. Without one only `GRACE` decides.
+    policy if need be. Without one only `GRACE` decides. Rows of what was due before `purged_until`
+    may be gone.
     """
 
     id: UUID
     team: str
     name: str
     watermark: datetime | None = None
+    purged_until: datetime | None = None
 
 
 class _Period(msgspec.Struct, frozen=True):
@@ -107,6 +109,42 @@ def audit(
 
     What is late is judged, and why, by the `fleet`; without one nothing is.
     """
+    judged_from = _judged_from(job, revisions, rows, span)
+    if judged_from is None:
+        return _judge(job, revisions, rows, span, fleet)
+    span = msgspec.structs.replace(span, since=judged_from)
+    found = JobAudit(job.id, job.team, job.name)
+    if judged_from < span.until:
+        found = _judge(job, revisions, rows, span, fleet)
+    return msgspec.structs.replace(found, judged_from=judged_from)
+
+
+def _judged_from(
+    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
+) -> datetime | None:
+    """From when on a job can be judged, where rows of the span were purged.
+
+    What follows ends is judged by the row before it, so from the second row on.
+    """
+    if job.purged_until is None or job.purged_until <= span.since:
+        return None
+    judged_from = job.purged_until.replace(microsecond=0)
+    if judged_from < job.purged_until:
+        judged_from += SECOND
+    schedules = [it.spec.schedule for it in revisions]
+    if not any(it.follows_end for it in schedules if it is not None):
+        return judged_from
+    kept = [row.due_at for row in rows if row.due_at >= judged_from]
+    return min(kept, default=span.until) + SECOND
+
+
+def _judge(
+    job: Subject,
+    revisions: Sequence[Revision],
+    rows: Sequence[LedgerRow],
+    span: Span,
+    fleet: Fleet | None,
+) -> JobAudit:
     try:
         periods = _periods(job, revisions, span)
     except ScheduleError as error:

@@ -13,6 +13,7 @@ import msgspec
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.durations import parse_duration
 from matins.domain.errors import Problem, ScheduleError, below
+from matins.domain.keeping import Keep
 from matins.domain.misfire import Misfire
 from matins.domain.names import name_problems
 from matins.domain.retry import RetryPolicy
@@ -50,6 +51,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     timeout: str = "10m"
     retry: RetryPolicy = RetryPolicy()
     misfire: Misfire = Misfire()
+    keep: Keep | None = None
 
     @property
     def timeout_s(self) -> float:
@@ -61,6 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         found = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
+        if self.keep is not None:
+            parts.append(("keep", self.keep.problems()))
         if self.schedule is not None:
             parts.append(("schedule", job_problems(self.schedule)))
         for part, inner in parts:
@@ -71,7 +75,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of jobs of one team, and of the calendars that they keep to."""
+    """A file of one team: jobs, the calendars that they keep to, and what is kept of their runs."""
 
     EXAMPLE: ClassVar[str] = (
         "{team: me, jobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]}"
@@ -80,11 +84,13 @@ class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: list[JobSpec]
     team: str = "default"
     calendars: list[Calendar] = []
+    keep: Keep | None = None
 
     def problems(self) -> list[Problem]:
         """All that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
         found = name_problems("team", self.team)
         found += _listed_problems("calendars", self.calendars)
+        found += below("keep", self.keep.problems()) if self.keep else []
         found += _listed_problems("jobs", self.jobs)
         return found
 

@@ -56,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How late next due times are written."""
     upkeep_s: float = 60.0
     """How often a scheduler sees to new zone data, changed calendars and jobs at their end."""
+    archive: Path | None = None
+    """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
     """The most runs in one claim statement."""
     beat_s: float = 3.0

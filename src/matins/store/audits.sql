@@ -2,10 +2,13 @@
 
 -- name: subjects
 -- By the primary key. Where no scheduler has ever been, nothing is claimed yet.
-SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
+SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark,
+       greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_until
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 JOIN leases l ON l.partition = j.partition
+CROSS JOIN history h
+LEFT JOIN purges p ON p.job_id = j.id
 WHERE j.id > :after::uuid
   AND j.created_at < :until::timestamptz
   AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
@@ -13,23 +16,30 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: subjects_of_team
-SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
-FROM teams t
-JOIN jobs j ON j.team_id = t.id
+-- By jobs_name_ever.
+SELECT j.id, :team::text AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark,
+       greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_until
+FROM jobs j
 JOIN leases l ON l.partition = j.partition
-WHERE t.name = :team
-  AND j.id > :after::uuid
+CROSS JOIN history h
+LEFT JOIN purges p ON p.job_id = j.id
+WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
+  AND j.name >= coalesce((SELECT name FROM jobs WHERE id = :after::uuid), '')
+  AND (j.name, j.id) > (coalesce((SELECT name FROM jobs WHERE id = :after), ''), :after)
   AND j.created_at < :until::timestamptz
   AND (j.state <> 'deleted' OR j.changed_at >= :since::timestamptz)
-ORDER BY j.id
+ORDER BY j.name, j.id
 LIMIT :limit
 
 -- name: subjects_of_name
-SELECT j.id, t.name AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark
-FROM teams t
-JOIN jobs j ON j.team_id = t.id
+-- By jobs_name_ever.
+SELECT j.id, :team::text AS team, j.name, coalesce(l.watermark, timestamptz 'epoch') AS watermark,
+       greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_until
+FROM jobs j
 JOIN leases l ON l.partition = j.partition
-WHERE t.name = :team
+CROSS JOIN history h
+LEFT JOIN purges p ON p.job_id = j.id
+WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
   AND j.name = :name
   AND j.id > :after::uuid
   AND j.created_at < :until::timestamptz

@@ -225,7 +225,9 @@ class Change:
             return stopped_at
         newest = await newest_runs(self._fetch, [job.id])
         if not newest:
-            return job.created_at
+            [row] = await self._fetch(_Q["purged_until"], job_id=job.id)
+            purged_until: datetime | None = row["purged_until"]
+            return max(job.created_at, purged_until - SECOND) if purged_until else job.created_at
         accounted_at: datetime = newest[job.id]["due_until"] or newest[job.id]["due_at"]
         return accounted_at
 

@@ -25,6 +25,12 @@ WHERE job_id = :job_id::uuid
         AND (state <> :state::text OR spec -> 'schedule' IS DISTINCT FROM :schedule::jsonb)
   ), 0)
 
+-- name: purged_until
+-- Up to when rows of a job may have been purged.
+SELECT greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_until
+FROM history h
+LEFT JOIN purges p ON p.job_id = :job_id::uuid
+
 -- name: accounted
 -- By the unique key (job_id, due_at, kind), in a stretch of days.
 SELECT due_at, due_until
@@ -71,11 +77,13 @@ SELECT id FROM made
 -- name: insert_job
 WITH made AS (
     INSERT INTO jobs (
-        id, team_id, partition, name, revision, state, spec, schedule, misfire, pool, priority,
+        id, team_id, partition, name, revision, state, spec, schedule, misfire, keep, keep_days,
+        pool, priority,
         anchor, since, calendars, created_at, changed_at, next_due_at, next_fire_at, follows
     )
     SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
-           :schedule::jsonb, :misfire::jsonb, :pool::text, :priority::smallint,
+           :schedule::jsonb, :misfire::jsonb, :keep::jsonb, :keep_days::integer, :pool::text,
+           :priority::smallint,
            date_trunc('second', :at::timestamptz), :at, :calendars::integer[], :at, :at,
            :next_due_at::timestamptz, :next_fire_at::timestamptz, :follows::timestamptz
     FROM teams t
@@ -101,6 +109,8 @@ WITH changed AS (
         spec = :spec::jsonb,
         schedule = :schedule::jsonb,
         misfire = :misfire::jsonb,
+        keep = :keep::jsonb,
+        keep_days = :keep_days::integer,
         pool = :pool::text,
         priority = :priority::smallint,
         since = :since::timestamptz,

@@ -6,6 +6,7 @@ import asyncpg
 import msgspec
 
 from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
+from matins.domain.keeping import kept
 from matins.domain.schedules.schedule import Exemption
 
 
@@ -34,6 +35,8 @@ def spec_columns(spec: JobSpec) -> dict[str, object]:
         "misfire": as_json(spec.misfire),
         "pool": spec.pool,
         "priority": PRIORITIES[spec.priority],
+        "keep": None if spec.keep is None else as_json(spec.keep),
+        "keep_days": None if spec.keep is None else kept(spec.keep).longest_days,
     }
 
 

@@ -43,7 +43,7 @@ def around(first: datetime, last: datetime) -> Stretch:
 
 
 async def stretches(fetch: Fetch, until: datetime | None = None) -> AsyncIterator[Stretch]:
-    """Yield all days that have tables, up to that of `until`, newest first.
+    """Yield all days that have rows, up to that of `until`, newest first.
 
     The first stretch holds all that is recent. The others begin on fixed days, so that readers
     share plans.
@@ -57,6 +57,8 @@ async def stretches(fetch: Fetch, until: datetime | None = None) -> AsyncIterato
     while past > bounds["oldest"].toordinal():
         yield Stretch(_midnight(first), _midnight(past))
         past, first = first, (first - 1) // _STRETCH * _STRETCH
+    if bounds["kept"] is not None and bounds["kept"].toordinal() < past:
+        yield Stretch(_midnight(bounds["kept"].toordinal()), _midnight(past))
 
 
 async def newest_runs(fetch: Fetch, job_ids: Iterable[UUID]) -> dict[UUID, asyncpg.Record]:

@@ -1,8 +1,10 @@
 -- Rows of jobs that may lie far back, a stretch of days at a time (see past.py).
 
 -- name: bounds
--- By the primary key.
-SELECT min(day) AS oldest, max(day) AS newest FROM days
+-- By the primary key, and by kept_runs_due.
+SELECT min(day) AS oldest, max(day) AS newest,
+       (SELECT (min(due_at) AT TIME ZONE 'UTC')::date FROM kept_runs) AS kept
+FROM days
 
 -- name: newest_runs
 -- By the unique key (job_id, due_at, kind).

@@ -21,8 +21,9 @@ LIMIT 1
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
        j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
 FROM jobs j
-JOIN teams t ON t.id = j.team_id
-WHERE t.name = :team AND j.name > :after::text AND j.state <> 'deleted'
+WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
+  AND j.name > :after::text
+  AND j.state <> 'deleted'
 ORDER BY j.name
 LIMIT :limit
 
@@ -45,10 +46,10 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 
 -- name: past_statuses
--- By past_runs_id_idx, in a stretch of days.
+-- By the index on id of each table, in a stretch of days.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, t.name AS team, j.name AS job
-FROM past_runs r
+FROM all_runs r
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 WHERE r.id = ANY (:run_ids::uuid[])

@@ -8,14 +8,13 @@ A statement with a generic plan locks every partition of the tables that it name
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import date
 
 import asyncpg
 import structlog
 
 from matins.domain.ports import Clock
+from matins.store.alone import alone
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
@@ -48,7 +47,7 @@ class RetiringDays:
         """
         moved: list[date] = []
         until_s = self._clock.elapsed_s() + WORK_S
-        async with self._alone() as session:
+        async with alone(self._database, "days") as session:
             if session is None:
                 return []
             for row in await self._database.run(session, _Q["over"]):
@@ -62,19 +61,6 @@ class RetiringDays:
         if moved:
             log.info("days.retired", count=len(moved), first=str(moved[0]), last=str(moved[-1]))
         return moved
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy | None]:
-        """A session of the one process that does this now; None in all others."""
-        async with self._database.session() as session:
-            [row] = await self._database.run(session, _Q["lock"])
-            if not row["locked"]:
-                yield None
-                return
-            try:
-                yield session
-            finally:
-                await self._database.run(session, _Q["unlock"])
 
     async def _retire(self, session: asyncpg.pool.PoolConnectionProxy, day: date) -> bool:
         [row] = await self._database.run(session, _Q["is_open"], day=day)

@@ -1,12 +1,6 @@
 -- Days that are over leave the tables of those who claim, hand out and record. DAY stands for the
 -- day's digits in the names of its tables.
 
--- name: lock
-SELECT pg_try_advisory_lock(hashtext('matins.history')) AS locked
-
--- name: unlock
-SELECT pg_advisory_unlock(hashtext('matins.history')) AS unlocked
-
 -- name: over
 -- A due time of yesterday may still be claimed or tried again often, so it stays.
 SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day

@@ -13,10 +13,13 @@ from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
 from matins.kernel.metrics import UPKEEP_FAILED
 from matins.kernel.service import repeat
+from matins.kernel.settings import Settings
+from matins.store.archiving import Archive
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
+from matins.store.purging import Purge
 from matins.store.retiring import RetiringDays
 from matins.store.timings import KnownCalendars
 from matins.store.zone_data import ZoneKeeper
@@ -28,11 +31,17 @@ class Upkeep:
     """Does all tasks one after the other, again every `every_s`. See `kernel.service.Service`."""
 
     def __init__(
-        self, database: Database, history: Database, hints: Hints, clock: Clock, every_s: float
+        self,
+        database: Database,
+        history: Database,
+        hints: Hints,
+        clock: Clock,
+        settings: Settings,
     ) -> None:
         """`history` is for statements that take minutes over whole days."""
+        archive = Archive(settings.archive) if settings.archive else None
         self._clock = clock
-        self._every_s = every_s
+        self._every_s = settings.upkeep_s
         self._stopping = asyncio.Event()
         known = KnownCalendars()
         database.server.when_changed(known.forget)
@@ -43,6 +52,7 @@ class Upkeep:
             "calendars": PostgresCalendars(database, owners).keep_up,
             "delete_after": PassingJobs(database, known, hints, self._stopping).delete,
             "days": RetiringDays(history, clock, self._stopping).retire,
+            "purge": Purge(history, archive, clock, self._stopping).purge,
         }
 
     async def run(self) -> None:

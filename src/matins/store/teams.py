@@ -1,0 +1,36 @@
+"""What holds for all jobs of a team."""
+
+from __future__ import annotations
+
+import msgspec
+
+from matins.domain.errors import NotFoundError, check
+from matins.domain.keeping import Keep
+from matins.domain.names import check_name
+from matins.store.database import Database
+from matins.store.job_rows import as_json
+from matins.store.queries import load_queries
+
+_Q = load_queries("teams.sql")
+
+
+class PostgresTeams:
+    """Teams, which come into being when they are first named."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def keep(self, team: str) -> Keep:
+        """What a team's jobs keep that don't say it themselves. Raises NotFoundError."""
+        check_name("team", team)
+        row = await self._database.fetchrow(_Q["keep"], team=team)
+        if row is None:
+            raise NotFoundError(f"there is no team {team!r}")
+        return Keep() if row["keep"] is None else msgspec.json.decode(row["keep"], type=Keep)
+
+    async def put_keep(self, team: str, keep: Keep) -> Keep:
+        """Let a team's jobs keep that much. Raises InvalidInputError."""
+        check_name("team", team)
+        check(keep.problems())
+        await self._database.fetch(_Q["put_keep"], team=team, keep=as_json(keep))
+        return keep

@@ -1,0 +1,38 @@
+"""What holds for a whole team, over HTTP and by files."""
+
+from __future__ import annotations
+
+import pytest
+from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
+
+from matins.cli.applying import apply_text
+from matins.client.sdk import Matins
+from matins.domain.keeping import Keep, Limits
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KEEP = "/v1/teams/payments/keep"
+FILE = """
+team: payments
+keep: {days: 30, others: {runs: 5}}
+jobs:
+  - name: tidy
+    target: {command: {argv: ["true"]}}
+    keep: {days: 7}
+"""
+
+
+async def test_a_file_says_what_its_team_and_each_job_keep(owner: Owner, served: Served) -> None:
+    async with Matins(served.url, TOKEN) as client:
+        await apply_text(client, FILE, "jobs.yaml")
+        assert await client.keep("payments") == Keep(days=30, others=Limits(runs=5))
+        assert (await client.job("payments", "tidy")).spec.keep == Keep(days=7)
+    assert (await owner.get(KEEP)).json == {"days": 30, "others": {"runs": 5}}
+
+
+async def test_what_makes_no_sense_is_refused_with_its_place(owner: Owner) -> None:
+    refused = await owner.put(KEEP, {"days": 0})
+    assert (refused.status, list(refused.places)) == (422, ["days"])
+    refused = await owner.post(JOBS, SPEC | {"keep": {"others": {"runs": 0}}})
+    assert (refused.status, list(refused.places)) == (422, ["keep.others.runs"])
+    assert (await owner.get(KEEP)).status == 404
