@@ -24,6 +24,7 @@ from matins.cache.status import ValkeyStatusCache
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.schedules.zones import data_version
 from matins.engines.places import ApiPlace, Places
+from matins.executor.contact import Contact
 from matins.executor.fleet import Executor
 from matins.executor.keeper.frames import Limits
 from matins.executor.keeper.link import Keeper
@@ -176,14 +177,21 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
     places = Places(settings)
     keeper = Keeper(Limits(cut_off_s=settings.cut_off_s, grace_s=settings.grace_s))
     link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
+    clock = HostClock()
+    contact = Contact(clock, settings.cut_off_s)
+
+    def on_contact(asked_at: float) -> None:
+        keeper.contact(asked_at)
+        contact.hear(asked_at)
+
     executor = Executor(
         link,
-        runners(keeper),
-        HostClock(),
+        runners(keeper, contact),
+        clock,
         SystemRandom(),
         settings,
         settings.name or platform.node() or "executor",
-        keeper.contact,
+        on_contact,
     )
 
     async def is_ready() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import ssl
 from collections.abc import Sequence
 from typing import TypeVar
@@ -10,6 +11,7 @@ from typing import TypeVar
 import aiohttp
 import msgspec
 import structlog
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from matins.domain.errors import (
     InvalidInputError,
@@ -20,6 +22,7 @@ from matins.domain.errors import (
     UnavailableError,
 )
 from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
+from matins.kernel.resolver import Resolver
 
 log = structlog.get_logger()
 
@@ -110,7 +113,9 @@ class HttpGatewayLink:
     def _open_session(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             headers=self._headers,
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=30, resolver=_OwnResolver(), use_dns_cache=False
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -119,6 +124,35 @@ class HttpGatewayLink:
         if len(self._urls) > 1 and self._urls[0] == url:
             self._urls = [*self._urls[1:], url]
             log.info("gateway.changed", url=self._urls[0])
+
+
+class _OwnResolver(AbstractResolver):
+    """Finds gateways in threads of their own, and goes on with what it knew of one while name
+    servers are silent.
+    """
+
+    def __init__(self) -> None:
+        self._resolver = Resolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """See `aiohttp.abc.AbstractResolver`."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=port,
+                family=found,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for found, _, protocol, _, address in await self._resolver.resolve(host, port)
+            if family in (socket.AF_UNSPEC, found)
+        ]
+
+    async def close(self) -> None:
+        """See `aiohttp.abc.AbstractResolver`."""
 
 
 def _read(status: int, body: bytes, kind: type[T], url: str) -> T:

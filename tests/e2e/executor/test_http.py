@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import resource
+import select
 import shutil
 import socket
 import ssl
 import struct
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,10 +24,14 @@ from tests.e2e.executor.ground import DUE_AT, attempt, request, until
 from matins.domain.attempts import Result
 from matins.domain.runs import Outcome
 from matins.domain.targets import Target
+from matins.executor.contact import Contact
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets import runners
 from matins.executor.targets.http import HttpRunner
+from matins.kernel.clock import HostClock
+from matins.kernel.resolver import Resolver
 
+ROOT = Path(__file__).parents[3]
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -46,7 +53,7 @@ class Server:
         self.open += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                self.requests.append(head + await reader.read(_length(head)))
+                self.requests.append(head + await reader.readexactly(_length(head)))
                 await self.answer(writer)
                 await writer.drain()
             await reader.read()
@@ -105,6 +112,15 @@ async def keeps_silent(writer: asyncio.StreamWriter) -> None:
     """Never answer."""
 
 
+class Slept(HostClock):
+    """A host's clock that goes on by as much as one likes."""
+
+    slept_s = 0.0
+
+    def elapsed_s(self) -> float:
+        return super().elapsed_s() + self.slept_s
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     counting = Server()
@@ -115,10 +131,17 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def runner() -> AsyncIterator[HttpRunner]:
-    runner = HttpRunner()
-    yield runner
-    await runner.close()
+def contact() -> Contact:
+    """A contact with the gateway, made just now."""
+    clock = HostClock()
+    contact = Contact(clock, cut_off_s=600.0)
+    contact.hear(clock.elapsed_s())
+    return contact
+
+
+@pytest.fixture
+def runner(contact: Contact) -> HttpRunner:
+    return HttpRunner(contact, Resolver())
 
 
 @pytest.fixture
@@ -127,11 +150,22 @@ def self_signed(tmp_path: Path) -> ssl.SSLContext:
     if shutil.which("openssl") is None:
         pytest.skip("makes its certificate with openssl")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    subprocess.run([*make, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    named = ["-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*make, *named, *files], check=True, capture_output=True)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return context
+
+
+@pytest.fixture
+def trusted(
+    self_signed: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ssl.SSLContext:
+    """The same context, of a server that this host trusts."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    return self_signed
 
 
 Call = Callable[..., Awaitable[Result]]
@@ -170,6 +204,14 @@ async def test_a_target_is_told_of_its_attempt(server: Server, runner: HttpRunne
     assert server.headers["Idempotency-Key"] == str(run_id)
     assert server.headers["User-Agent"].startswith("matins/")
     assert server.requests[0].startswith(b"POST /run?day=1 HTTP/1.1\r\n")
+
+
+async def test_the_url_is_sent_as_it_was_written(server: Server, call: Call) -> None:
+    signed = "/a%2Fb/../%27//c%2e?sig=%2B%2f+/=%27"
+    await call(server.url.removesuffix("/run?day=1") + signed, method="GET")
+    assert server.requests[0].startswith(b"GET %s HTTP/1.1\r\n" % signed.encode())
+    assert server.headers["Host"] == server.url.split("/")[2]
+    assert server.headers["Accept-Encoding"] == "identity"
 
 
 async def test_a_jobs_own_headers_are_sent_but_name_no_other_attempt(
@@ -304,6 +346,13 @@ async def test_a_compressed_answer_is_readable(server: Server, call: Call) -> No
     assert (await call()).output == "reason"
 
 
+async def test_notes_stand_below_the_output_of_a_success(server: Server, call: Call) -> None:
+    server.answer = says(b"HTTP/1.1 200 OK\r\nX: %s\r\n" % (b"x" * 90_000), OK[17:] + b"!!")
+    result = await call()
+    assert (result.outcome, result.reason) == (Outcome.SUCCEEDED, "")
+    assert result.output == "hello\n[2 bytes came after the body; they were not read]\n"
+
+
 async def test_a_body_that_is_no_text_is_cleaned(server: Server, call: Call) -> None:
     server.answer = says_status(200, body=b"a\x00b\xff\x1b[1mc")
     assert (await call()).output == "ab\ufffdc"
@@ -344,6 +393,51 @@ async def test_a_server_with_a_certificate_that_nobody_signed_is_not_trusted(
     assert (result.outcome, result.permanent) == (Outcome.FAILED, False)
     assert result.reason.startswith("TLS: localhost is not trusted: ")
     assert server.requests == []
+
+
+async def test_a_trusted_server_is_called_under_tls(
+    server: Server, call: Call, trusted: ssl.SSLContext
+) -> None:
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=trusted) as listening:
+        url = f"https://localhost:{listening.sockets[0].getsockname()[1]}/"
+        result = await call(url, body="x" * 200_000)
+    assert result == Result(Outcome.SUCCEEDED, output="hello", http_status=200)
+    assert server.requests[0].endswith(b"x" * 200_000)
+
+
+async def test_a_request_stays_here_when_contact_is_lost_while_its_connection_is_made(
+    server: Server, trusted: ssl.SSLContext
+) -> None:
+    clock = Slept()
+    contact = Contact(clock, cut_off_s=30.0)
+    contact.hear(clock.elapsed_s())
+    runner = HttpRunner(contact, Resolver())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        calling = request(f"https://localhost:{listener.getsockname()[1]}/")
+        running = asyncio.create_task(runner.run(calling, asyncio.Event()))
+        await until(lambda: select.select([listener], [], [], 0)[0])  # connected; no TLS yet
+        clock.slept_s = 31.0
+        async with await asyncio.start_server(server.serve, sock=listener, ssl=trusted):
+            result = await running
+    assert (result.outcome, result.http_status) == (Outcome.LOST, None)
+    assert result.reason == "the executor was out of touch with the gateway; nothing was sent"
+    assert server.requests == []
+
+
+async def test_an_answer_may_come_before_the_body_was_read(call: Call) -> None:
+    async def refuses_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 413 X\r\nContent-Length: 3\r\n\r\nbig")
+        await writer.drain()
+        await asked.wait()
+        writer.close()
+
+    asked = asyncio.Event()
+    async with await asyncio.start_server(refuses_early, "127.0.0.1", 0, limit=1) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+        result = await call(url, body="x" * 200_000)
+        asked.set()
+    assert (result.http_status, result.output) == (413, "big")
 
 
 async def test_an_answer_that_is_not_http_is_a_failure(server: Server, call: Call) -> None:
@@ -391,8 +485,21 @@ async def test_many_requests_run_at_once(server: Server, call: Call) -> None:
     assert len(server.requests) == 150
 
 
-async def test_there_is_a_runner_for_each_kind_of_target(keeper: Keeper) -> None:
-    kinds = runners(keeper)
+async def test_there_is_a_runner_for_each_kind_of_target(keeper: Keeper, contact: Contact) -> None:
+    kinds = runners(keeper, contact)
     assert sorted(kinds) == sorted(Target.__struct_fields__)
     for runner in kinds.values():
         await runner.close()
+
+
+def test_a_silent_name_server_stops_nobody_who_needs_none() -> None:
+    apart = ["unshare", "--map-root-user", "--net", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode:
+        pytest.skip("needs network and mount namespaces of its own")
+    playing = [*apart, sys.executable, "-m", "tests.e2e.executor.silent_names"]
+    played = subprocess.run(playing, check=True, stdout=subprocess.PIPE, cwd=ROOT, timeout=60)
+    told = json.loads(played.stdout)
+    assert (told["succeeded"], told["still_stuck"], told["cancelled"]) == (120, 200, 200)
+    # A look-up that nobody answers takes 5 s and more: none of these has waited for one.
+    assert told["arrived_s"] < 4
+    assert told["cancelled_s"] < 4

@@ -6,9 +6,11 @@ import asyncio
 from typing import Protocol
 
 from matins.domain.attempts import Attempt, Result
+from matins.executor.contact import Contact
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 from matins.executor.targets.http import HttpRunner
+from matins.kernel.resolver import Resolver
 
 
 class Runner(Protocol):
@@ -24,9 +26,12 @@ class Runner(Protocol):
         """Give up what is held; attempts in flight end."""
 
 
-def runners(keeper: Keeper) -> dict[str, Runner]:
-    """The runner for each kind of target, by its key in `Target`."""
+def runners(keeper: Keeper, contact: Contact) -> dict[str, Runner]:
+    """The runner for each kind of target, by its key in `Target`.
+
+    `contact` and `keeper` are to be told of each answered beat: without them nothing may start.
+    """
     return {
-        "http": HttpRunner(),
+        "http": HttpRunner(contact, Resolver()),
         "command": CommandRunner(keeper),
     }

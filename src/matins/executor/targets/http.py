@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from contextlib import suppress
+from functools import cached_property
 from http import HTTPStatus
 from importlib.metadata import version
 
-import aiohttp
 import msgspec
 
 from matins.domain.attempts import Attempt, Result
 from matins.domain.runs import Outcome
 from matins.domain.targets import HttpTarget
-from matins.executor.output import HeadTail, one_line
+from matins.executor.contact import Contact
+from matins.executor.http.connection import ConnectError, Connection, connect
+from matins.executor.http.request import Origin, Url, read_url, request_bytes
+from matins.executor.http.response import Answer, NotHttpError
+from matins.executor.output import one_line
 from matins.executor.targets.facts import facts
-
-BODY_KEPT = 64 * 1024
-"""How much of an answer's body is kept, in bytes."""
-
-BODY_READ = 1024 * 1024
-"""How much of an answer's body is read, in bytes after inflating; then the connection is closed."""
+from matins.kernel.resolver import AddressInfo, Resolver
 
 LASTING = frozenset({400, 401, 403, 404, 405, 410, 422})
 """The statuses of 4xx that another attempt would get again."""
@@ -31,130 +32,171 @@ _USER_AGENT = f"matins/{version('matins')}"
 class HttpRunner:
     """Sends an attempt's request on a connection of its own; a status of 2xx means success.
 
-    No redirect is followed, no cookie kept, no proxy taken from the environment.
+    No redirect is followed, no cookie kept, no proxy taken from the environment, and nothing is
+    sent twice. Nothing is sent at all when `contact` with the gateway is lost: others may have gone
+    on with the run.
     """
 
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+    def __init__(self, contact: Contact, resolver: Resolver) -> None:
+        self._contact = contact
+        self._resolver = resolver
 
     async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
         """Send it and judge the answer."""
         target = attempt.target.http
         assert target is not None, "the attempt is for another runner"
-        answer = _Answer()
+        answer = Answer(target.method)
         try:
             async with asyncio.timeout(attempt.timeout_s) as deadline:
                 stopping = asyncio.create_task(_expire_when(cancel, deadline))
                 try:
-                    await self._exchange(attempt, target, answer)
+                    await self._exchange(attempt, target, answer, cancel)
                 finally:
                     stopping.cancel()
         except TimeoutError:
             if cancel.is_set():
-                return answer.result(Outcome.CANCELLED, "cancelled")
+                return _result(answer, Outcome.CANCELLED, "cancelled")
             reason = f"no complete answer within {attempt.timeout_s:g} s"
-            return answer.result(Outcome.TIMED_OUT, reason)
-        except (aiohttp.ClientError, _NoAnswerError, OSError, ValueError) as error:
-            reason, permanent = _fault(error)
-            return answer.result(Outcome.FAILED, reason, permanent=permanent)
-        return answer.judged()
+            return _result(answer, Outcome.TIMED_OUT, reason)
+        except _NotSentError as error:
+            return _result(answer, error.outcome, str(error), permanent=error.permanent)
+        except _BrokenOffError as error:
+            return _result(answer, Outcome.FAILED, str(error))
+        return _judged(answer)
 
     async def close(self) -> None:
-        """Close every connection."""
-        if self._session:
-            await self._session.close()
+        """Do nothing: each connection ends with its attempt."""
 
-    async def _exchange(self, attempt: Attempt, target: HttpTarget, answer: _Answer) -> None:
-        self._session = self._session or _open_session()
-        body = target.body
-        async with self._session.request(
-            target.method,
-            target.url,
-            headers=_headers(attempt, target),
-            data=msgspec.json.encode(body) if isinstance(body, dict | list) else body,
-            allow_redirects=False,
-        ) as response:
-            answer.status = response.status
-            answer.location = response.headers.get("Location", "")
-            async for chunk in response.content.iter_any():
-                answer.body.append(chunk)
-                if answer.body.total > BODY_READ:
-                    answer.is_left_unread = True
-                    response.close()
-                    break
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
+    async def _exchange(
+        self, attempt: Attempt, target: HttpTarget, answer: Answer, cancel: asyncio.Event
+    ) -> None:
+        """Send the request and read its answer. Raises _NotSentError, _BrokenOffError."""
+        url, request = _request(attempt, target)
+        addresses = await self._addresses(url.origin, attempt.team)
+        try:
+            connection = await connect(url.origin, addresses, self._context)
+        except ConnectError as error:
+            raise _NotSentError(str(error)) from error
+        try:
+            if self._contact.left_s() <= 0 or cancel.is_set():
+                told = "the executor was out of touch with the gateway; nothing was sent"
+                outcome = Outcome.CANCELLED if cancel.is_set() else Outcome.LOST
+                raise _NotSentError(told, outcome=outcome)
+            await _converse(connection, request, answer)
+        except NotHttpError as error:
+            raise _BrokenOffError(f"the answer is not HTTP: {error}") from error
+        except OSError as error:
+            raise _BrokenOffError(_break(answer, error)) from error
+        finally:
+            connection.close()
 
-class _Answer:
-    """What has come of an answer so far."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.location = ""
-        self.body = HeadTail(BODY_KEPT, 0)
-        self.is_left_unread = False
-
-    def judged(self) -> Result:
-        """The result that a complete answer means."""
-        status = self.status
-        assert status is not None
-        if 200 <= status < 300:
-            return self.result(Outcome.SUCCEEDED)
-        if 300 <= status < 400:
-            reason = f"HTTP {status}: redirect to {self.location or 'nowhere'} not followed"
-            return self.result(Outcome.FAILED, reason, permanent=True)
-        reason = f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
-        return self.result(Outcome.FAILED, reason, permanent=status in LASTING)
-
-    def result(self, outcome: Outcome, reason: str = "", *, permanent: bool = False) -> Result:
-        """A result with whatever has come."""
-        unread = "\n[the rest of the body was not read]\n" if self.is_left_unread else ""
-        return Result(
-            outcome,
-            one_line(reason),
-            permanent=permanent,
-            output=self.body.text() + unread,
-            output_cut=self.body.cut,
-            http_status=self.status,
-        )
+    async def _addresses(self, origin: Origin, team: str) -> list[AddressInfo]:
+        """Return the only addresses to which the request may go: here they can be refused."""
+        try:
+            return await self._resolver.resolve(origin.host, origin.port, team)
+        except OSError as error:
+            told = f"the name {origin.host} can't be resolved: {error.strerror or error}"
+            raise _NotSentError(told) from error
 
 
-class _NoAnswerError(Exception):
-    """The request went out, or part of it, and no answer came."""
+class _NotSentError(Exception):
+    """Nothing of the request has left."""
+
+    def __init__(
+        self, told: str, *, outcome: Outcome = Outcome.FAILED, permanent: bool = False
+    ) -> None:
+        super().__init__(told)
+        self.outcome = outcome
+        self.permanent = permanent
 
 
-async def _send_once(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending GET, HEAD, PUT, DELETE, … again after a lost answer.
+class _BrokenOffError(Exception):
+    """The request went out, or part of it, and there is no whole answer."""
 
-    It does so for two of its exceptions, whether or not the connection was new, and has no public
-    switch for it: so neither gets through.
+
+async def _converse(connection: Connection, request: bytes, answer: Answer) -> None:
+    """Send a request and read until the answer is whole, which may be before all was sent.
+
+    The first bytes leave before anything else can happen in this process. Raises OSError,
+    NotHttpError, _BrokenOffError.
     """
+    rest = connection.begin(request)
+    sending = asyncio.create_task(connection.send(rest)) if rest else None
     try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _NoAnswerError(f"the connection was lost before an answer: {error}") from error
+        while not answer.is_complete:
+            if data := await connection.receive():
+                answer.feed(data)
+            elif not answer.end():
+                raise _BrokenOffError(_break(answer))
+    finally:
+        if sending:
+            sending.cancel()
+            with suppress(OSError, asyncio.CancelledError):
+                await sending
 
 
-def _open_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(force_close=True, limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None),
-        middlewares=(_send_once,),
-        trust_env=False,
+def _break(answer: Answer, error: OSError | None = None) -> str:
+    told = f": {error.strerror or error}" if error else ""
+    if answer.status is None:
+        return f"the connection was lost before an answer{told}"
+    return f"the answer broke off{told}"
+
+
+def _judged(answer: Answer) -> Result:
+    """Return the result that a whole answer means: its status decides."""
+    status = answer.status
+    assert status is not None, "a whole answer has a status"
+    if 200 <= status < 300:
+        return _result(answer, Outcome.SUCCEEDED)
+    if 300 <= status < 400:
+        reason = f"HTTP {status}: redirect to {answer.location or 'nowhere'} not followed"
+        return _result(answer, Outcome.FAILED, reason, permanent=True)
+    reason = f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
+    return _result(answer, Outcome.FAILED, reason, permanent=status in LASTING)
+
+
+def _result(
+    answer: Answer, outcome: Outcome, reason: str = "", *, permanent: bool = False
+) -> Result:
+    """Return a result with whatever has come."""
+    notes = "".join(f"\n[{one_line(note)}]\n" for note in answer.notes)
+    return Result(
+        outcome,
+        one_line(reason),
+        permanent=permanent,
+        output=answer.body.text() + notes,
+        output_cut=answer.body.cut,
+        http_status=answer.status,
     )
+
+
+def _request(attempt: Attempt, target: HttpTarget) -> tuple[Url, bytes]:
+    """Return where a request goes and what it is. Raises _NotSentError."""
+    body = msgspec.json.encode(target.body) if target.body is not None else None
+    if isinstance(target.body, str):
+        body = target.body.encode()
+    try:
+        url = read_url(target.url)
+        return url, request_bytes(target.method, url, _headers(attempt, target), body)
+    except ValueError as error:
+        told = f"the request can't be made: {error}"
+        raise _NotSentError(told, permanent=True) from error
 
 
 def _headers(attempt: Attempt, target: HttpTarget) -> dict[str, str]:
     """The job's headers between our defaults and what names the attempt."""
     named = {f"Matins-{name}": value for name, value in facts(attempt).items()}
     named["Idempotency-Key"] = str(attempt.run_id)
-    defaults = {"User-Agent": _USER_AGENT}
-    if isinstance(target.body, dict | list):
-        defaults["Content-Type"] = "application/json"
+    defaults = {"User-Agent": _USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
+    if target.body is not None:
+        is_text = isinstance(target.body, str)
+        defaults["Content-Type"] = "text/plain; charset=utf-8" if is_text else "application/json"
     headers: dict[str, tuple[str, str]] = {}
     for source in (defaults, target.headers, named):
         headers |= {name.lower(): (name, value) for name, value in source.items()}
@@ -165,28 +207,3 @@ async def _expire_when(cancel: asyncio.Event, deadline: asyncio.Timeout) -> None
     await cancel.wait()
     if not deadline.expired():
         deadline.reschedule(0.0)
-
-
-def _fault(error: Exception) -> tuple[str, bool]:
-    """Say in one line why there is no answer, and whether another attempt would fare the same."""
-    match error:
-        case aiohttp.ClientConnectorError():
-            return _unreached(error), False
-        case aiohttp.ClientPayloadError():
-            return f"the answer broke off: {error}", False
-        case aiohttp.ClientResponseError():
-            return f"the answer is not HTTP: {error.message}", False
-        case ValueError():  # aiohttp.InvalidURL is one, too
-            return f"the request can't be made: {error}", True
-    return str(error) or type(error).__name__, False
-
-
-def _unreached(error: aiohttp.ClientConnectorError) -> str:
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            return f"TLS: {error.host} is not trusted: {error.certificate_error}"
-        case aiohttp.ClientSSLError():
-            return f"TLS with {error.host}:{error.port} failed: {error.os_error}"
-        case aiohttp.ClientConnectorDNSError():
-            return f"the name {error.host} can't be resolved: {error.os_error.strerror}"
-    return f"no connection to {error.host}:{error.port}: {error.os_error.strerror}"
