@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from matins.cli.connecting import parse_moment, split_name, with_api
+from matins.cli.connecting import split_name, with_api
+from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, Cell, console, local, print_json, table, tell
 from matins.client.sdk import Matins
 from matins.domain.answers import AuditPage, JobAudit
@@ -36,17 +37,16 @@ _STACKS = (
 def audit(
     team: Annotated[str | None, typer.Option(help="Only the jobs of this team.")] = None,
     job: Annotated[str | None, typer.Option(help="Only this job: TEAM/NAME.")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="An instant, or 6h for 6h ago; without it, a day ago.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(help="The same; without it, now.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"{HELP}; without it, a day ago.")] = None,
+    until: Annotated[str | None, typer.Option(help=f"{HELP}; without it, now.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute anew what was due and compare it with what is on record.
 
     Exit code 1: a due time is missing or overdue, a run waits too long, or has no due time.
     """
-    begin, end = parse_moment("since", since), parse_moment("until", until)
+    begin = None if since is None else parse_moment("--since", since)
+    end = None if until is None else parse_moment("--until", until)
 
     async def work(client: Matins) -> AuditPage:
         return await _audit(client, team, job, begin, end)

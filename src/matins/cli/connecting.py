@@ -1,10 +1,9 @@
-"""How a command finds the API, and names and instants as people type them."""
+"""How a command finds the API, and names as people type them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 from typing import Annotated, TypeVar
 
 import typer
@@ -12,10 +11,8 @@ import typer
 from matins.cli.showing import print_json, tell
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
-from matins.domain.durations import parse_duration
-from matins.domain.errors import InvalidInputError, ScheduleError, SettingsError, UnauthorizedError
+from matins.domain.errors import SettingsError, UnauthorizedError
 from matins.engines.places import Places
-from matins.kernel.clock import HostClock
 from matins.kernel.settings import read_settings
 
 DEFAULT_TEAM = "default"
@@ -67,18 +64,3 @@ def split_name(text: str) -> tuple[str, str]:
     """Team and name of what is written as TEAM/NAME, or as NAME alone."""
     team, slash, name = text.rpartition("/")
     return (team, name) if slash else (DEFAULT_TEAM, text)
-
-
-def parse_moment(option: str, text: str | None) -> datetime | None:
-    """Read an instant, or how long ago one was; without an offset it is a local time."""
-    if text is None:
-        return None
-    try:
-        return HostClock().now() - timedelta(seconds=parse_duration(text))
-    except ScheduleError:
-        pass
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        message = f"{text[:40]!r} is no instant; write 2026-03-29T02:00:00+01:00, or 6h for 6h ago"
-        raise InvalidInputError.at(option, message) from None

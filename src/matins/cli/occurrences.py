@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import Named, change, parse_moment, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.jobs import exemption
+from matins.cli.moments import HELP, parse_moment
 from matins.cli.previews import print_preview
 from matins.cli.showing import AsJson
 from matins.client.sdk import Matins
 from matins.domain.answers import Changed, Preview
-from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.schedules.instants import instant_of, parse_instant
+from matins.domain.errors import InvalidInputError
 from matins.domain.schedules.schedule import Exemption
 from matins.domain.schedules.zones import find_zone
 from matins.kernel.clock import HostClock
@@ -39,12 +39,12 @@ def preview(
     job: Named,
     count: Annotated[int, typer.Option("-n", "--count", help="How many due times.")] = 10,
     after: Annotated[
-        str | None, typer.Option(help="An instant to begin after, instead of now.")
+        str | None, typer.Option(help=f"Begin after then, instead of now. {HELP}.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show when a job is due next, with its calendars and exemptions, and what may surprise."""
-    start = parse_moment("after", after)
+    start = None if after is None else parse_moment("--after", after)
     team, name = split_name(job)
     shown = with_api(lambda client: client.preview_job(team, name, count=count, after=start))
     begin = start or HostClock().now()
@@ -61,7 +61,7 @@ def skip(job: Named, due: TheDueTime, why: Why = "", as_json: AsJson = False) ->
 def move(
     job: Named,
     due: TheDueTime,
-    to: Annotated[str, typer.Option(help="When it is to run instead.")],
+    to: Annotated[str, typer.Option(help=f"When it is to run instead. {HELP}.")],
     why: Why = "",
     as_json: AsJson = False,
 ) -> None:
@@ -109,10 +109,7 @@ def _due_time(coming: Preview, text: str) -> datetime:
 
 def _instant(coming: Preview, where: str, text: str) -> datetime:
     """An instant as it was typed, in the job's zone."""
-    try:
-        return instant_of(parse_instant(text, find_zone(coming.timezone)))
-    except ScheduleError as error:
-        raise InvalidInputError.at(where, str(error)) from error
+    return parse_moment(where, text, find_zone(coming.timezone))
 
 
 def _words(answer: Changed) -> str:

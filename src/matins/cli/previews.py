@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import parse_moment, with_api
+from matins.cli.connecting import with_api
 from matins.cli.documents import read_document
+from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, between, console, print_json, table, tell
 from matins.domain.answers import DueTime, Preview
 from matins.domain.errors import InvalidInputError
@@ -17,7 +18,6 @@ from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.insight.preview import Subject, check_request
 from matins.insight.preview import preview as due_times
-from matins.kernel.clock import HostClock
 
 commands = typer.Typer()
 
@@ -39,7 +39,7 @@ def preview(
     ] = None,
     count: Annotated[int, typer.Option("-n", "--count", help="How many due times.")] = 10,
     after: Annotated[
-        str | None, typer.Option(help="An instant to begin after, instead of now.")
+        str | None, typer.Option(help=f"Begin after then, instead of now. {HELP}.")
     ] = None,
     team: Annotated[
         str | None, typer.Option(help="Ask the API, which knows this team's calendars and load.")
@@ -51,7 +51,7 @@ def preview(
     In braces stands a whole schedule, such as "{rrule: FREQ=MONTHLY;BYDAY=-1FR, jitter: 5m}".
     """
     schedule = _schedule(text, every, timezone)
-    start = parse_moment("after", after) or HostClock().now()
+    start = parse_moment("--after", after or "now")
     if team is None:
         check_request(schedule, count)
         shown = due_times(Subject(schedule, Timing(start, start)), count, start)

@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.connecting import parse_moment, split_name, with_api
+from matins.cli.connecting import split_name, with_api
+from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import (
     AsJson,
     Cell,
@@ -109,14 +110,13 @@ def list_runs(
     of_state: Annotated[
         RunState | None, typer.Option("--state", help="Only runs in this state.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Only due times since an instant, or 6h for 6h ago.")
-    ] = None,
+    since: Annotated[str | None, typer.Option(help=f"Only due times since then. {HELP}.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest due time first; of all jobs, those of the last week."""
-    wanted = Wanted(job, team, of_state, parse_moment("since", since), limit)
+    begin = None if since is None else parse_moment("--since", since)
+    wanted = Wanted(job, team, of_state, begin, limit)
     found = with_api(wanted.read)
     if as_json:
         print_json(found)

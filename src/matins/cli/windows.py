@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Annotated
 
 import typer
 
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, Cell, console, local, print_json, state, table
 from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.durations import parse_duration
 from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.schedules.instants import instant_of, parse_instant
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.zones import Zone, find_zone
 from matins.domain.windows import Policy, Window
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
-
-NOW = "now"
 
 _HEADS = ("WINDOW", "STATE", "FROM", "TO", "POLICY", "LABELS", "HELD", "WHY")
 _STACKS = (("WINDOW", "WHY"), ("STATE", "POLICY", "HELD"), ("FROM", "TO"), ("LABELS",))
@@ -50,11 +47,9 @@ def list_windows(
 def put(  # noqa: PLR0913, PLR0917 # a command's options
     window: Named,
     ends: Annotated[
-        str, typer.Option("--to", help="When it ends: an instant, or +2h for 2h after its begin.")
+        str, typer.Option("--to", help=f"When it ends. {HELP}; lengths count from its begin.")
     ],
-    starts: Annotated[
-        str, typer.Option("--from", help="When it begins: an instant, now, or +30m.")
-    ] = NOW,
+    starts: Annotated[str, typer.Option("--from", help=f"When it begins. {HELP}.")] = "now",
     timezone: Annotated[
         str | None,
         typer.Option("--tz", "--timezone", help="The zone of local times, instead of this host's."),
@@ -87,8 +82,10 @@ def read_span(
     starts: str, ends: str, timezone: str | None, now: datetime
 ) -> tuple[datetime, datetime]:
     """Read begin and end as people type them. Raises InvalidInputError."""
-    begin = _edge("--from", starts, timezone, now.replace(microsecond=0))
-    return begin, _edge("--to", ends, timezone, begin)
+    now = now.replace(microsecond=0)
+    zone = None if timezone is None else _zone(timezone)
+    begin = parse_moment("--from", starts, zone, now=now)
+    return begin, parse_moment("--to", ends, zone, now=now, base=begin)
 
 
 def read_labels(texts: list[str]) -> dict[str, str]:
@@ -99,21 +96,11 @@ def read_labels(texts: list[str]) -> dict[str, str]:
     return dict(text.split("=", 1) for text in texts)
 
 
-def _edge(option: str, text: str, timezone: str | None, base: datetime) -> datetime:
-    """An instant, or one that lies so long after `base`."""
-    if text == NOW:
-        return base
+def _zone(name: str) -> Zone:
     try:
-        if text.startswith("+"):
-            return base + timedelta(seconds=parse_duration(text[1:]))
-        if timezone is not None:
-            return instant_of(parse_instant(text, find_zone(timezone)))
-        return datetime.fromisoformat(text).astimezone()
+        return find_zone(name)
     except ScheduleError as error:
-        raise InvalidInputError.at(option, str(error)) from error
-    except (ValueError, OverflowError):
-        message = f"{text[:40]!r} is no instant; write 2026-12-01T22:00, or +2h"
-        raise InvalidInputError.at(option, message) from None
+        raise InvalidInputError.at("--tz", str(error)) from error
 
 
 def _row(team: str, record: WindowRecord) -> tuple[Cell, ...]:

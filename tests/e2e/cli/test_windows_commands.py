@@ -66,7 +66,7 @@ async def test_the_sdk_speaks_of_the_same_windows(matins: Matins) -> None:
         (["--to", "soon"], "--to"),
         (["--to", "+2x"], "--to"),
         (["--to", "+2h", "--from", "2026-13-01T00:00", "--tz", "UTC"], "--from"),
-        (["--to", "2026-12-01T22:00", "--tz", "Europe/Berln"], "--to"),
+        (["--to", "2026-12-01T22:00", "--tz", "Europe/Berln"], "--tz"),
         (["--to", "+2h", "--label", "gold"], "--label"),
         (["--to", "+32d"], "ends_at"),
     ],

@@ -33,7 +33,7 @@ def test_json_is_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> No
         (["0 2 * * *", "--every", "5m"], "exactly one of cron, every, at, rrule and any_of"),
         ([], "schedule: is missing"),
         (["0 2 * * *", "-n", "0"], "count: is 0; it must be from 1 to 1000"),
-        (["0 2 * * *", "--after", "soon"], "after: 'soon' is no instant"),
+        (["0 2 * * *", "--after", "soon"], "--after: 'soon' is no moment"),
         (['{cron: "0 2 * * *", dialect: at&t}'], "at&t"),
         (["{every: 5m}", "--tz", "UTC"], "schedule: is given as a whole"),
         (["{every: 5m, jiter: 5s}"], "did you mean jitter?"),

@@ -1,0 +1,80 @@
+"""Moments as people type them, read alike by every command."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from matins.domain.durations import parse_duration
+from matins.domain.errors import InvalidInputError, ScheduleError
+from matins.domain.schedules.instants import epoch_s, instant_of, local_time, parse_instant
+from matins.domain.schedules.zones import Zone
+from matins.kernel.clock import HostClock
+
+HELP = "An instant, 04:00, tomorrow, now, +2h, or 6h for 6h ago"
+"""What an option may say that takes a moment."""
+
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_TIME = r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?"
+_OF_A_DAY = re.compile(rf"(?:(yesterday|today|tomorrow)(?:[ T]{_TIME})?|{_TIME})", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_KNOWN = "write 2026-12-01T22:00, 04:00, tomorrow, tomorrow 04:00, now, +2h, or 6h for 6h ago"
+
+
+def parse_moment(
+    option: str,
+    text: str,
+    zone: Zone | None = None,
+    *,
+    now: datetime | None = None,
+    base: datetime | None = None,
+) -> datetime:
+    """Read a moment. Raises InvalidInputError.
+
+    Without an offset it is in the zone, or in this host's. Lengths of time count from `base`, or
+    from now.
+    """
+    now = now or HostClock().now()
+    try:
+        return _read(text.strip(), zone, now, base or now)
+    except (ValueError, OverflowError) as error:  # a ScheduleError is a ValueError, too
+        is_misread = isinstance(error, ScheduleError) and _DATE.match(text)
+        told = str(error) if is_misread else f"{text[:40]!r} is no moment; {_KNOWN}"
+        raise InvalidInputError.at(option, told) from None
+
+
+def _read(text: str, zone: Zone | None, now: datetime, base: datetime) -> datetime:
+    if text == "now":
+        return base
+    if text[:1] == "+":
+        return base + timedelta(seconds=parse_duration(text[1:]))
+    if (length := _length(text.removeprefix("-").removesuffix(" ago"))) is not None:
+        return base - timedelta(seconds=length)
+    if match := _OF_A_DAY.fullmatch(text):
+        text = _iso(match, _shown(now, zone))
+    elif _DATE.fullmatch(text):
+        text += "T00:00"
+    if zone is not None:
+        return instant_of(parse_instant(text, zone))
+    return datetime.fromisoformat(text).astimezone()
+
+
+def _length(text: str) -> float | None:
+    try:
+        return parse_duration(text)
+    except ScheduleError:
+        return None
+
+
+def _shown(now: datetime, zone: Zone | None) -> datetime:
+    """What clocks show now."""
+    if zone is None:
+        return now.astimezone()
+    return local_time(epoch_s(now), zone.offset_at(epoch_s(now)))
+
+
+def _iso(match: re.Match[str], wall: datetime) -> str:
+    day, *times = match.groups(default="")
+    hour, minute, second = (int(it or 0) for it in (times[:3] if day else times[3:]))
+    date = wall.date() + timedelta(days=_DAYS.get(day, 0))
+    return f"{date}T{hour:02}:{minute:02}:{second:02}"
