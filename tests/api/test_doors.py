@@ -104,7 +104,7 @@ async def test_an_unexpected_failure_tells_an_id_and_nothing_else(
 
 ROUTES = {
     "/v1/jobs": {"get"},
-    "/v1/teams/{team}/jobs": {"get", "post"},
+    "/v1/teams/{team}/jobs": {"get", "post", "put"},
     "/v1/teams/{team}/jobs/{name}": {"get", "put", "delete"},
     "/v1/teams/{team}/jobs/{name}/pause": {"post"},
     "/v1/teams/{team}/jobs/{name}/resume": {"post"},
@@ -117,6 +117,7 @@ ROUTES = {
     "/v1/teams/{team}/jobs/{name}/preview": {"get"},
     "/v1/teams/{team}/jobs/{name}/exemptions": {"put"},
     "/v1/teams/{team}/jobs/{name}/exemptions/{due_at}": {"delete"},
+    "/v1/teams/{team}/keep": {"get", "put"},
     "/v1/teams/{team}/calendars": {"get"},
     "/v1/teams/{team}/calendars/{name}": {"get", "put", "delete"},
     "/v1/teams/{team}/windows": {"get"},

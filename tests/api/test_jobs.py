@@ -139,3 +139,25 @@ async def test_a_bad_resume_leaves_the_job_paused(owner: Owner, body: object, wh
     reply = await owner.post(f"{JOBS}/nightly/resume", body)
     assert (reply.status, list(reply.places)) == (422, [where])
     assert (await owner.get(f"{JOBS}/nightly")).json["state"] == "paused"
+
+
+async def test_many_jobs_are_put_at_once_and_answered_in_their_order(owner: Owner) -> None:
+    jobs = [SPEC | {"name": name} for name in ("one", "two", "three")]
+    made = await owner.put(JOBS, {"jobs": jobs})
+    again = await owner.put(JOBS, {"jobs": jobs})
+    assert [it["job"]["spec"]["name"] for it in made.json] == ["one", "two", "three"]
+    assert [it["change"] for it in made.json + again.json] == ["created"] * 3 + ["unchanged"] * 3
+
+
+async def test_where_one_of_many_is_wrong_none_is_put(owner: Owner) -> None:
+    refused = await owner.put(JOBS, {"jobs": [SPEC, SPEC | {"name": "B", "timeout": "0s"}, SPEC]})
+    assert set(refused.places) == {"jobs[1].name", "jobs[1].timeout", "jobs[2].name"}
+    assert (await owner.get(JOBS)).json["jobs"] == []
+
+
+async def test_what_turns_out_wrong_in_one_of_many_has_its_place(owner: Owner) -> None:
+    unknown = SPEC["schedule"] | {"calendars": ["nowhere"]}
+    jobs = [SPEC, SPEC | {"name": "closed", "schedule": unknown}]
+    refused = await owner.put(JOBS, {"jobs": jobs})
+    assert [it.startswith("jobs[1].schedule") for it in refused.places] == [True]
+    assert [it["spec"]["name"] for it in (await owner.get(JOBS)).json["jobs"]] == ["nightly"]

@@ -14,7 +14,7 @@ from matins.api.parameters import check_instant, check_same_name
 from matins.api.parts import Manual, Owners, Reads
 from matins.domain.answers import Changed, JobPage, Resume, RunPage
 from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job, JobSpec
+from matins.domain.jobs import Job, JobList, JobSpec
 from matins.domain.schedules.schedule import Exemption
 
 Limit = Annotated[
@@ -42,6 +42,21 @@ async def list_jobs(
 async def create_job(owners: Owners, team: FromPath[str], data: JSONBody[JobSpec]) -> Changed:
     """Create a job. 409 when the team has one of that name."""
     return await owners.create(team, data)
+
+
+@put("/teams/{team:str}/jobs", dto=Strict[JobList], return_dto=None)
+async def put_jobs(
+    owners: Owners,
+    team: FromPath[str],
+    data: JSONBody[JobList],
+    dry_run: FromQuery[bool] = False,
+) -> list[Changed]:
+    """Create or replace up to 1000 jobs, each as by itself; answers in the order of the list.
+
+    Nothing is changed where one is wrong in itself; where one can't be put after all, as by a
+    calendar that is not there, the others are. Jobs that are not in the list stay as they are.
+    """
+    return await owners.put_all(team, data, dry_run=dry_run)
 
 
 @get("/teams/{team:str}/jobs/{name:str}")
@@ -142,6 +157,7 @@ ROUTER = Router(
         list_all_jobs,
         list_jobs,
         create_job,
+        put_jobs,
         show_job,
         put_job,
         delete_job,

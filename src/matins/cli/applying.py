@@ -14,7 +14,7 @@ import msgspec
 from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
 from matins.domain.errors import InvalidInputError, Problem, check
-from matins.domain.jobs import JobFile, JobSpec
+from matins.domain.jobs import JobFile, JobSpec, JobState
 from matins.domain.reading import read_value
 
 FILE_MAX = 1024 * 1024
@@ -29,6 +29,7 @@ class Applied(msgspec.Struct, frozen=True):
     """What became of one job or calendar of a file.
 
     `skipped` due times, of the job or of those that follow the calendar, are on record as such.
+    `is_over`: the schedule has come to its end, or lies in the past.
     """
 
     team: str
@@ -37,6 +38,7 @@ class Applied(msgspec.Struct, frozen=True):
     calendar: str | None = None
     skipped: int = 0
     next_due_at: datetime | None = None
+    is_over: bool = False
 
 
 async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
@@ -59,11 +61,16 @@ async def apply_jobs(
         if dry_run and put.change == "created":
             unknown.add(calendar.name)
         yield Applied(file.team, None, put.change, calendar.name, put.skipped)
-    for spec in file.jobs:
-        answer = await client.put_job(file.team, _without(spec, unknown), dry_run=dry_run)
-        next_due_at = answer.job.next_due_at
+    specs = [_without(spec, unknown) for spec in file.jobs]
+    for answer in await client.put_jobs(file.team, specs, dry_run=dry_run):
+        job = answer.job
         yield Applied(
-            file.team, spec.name, answer.change, skipped=answer.skipped, next_due_at=next_due_at
+            file.team,
+            job.spec.name,
+            answer.change,
+            skipped=answer.skipped,
+            next_due_at=job.next_due_at,
+            is_over=job.state is JobState.ACTIVE and job.spec.is_timed and not job.next_due_at,
         )
 
 

@@ -48,6 +48,8 @@ def _line(applied: Applied, *, dry_run: bool) -> str:
     line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{name}"
     if applied.next_due_at:
         line += f"  next due {local(applied.next_due_at)}"
+    if applied.is_over:
+        line += "  never due: its schedule lies in the past"
     if applied.skipped:
         line += f"  ({applied.skipped} passed due times are on record as skipped)"
     return line

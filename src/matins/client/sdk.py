@@ -6,7 +6,7 @@ async with Matins("http://127.0.0.1:8600", token) as matins:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self, TypeVar
@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from matins.client.calls import ApiCalls
+from matins.client.parts import as_of_all, parts
 from matins.domain.answers import (
     AttemptRecord,
     AuditPage,
@@ -34,9 +35,9 @@ from matins.domain.answers import (
     WindowRecord,
 )
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import InvalidInputError, UnavailableError
 from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job, JobSpec
+from matins.domain.jobs import Job, JobList, JobSpec
 from matins.domain.keeping import Keep
 from matins.domain.names import check_name
 from matins.domain.runs import RunState
@@ -93,6 +94,25 @@ class Matins:
         """Make a job or change it; the same spec again changes nothing. A dry run only tells."""
         query = {"dry_run": "true"} if dry_run else None
         return await self._calls.ask(Changed, "PUT", _job(team, spec.name), said=spec, query=query)
+
+    async def put_jobs(
+        self, team: str, specs: Sequence[JobSpec], *, dry_run: bool = False
+    ) -> list[Changed]:
+        """Make or change jobs, up to 1000 by one request; answers in their order.
+
+        Each is changed by itself: where this raises UnavailableError, some may be. Repeat it.
+        """
+        query = {"dry_run": "true"} if dry_run else None
+        answers: list[Changed] = []
+        for part in parts(specs):
+            put = self._calls.ask(
+                list[Changed], "PUT", _jobs(team), said=JobList(part), query=query
+            )
+            try:
+                answers += await put
+            except InvalidInputError as error:
+                raise as_of_all(error, len(answers)) from error
+        return answers
 
     async def job(self, team: str, name: str) -> Job:
         """A job by its name."""

@@ -23,6 +23,9 @@ from matins.domain.targets import Target
 from matins.domain.texts import label_problems, length_problems, nul_problems
 
 _TEXT_MAX = 2000
+LIST_MAX = 1_000
+"""The most jobs that one request may put."""
+
 PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 """The priority classes; the smaller number is handed out first."""
 
@@ -58,6 +61,11 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         """The longest an attempt may take, in seconds."""
         return parse_duration(self.timeout)
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether its due times lie on a schedule, and do not follow the ends of its runs."""
+        return self.schedule is not None and not self.schedule.follows_end
+
     def problems(self) -> list[Problem]:
         """All that is wrong with the meaning of it; `where` is relative to the job."""
         found = name_problems("name", self.name) + name_problems("pool", self.pool)
@@ -92,6 +100,21 @@ class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         found += _listed_problems("calendars", self.calendars)
         found += below("keep", self.keep.problems()) if self.keep else []
         found += _listed_problems("jobs", self.jobs)
+        return found
+
+
+class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs of one team that are put by one request."""
+
+    EXAMPLE: ClassVar[str] = "{jobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]}"
+
+    jobs: list[JobSpec]
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong in the list, with paths such as `jobs[2].schedule.cron`."""
+        found = _listed_problems("jobs", self.jobs)
+        if len(self.jobs) > LIST_MAX:
+            found.append(Problem("jobs", f"lists {len(self.jobs)}; at most {LIST_MAX} at once"))
         return found
 
 

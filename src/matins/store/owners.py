@@ -6,6 +6,7 @@ is put on record in the transaction of the change (or, if it is very much, in pi
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -15,9 +16,9 @@ import asyncpg
 import msgspec
 
 from matins.domain.answers import Changed, Missed
-from matins.domain.errors import ConflictError, NotFoundError, check
+from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError, below, check
 from matins.domain.exempting import exempted, problems, readmitted
-from matins.domain.jobs import Job, JobSpec, JobState
+from matins.domain.jobs import Job, JobList, JobSpec, JobState
 from matins.domain.ledger import Standing
 from matins.domain.misfire import COUNT_MAX
 from matins.domain.names import check_name
@@ -28,6 +29,9 @@ from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.hints import tell
 from matins.store.timings import KnownCalendars
+
+AT_ONCE = 4
+"""How many of many jobs are put side by side."""
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
@@ -79,6 +83,27 @@ class PostgresOwners:
                 return await self._make(team, spec, dry_run=dry_run)
             except asyncpg.UniqueViolationError:
                 continue  # someone else has just made it
+
+    async def put_all(self, team: str, jobs: JobList, *, dry_run: bool = False) -> list[Changed]:
+        """Make or replace jobs, each in a transaction of its own, in the order of the list.
+
+        Nothing is done where one is wrong in itself. Where one can't be put after all, the others
+        are; repeat it then, or if its end is unknown.
+        """
+        check(jobs.problems())
+        side_by_side = asyncio.Semaphore(AT_ONCE)
+
+        async def put(spec: JobSpec) -> Changed:
+            async with side_by_side:
+                return await self.put(team, spec, dry_run=dry_run)
+
+        done = await asyncio.gather(*map(put, jobs.jobs), return_exceptions=True)
+        wrong = [(i, it) for i, it in enumerate(done) if isinstance(it, InvalidInputError)]
+        check([found for i, it in wrong for found in below(f"jobs[{i}]", it.problems)])
+        for error in done:
+            if isinstance(error, BaseException):
+                raise error
+        return [it for it in done if isinstance(it, Changed)]
 
     async def pause(self, team: str, name: str) -> Changed:
         """Stop claiming a job's due times, until it is resumed."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from tests.api.served import SPEC
 from tests.e2e.cli.typed import Typist
 
+from matins.client.calls import ApiCalls
 from matins.client.sdk import Matins
+from matins.domain.jobs import JobSpec
+from matins.domain.targets import CommandTarget, Target
 
 DEMO = Path(__file__).parents[3] / "examples" / "demo.yaml"
 
@@ -44,6 +50,43 @@ async def test_only_what_differs_is_changed(typed: Typist, file: Path) -> None:
     changes = {it["job"]: it["change"] for it in again.json}
     assert changes.pop("every-five-seconds") == "changed"
     assert set(changes.values()) == {"unchanged"}
+
+
+async def test_a_schedule_that_lies_in_the_past_is_told_to_be_never_due(
+    typed: Typist, tmp_path: Path
+) -> None:
+    path = tmp_path / "jobs.json"
+    schedules = {
+        "once": {"at": "2020-01-01T00:00:00Z"},
+        "ended": {"cron": "* * * * *", "ends_at": "2020-01-01T00:00:00Z"},
+        "triggered": None,
+    }
+    jobs = [SPEC | {"name": name, "schedule": it} for name, it in schedules.items()]
+    path.write_bytes(msgspec.json.encode({"jobs": jobs}))
+    for words in (["--dry-run"], [], []):
+        lines = (await typed("apply", "-f", str(path), *words)).out.splitlines()
+        told = [line.endswith("never due: its schedule lies in the past") for line in lines]
+        assert told == [True, True, False]
+
+
+async def test_a_thousand_jobs_are_one_request(
+    matins: Matins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    exchange = ApiCalls.exchange
+
+    async def noted(self: ApiCalls, method: str, path: str, **given: Any) -> tuple[str, int, bytes]:
+        calls.append(f"{method} {path}")
+        return await exchange(self, method, path, **given)
+
+    monkeypatch.setattr(ApiCalls, "exchange", noted)
+    jobs = [JobSpec(f"job-{n}", Target(command=CommandTarget(["true"]))) for n in range(1000)]
+    first = await matins.put_jobs("many", jobs)
+    again = await matins.put_jobs("many", jobs)
+    assert calls == ["PUT /v1/teams/many/jobs"] * 2
+    assert {it.change for it in first} == {"created"}
+    assert {it.change for it in again} == {"unchanged"}
+    assert [it.job.spec for it in again] == jobs
 
 
 async def test_a_dry_run_tells_and_stores_nothing(
