@@ -39,7 +39,7 @@ from matins.kernel.settings import Settings
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
-from matins.store.database import Database, can_write
+from matins.store.database import DEADLINE_S, Database, can_write
 from matins.store.days import DayKeeper
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.hints import PostgresHints
@@ -49,6 +49,12 @@ from matins.store.server import Server, ServerWatch
 from matins.store.upkeep import Upkeep
 
 log = structlog.get_logger()
+
+CLAIM_LOCK_S = 0.25
+"""How long a claim waits for a lock before it goes on without what is locked."""
+
+READ_LOCK_S = 1.0
+"""How long the other statements of a scheduler wait for one."""
 
 
 def run_api(settings: Settings, *, demo: bool = False) -> None:
@@ -134,14 +140,19 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
     await check_database(server)
     term_s = settings.lease_term_s
     async with AsyncExitStack() as stack:
-        # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else.
+        # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else, nor
+        # claims for whoever holds a lock.
         leases = await stack.enter_async_context(
             _database(server, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
         )
         claims = await stack.enter_async_context(
-            _database(server, "claim", 2, by_key_only=True, deadline_s=term_s / 2)
+            _database(
+                server, "claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=CLAIM_LOCK_S
+            )
         )
-        reads = await stack.enter_async_context(_database(server, "agenda", 4, by_key_only=True))
+        reads = await stack.enter_async_context(
+            _database(server, "agenda", 4, by_key_only=True, lock_s=READ_LOCK_S)
+        )
         slow = await stack.enter_async_context(_database(server, "upkeep", 1, by_key_only=True))
         history = await stack.enter_async_context(_database(server, "history", 1, deadline_s=300))
         clock, hints = HostClock(), PostgresHints(reads)
@@ -214,10 +225,16 @@ def _health(settings: Settings, ready: Callable[[], Awaitable[bool]]) -> list[Se
 
 @asynccontextmanager
 async def _database(
-    server: Server, name: str, size: int, *, by_key_only: bool = False, deadline_s: float = 10.0
+    server: Server,
+    name: str,
+    size: int,
+    *,
+    by_key_only: bool = False,
+    deadline_s: float = DEADLINE_S,
+    lock_s: float | None = None,
 ) -> AsyncIterator[Database]:
     database = Database(
-        server, name=name, size=size, by_key_only=by_key_only, deadline_s=deadline_s
+        server, name=name, size=size, by_key_only=by_key_only, deadline_s=deadline_s, lock_s=lock_s
     )
     try:
         yield database

@@ -12,11 +12,26 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
 from matins.domain.claims import BEGINNING
+from matins.domain.errors import BlockedError
 from matins.domain.handouts import Beat, Poll
 from matins.domain.ids import partition_of
+from matins.store.agenda import PostgresAgenda
+from matins.store.database import Database
 
 HOLDER, OTHER, EXECUTOR, JOB = (UUID(int=number) for number in range(1, 5))
 PATIENCE_S = 20.0
+
+# What a change of a job does that puts a due time on record.
+UNCOMMITTED = """
+INSERT INTO runs (
+    id, job_id, due_at, fire_at, claimed_at, finished_at, epoch, team_id, partition, priority, kind,
+    state, pool, reason
+)
+SELECT $1, id, $3, $3, $3, $3, 0, team_id, partition, priority, 'scheduled', 'skipped', pool,
+       'changed'
+FROM jobs
+WHERE id = $2
+"""
 
 
 @pytest.fixture
@@ -68,6 +83,31 @@ async def test_a_claim_waits_for_a_take_over_that_is_under_way_and_is_refused(
         await is_blocked(other)
     answer = await claiming
     assert (answer.made, answer.refused) == (set(), {partition_of(JOB)})
+
+
+async def test_what_somebody_has_locked_is_told(ground: Ground, other: asyncpg.Connection) -> None:
+    await ground.all_leases(HOLDER)
+    async with other.transaction():
+        await other.execute("SELECT FROM partitions WHERE partition IN (7, 9) FOR UPDATE")
+        await other.execute("SELECT FROM partitions WHERE partition = 8 FOR SHARE")
+        assert await ground.agenda.locked(range(5, 9)) == {7}
+    assert await ground.agenda.locked(range(256)) == set()
+
+
+async def test_a_claim_that_waits_for_too_long_was_not_made(
+    dsn: str, ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    hasty = Database(dsn, name="hasty", by_key_only=True, lock_s=0.01, now=ground.clock.now)
+    agenda = PostgresAgenda(hasty, hasty)
+    wanted = claim(JOB, START)
+    async with other.transaction():
+        await other.execute(UNCOMMITTED, wanted.run_id, JOB, START)
+        with pytest.raises(BlockedError):
+            await agenda.claim(HOLDER, epochs, [wanted])
+    assert (await agenda.claim(HOLDER, epochs, [wanted])).made == set()
+    await hasty.close()
 
 
 async def test_a_promotion_waits_for_a_take_over_that_is_under_way_and_is_refused(

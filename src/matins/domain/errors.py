@@ -94,6 +94,10 @@ class UnavailableError(MatinsError):
     title = "Temporarily unavailable; try again"
 
 
+class BlockedError(UnavailableError):
+    """Nothing was done, because somebody else holds a lock on some of it for too long."""
+
+
 class EngineError(MatinsError):
     """An embedded engine can't be started or stopped."""
 

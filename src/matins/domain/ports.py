@@ -1,7 +1,8 @@
 """What the engine needs of the world. PostgreSQL and Valkey stand behind these, or memory.
 
 Every method may raise UnavailableError, which means that the outcome is unknown: the step may or
-may not have happened. Every method may be called again with the same arguments.
+may not have happened; or BlockedError: it has not, since somebody else has a lock on it. Every
+method may be called again with the same arguments.
 """
 
 from __future__ import annotations
@@ -98,6 +99,9 @@ class Agenda(Protocol):
         Only under a lease that is in force with this holder and epoch, only for jobs that are
         active at the claim's revision, and only where (job, due time, kind) has no row.
         """
+
+    async def locked(self, partitions: Collection[int]) -> set[int]:
+        """Which of the partitions somebody else has locked, so that claims in them would wait."""
 
     async def advance(self, advances: Sequence[Advance]) -> None:
         """Write next due times; only at the same revision, and over none that may lack a row."""

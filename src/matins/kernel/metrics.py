@@ -10,6 +10,7 @@ _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1
 
 CLAIMED = Counter("matins_claimed", "Runs claimed", ["state"])
 CLAIM_REFUSED = Counter("matins_claim_refused", "Claims refused by the fence")
+CLAIM_BLOCKED = Counter("matins_claim_blocked", "Claims put aside, since others hold a lock")
 CLAIM_REPEATED = Counter("matins_claim_repeated", "Claims of due times that had their row already")
 CLAIM_LAG = Histogram(
     "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS

@@ -10,7 +10,7 @@ from random import Random
 import structlog
 
 from matins.domain.claims import Claim, Claimed
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock
 from matins.domain.runs import RunState
 from matins.kernel.metrics import (
@@ -21,36 +21,20 @@ from matins.kernel.metrics import (
     WHEEL_SIZE,
 )
 from matins.kernel.service import pause
+from matins.scheduler.aside import Aside
+from matins.scheduler.batches import Batch, Step
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
-from matins.scheduler.planning import NEVER_S, Entry, instant_of, plan, seconds_of, slot_of
+from matins.scheduler.planning import Entry, instant_of, plan, seconds_of, slot_of
 from matins.scheduler.roster import Roster
 
 log = structlog.get_logger()
 
 STATEMENTS_MAX = 2
-"""How many claim statements run at once."""
+"""How many claim statements run at once, besides one for what somebody else has locked."""
 
 _LOOK_MAX = 20_000
 _PAUSES_S = (0.05, 0.1, 0.25, 0.5, 1.0)
-
-
-class Batch:
-    """The claims of one statement, and where each of their jobs stands once they have rows."""
-
-    def __init__(self, epochs: dict[int, int]) -> None:
-        self.epochs = epochs
-        self.claims: list[Claim] = []
-        self.steps: list[tuple[Entry, int | None]] = []
-        self.looked_at = 0
-        self.oldest_s = NEVER_S
-        """The oldest fire time in it."""
-
-    def keep(self, partitions: set[int]) -> None:
-        """Leave out all that is not of these partitions."""
-        self.epochs = {it: self.epochs[it] for it in self.epochs.keys() & partitions}
-        self.claims = [it for it in self.claims if it.partition in partitions]
-        self.steps = [it for it in self.steps if it[0].job.partition in partitions]
 
 
 class Claimer:
@@ -78,6 +62,7 @@ class Claimer:
         self._work = asyncio.Event()
         self._stopping = asyncio.Event()
         self._flying: list[Batch] = []
+        self._aside = Aside(agenda, clock)
         self.fired = asyncio.Event()
         """Set whenever the wheel was fired, for whoever else works off its queues."""
 
@@ -92,7 +77,7 @@ class Claimer:
 
     def oldest_s(self) -> int | None:
         """The oldest fire time that has no row for sure: in the wheel, queued or being claimed."""
-        oldest = [batch.oldest_s for batch in self._flying]
+        oldest = [batch.oldest_s for batch in (*self._flying, *self._aside.batches())]
         if (waiting := self._roster.oldest_s()) is not None:
             oldest.append(waiting)
         return min(oldest, default=None)
@@ -103,6 +88,7 @@ class Claimer:
             group.create_task(self._tick())
             for _ in range(STATEMENTS_MAX):
                 group.create_task(self._claim_always())
+            group.create_task(self._claim_blocked())
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
@@ -128,20 +114,35 @@ class Claimer:
 
     async def _claim_always(self) -> None:
         while not self._stopping.is_set():
-            held_s = self._paused_until_s - self._clock.elapsed_s()
-            if held_s > 0:
-                await pause(held_s, self._clock, self._stopping)
+            if await self._is_held():
                 continue
             batch = self._next_batch()
             if batch.claims:
-                self._flying.append(batch)
-                try:
-                    await self._claim(batch)
-                finally:
-                    self._flying.remove(batch)
+                await self._try(batch)
             elif not self._stopping.is_set():
                 self._work.clear()
                 await self._work.wait()
+
+    async def _claim_blocked(self) -> None:
+        while batch := await self._aside.next(self._stopping):
+            await self._try(batch)
+            await self._is_held()
+
+    async def _is_held(self) -> bool:
+        """Wait for the end of a pause; whether there was one."""
+        held_s = self._paused_until_s - self._clock.elapsed_s()
+        if held_s > 0:
+            await pause(held_s, self._clock, self._stopping)
+        return held_s > 0
+
+    async def _try(self, batch: Batch) -> None:
+        self._flying.append(batch)
+        try:
+            await self._claim(batch)
+        except BlockedError as error:
+            await self._aside.put(batch, error)
+        finally:
+            self._flying.remove(batch)
 
     def _trusted(self) -> dict[int, int]:
         """The partitions that are in memory under a lease that can still be trusted."""
@@ -165,6 +166,7 @@ class Claimer:
                     lost.add(entry.job.partition)
         if lost:
             self._roster.drop_partitions(lost)
+        self._aside.divert(batch)
         return batch
 
     def _plan_into(self, batch: Batch, entry: Entry, now_s: float) -> None:
@@ -173,13 +175,14 @@ class Claimer:
         except Exception as error:  # of this one job; the others go on
             self._roster.poison(entry.job, error)
             return
-        batch.claims += claims
-        batch.steps.append((entry, next_s))
+        batch.add(Step(entry, claims, next_s))
         batch.looked_at += looked_at
-        batch.oldest_s = min(batch.oldest_s, entry.fire_s)
 
     async def _claim(self, batch: Batch) -> None:
-        """Send a batch until its outcome is known or its leases can no longer be trusted."""
+        """Send a batch until its outcome is known or its leases can no longer be trusted.
+
+        Raises BlockedError.
+        """
         attempts = 0
         while True:
             self._forget_untrusted(batch)
@@ -187,6 +190,8 @@ class Claimer:
                 return
             try:
                 answer = await self._agenda.claim(self._leases.holder, batch.epochs, batch.claims)
+            except BlockedError:
+                raise
             except UnavailableError as error:
                 log.warning("claim.unknown", claims=len(batch.claims), error=str(error))
                 if self._stopping.is_set():
@@ -218,7 +223,7 @@ class Claimer:
             for claim in batch.claims
             if claim.due_until is not None and claim.run_id not in answer.made
         }
-        for entry, next_s in batch.steps:
+        for entry, _, next_s in batch.steps:
             job = entry.job
             if job.partition in answer.refused or job.id in answer.stale:
                 continue

@@ -6,6 +6,7 @@ import asyncio
 
 from matins.domain.ports import Agenda, Clock
 from matins.kernel.service import pause, repeat
+from matins.scheduler.pieces import piecewise
 from matins.scheduler.roster import Roster
 
 BATCH = 1_000
@@ -51,13 +52,10 @@ class Flusher:
         taken = self._roster.take_advances(BATCH)
         if not taken:
             return
-        entries = [entry for entry, _ in taken]
-        written = False
+        unwritten = {entry.job.id: entry for entry, _ in taken}
         try:
-            await self._agenda.advance([advance for _, advance in taken])
-            written = True
+            blocked = await piecewise([advance for _, advance in taken], self._agenda.advance)
+            written = unwritten.keys() - {advance.job_id for advance in blocked}
+            self._roster.written([unwritten.pop(job_id) for job_id in written])
         finally:
-            if written:
-                self._roster.written(entries)
-            else:
-                self._roster.give_back(entries)
+            self._roster.give_back(unwritten.values())

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from typing import NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import structlog
 
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.placement import to_acquire, to_shed
 from matins.domain.ports import Clock, Leases
 from matins.kernel.metrics import PARTITIONS_HELD
@@ -99,6 +99,10 @@ class LeaseHolder:
                 if self._clock.elapsed_s() >= self._renew_at_s:
                     await self.renew()
                 await self.balance()
+            except BlockedError as error:
+                log.warning("leases.blocked", error=str(error), held=len(self.epochs()))
+                if not self.epochs():
+                    self._begin_anew()
             except UnavailableError as error:
                 log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
                 self._renew_at_s = self._clock.elapsed_s()
@@ -107,6 +111,13 @@ class LeaseHolder:
             await self._release(list(self._held))
         except UnavailableError as error:
             log.warning("leases.not_released", error=str(error))
+
+    def _begin_anew(self) -> None:
+        """Take another name: somebody has the lease's row locked, and it has run out meanwhile."""
+        self.holder = uuid5(self.holder, "again")
+        self._held.clear()
+        self._heard_s = self._clock.elapsed_s()
+        self._tell()
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

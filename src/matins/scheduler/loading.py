@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from matins.domain.claims import DueJob, Mark, RetryDue
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock, Hints
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import pause
@@ -188,7 +188,11 @@ class Loader:
 
     async def _quarantine(self) -> None:
         for job_id, (revision, reason) in list(self._roster.poisoned.items()):
-            await self._agenda.quarantine(job_id, revision, reason)
+            try:
+                await self._agenda.quarantine(job_id, revision, reason)
+            except BlockedError as error:  # it is being changed; the others are read meanwhile
+                log.warning("job.not_quarantined", job=str(job_id), error=str(error))
+                continue
             QUARANTINED.inc()
             log.error("job.quarantined", job=str(job_id), revision=revision, reason=reason)
             del self._roster.poisoned[job_id]

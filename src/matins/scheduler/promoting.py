@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from itertools import islice
 
 import structlog
 
 from matins.domain.claims import RetryDue
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock
 from matins.kernel.service import pause
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.pieces import piecewise
 from matins.scheduler.roster import Roster
 
 log = structlog.get_logger()
@@ -65,13 +67,32 @@ class Promoter:
         queue = self._roster.due_retries
         while queue and not self._stopping.is_set():
             batch = list(islice(queue, BATCH))
-            await self._promote(batch)
+            blocked = await piecewise(batch, self._promote_free)
             for _ in batch:
                 queue.popleft()
+            for retry in blocked:
+                log.warning("promoter.blocked", run=str(retry.run_id))
+                self._forget(retry)  # the next poll finds it again
             if not queue and self._roster.more_retries:
                 self._roster.room.set()
 
-    async def _promote(self, batch: list[RetryDue]) -> None:
+    async def _promote_free(self, batch: Sequence[RetryDue]) -> None:
+        """Promote what is of no locked partition; a later poll finds the rest. Raises BlockedError
+        for what else is locked.
+        """
+        try:
+            await self._promote(batch)
+        except BlockedError:
+            locked = await self._agenda.locked({retry.partition for retry in batch})
+            if not locked:
+                raise
+            log.warning("promoter.locked", partitions=sorted(locked))
+            for retry in batch:
+                if retry.partition in locked:
+                    self._forget(retry)
+            await self._promote([retry for retry in batch if retry.partition not in locked])
+
+    async def _promote(self, batch: Sequence[RetryDue]) -> None:
         held = self._leases.epochs()
         loaded = self._roster.loaded
         trusted = {it: epoch for it, epoch in held.items() if loaded.get(it) == epoch}
@@ -85,6 +106,9 @@ class Promoter:
             self._leases.drop(refused)
             self._roster.drop_partitions(refused)
         for retry in kept:
-            if self._roster.retries.get(retry.run_id) == retry:
-                del self._roster.retries[retry.run_id]
+            self._forget(retry)
         self._dispatch_hints.send([""])
+
+    def _forget(self, retry: RetryDue) -> None:
+        if self._roster.retries.get(retry.run_id) == retry:
+            del self._roster.retries[retry.run_id]

@@ -114,6 +114,11 @@ class PostgresAgenda:
             stale=set(row["stale"]),
         )
 
+    async def locked(self, partitions: Collection[int]) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        rows = await self._claims.fetch(_Q["locked"], partitions=list(partitions))
+        return {row["partition"] for row in rows}
+
     async def advance(self, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
         ordered = sorted(advances, key=_job_id)

@@ -37,9 +37,9 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 
 -- name: claim
 -- Rule 1: one autocommit statement that is fence, claim and enqueue.
--- fence: locks the lease rows (FOR SHARE: a take-over waits for us or we for it) and only then
---   compares the epoch, under READ COMMITTED. An EXISTS would compare a snapshot and let stale
---   claims through.
+-- fence: locks the rows of the partitions (FOR SHARE: a take-over waits for us or we for it) and
+--   only then compares the epoch, under READ COMMITTED. An EXISTS would compare a snapshot and let
+--   stale claims through.
 -- kept: locks jobs that follow the ends of their runs, and those that catch up, so that a change of
 --   one sees these rows, or this claim the change: the next due time hangs on it, and a change may
 --   put the same due times on record as a range. Whoever is being changed is passed over.
@@ -147,6 +147,18 @@ enqueued AS (
 SELECT array(SELECT id FROM made) AS made,
        array(SELECT partition FROM fence) AS fenced,
        array(SELECT DISTINCT job_id FROM due WHERE NOT fresh) AS stale
+
+-- name: locked
+SELECT partition
+FROM unnest(:partitions::smallint[]) AS wanted (partition)
+EXCEPT
+SELECT partition
+FROM (
+    SELECT partition
+    FROM partitions
+    WHERE partition = ANY (:partitions)
+    FOR SHARE SKIP LOCKED
+) AS free
 
 -- name: advance
 -- Not across a change, and not over a due time that may lack its row: a late writer does no harm.

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import asyncpg
 
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.store.queries import Query, load_queries
 from matins.store.server import DRIVER_ERRORS, Server, Session
 
@@ -19,8 +19,10 @@ _Q = load_queries("database.sql")
 Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
 """Runs a query with what is given for its parameters, in whatever session is meant."""
 
-DEADLINE_S = 10.0
-"""The longest that a statement or the wait for a connection may take."""
+DEADLINE_S = 8.0
+"""The longest that a statement or the wait for a connection may take: less than a lease, unless
+that is set to be short.
+"""
 
 AWAY = (
     *("08", "25", "28", "3D", "3F", "40", "53", "55", "57", "58"),
@@ -58,20 +60,27 @@ async def driver_errors() -> AsyncIterator[None]:
     """Turn what says "not now" or "answer lost" into UnavailableError; let the rest through."""
     try:
         yield
+    except asyncpg.LockNotAvailableError as error:
+        raise BlockedError(f"PostgreSQL: {error}") from error
     except DRIVER_ERRORS as error:
         if isinstance(error, asyncpg.PostgresError) and not (error.sqlstate or "").startswith(AWAY):
             raise
         raise UnavailableError(f"PostgreSQL: {type(error).__name__}: {error}") from error
 
 
-def session_settings(name: str, *, by_key_only: bool, deadline_s: float) -> dict[str, str]:
-    """The server's settings of a session: no statement, lock or idle transaction may outlast us."""
-    milliseconds = str(int(deadline_s * 1000))
+def session_settings(
+    name: str, *, by_key_only: bool, deadline_s: float, lock_s: float | None = None
+) -> dict[str, str]:
+    """The server's settings of a session: no statement, lock or idle transaction may outlast us.
+
+    `lock_s`: how long it waits for a lock; half of the deadline if that is not told.
+    """
     settings = {
         "application_name": f"matins {name}",
-        "statement_timeout": milliseconds,
-        "lock_timeout": str(int(deadline_s * 500)),
-        "idle_in_transaction_session_timeout": milliseconds,
+        "statement_timeout": str(int(deadline_s * 1000)),
+        "lock_timeout": str(int((lock_s or deadline_s / 2) * 1000)),
+        # A process that stands still within a change keeps the job's owner and others waiting.
+        "idle_in_transaction_session_timeout": str(int(deadline_s * 1000 / 3)),
         "timezone": "UTC",
     }
     return settings | (_BY_KEY_ONLY if by_key_only else {})
@@ -96,13 +105,16 @@ class Database:
         size: int = 4,
         by_key_only: bool = False,
         deadline_s: float = DEADLINE_S,
+        lock_s: float | None = None,
         now: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         """`server` is shared by the pools of a process; a DSN makes one for this pool alone."""
         self.server = Server(server) if isinstance(server, str) else server
         self.now = now
         self._deadline_s = deadline_s
-        self._settings = session_settings(name, by_key_only=by_key_only, deadline_s=deadline_s)
+        self._settings = session_settings(
+            name, by_key_only=by_key_only, deadline_s=deadline_s, lock_s=lock_s
+        )
         self._era: int | None = None
         self._pool = asyncpg.create_pool(
             connect=self._connect,

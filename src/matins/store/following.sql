@@ -23,15 +23,22 @@ LIMIT :limit
 
 -- name: follow
 -- Only while a job waits for the end of that very run: a late writer does no harm. By the primary
--- key: with = instead of IS NOT DISTINCT FROM it could be all of jobs_following as well.
+-- key: with = instead of IS NOT DISTINCT FROM it could be all of jobs_following as well. A job that is
+-- being changed is passed over.
+WITH free AS (
+    SELECT j.id, f.next_due_at, f.next_fire_at
+    FROM unnest(
+        :job_ids::uuid[], :revisions::integer[], :follows::timestamptz[],
+        :next_due_ats::timestamptz[], :next_fire_ats::timestamptz[]
+    ) AS f (job_id, revision, follows, next_due_at, next_fire_at)
+    JOIN jobs j ON j.id = f.job_id
+    WHERE j.revision = f.revision
+      AND j.state = 'active'
+      AND j.follows IS NOT DISTINCT FROM f.follows
+    FOR NO KEY UPDATE OF j SKIP LOCKED
+)
 UPDATE jobs j
 SET next_due_at = f.next_due_at, next_fire_at = f.next_fire_at, follows = f.next_due_at
-FROM unnest(
-    :job_ids::uuid[], :revisions::integer[], :follows::timestamptz[], :next_due_ats::timestamptz[],
-    :next_fire_ats::timestamptz[]
-) AS f (job_id, revision, follows, next_due_at, next_fire_at)
-WHERE j.id = f.job_id
-  AND j.revision = f.revision
-  AND j.state = 'active'
-  AND j.follows IS NOT DISTINCT FROM f.follows
+FROM free f
+WHERE j.id = f.id
 RETURNING j.id

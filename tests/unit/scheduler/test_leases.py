@@ -11,7 +11,7 @@ from uuid import UUID
 from tests.unit.scheduler.ground import Ground, after
 
 from matins.domain.claims import Claim, Claimed
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ids import PARTITIONS
 from matins.kernel import metrics
 from matins.scheduler.leases import UNHEARD_TERMS, LeaseHolder
@@ -38,6 +38,20 @@ class Deaf(MemoryLeases):
         if self.deaf:
             raise UnavailableError("the answer was lost")
         return kept
+
+
+class LockedLease(MemoryLeases):
+    """Leases of which somebody holds one locked."""
+
+    locked: UUID | None = None
+
+    async def renew(
+        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+    ) -> set[int]:
+        """See `domain.ports.Leases`."""
+        if holder == self.locked:
+            raise BlockedError("canceling statement due to lock timeout")
+        return await super().renew(holder, epochs, watermark, ttl_s)
 
 
 class Away(MemoryAgenda):
@@ -154,6 +168,21 @@ async def test_who_hears_no_answer_to_its_renewals_keeps_others_out_for_a_bounde
             leases.deaf = False
             await asyncio.sleep(TERM_S)
             assert len(deaf.epochs()) == len(other.epochs()) == PARTITIONS / 2
+    assert ground.dues(job) == [float(second) for second in range(1, len(ground.runs(job)) + 1)]
+
+
+@in_virtual_time
+async def test_a_scheduler_whose_lease_is_locked_by_somebody_goes_on_under_another_name() -> None:
+    ground = Ground()
+    leases = ground.leases = LockedLease(ground.world)
+    job = ground.job(every="1s")
+    async with ground.running() as scheduler:
+        await asyncio.sleep(20)
+        [leases.locked] = ground.world.leases
+        await asyncio.sleep(TERM_S + 3)
+        assert len(scheduler.epochs()) == PARTITIONS
+        await asyncio.sleep(20)
+        assert leases.locked not in {row.holder for row in ground.world.partitions.values()}
     assert ground.dues(job) == [float(second) for second in range(1, len(ground.runs(job)) + 1)]
 
 

@@ -71,6 +71,11 @@ class MemoryAgenda:
         self._step_past([claim for claim in claims if claim.due_until is not None], made)
         return Claimed(made, wanted - fenced, stale)
 
+    async def locked(self, partitions: Collection[int]) -> set[int]:
+        """See `domain.ports.Agenda`. Nobody stays in the middle of a change here."""
+        del partitions
+        return set()
+
     async def advance(self, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
         for advance in advances:

@@ -1,0 +1,191 @@
+"""What somebody else holds locked waits; all the rest goes on at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from tests.unit.scheduler.ground import Ground
+
+from matins.domain.claims import Advance, Claim, Claimed, RetryDue
+from matins.domain.errors import BlockedError
+from matins.domain.runs import RunState
+from matins.scheduler.pieces import cut, piecewise
+from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.world import JobRow, World
+from matins.testing.virtual import in_virtual_time
+
+LOCK_S = 0.25
+
+
+class Locked(MemoryAgenda):
+    """An agenda in which somebody holds jobs and partitions locked."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.jobs: set[UUID] = set()
+        self.partitions: set[int] = set()
+        self.statements = 0
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        await self._wait(
+            bool(self.jobs & {it.job_id for it in claims})
+            or bool(self.partitions & {it.partition for it in claims})
+        )
+        return await super().claim(holder, epochs, claims)
+
+    async def locked(self, partitions: Collection[int]) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        return self.partitions & set(partitions)
+
+    async def advance(self, advances: Sequence[Advance]) -> None:
+        """See `domain.ports.Agenda`."""
+        await self._wait(bool(self.jobs & {it.job_id for it in advances}))
+        await super().advance(advances)
+
+    async def promote(
+        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
+    ) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        runs = [self._world.runs_by_id[it.run_id] for it in retries]
+        await self._wait(
+            any(it.job_id in self.jobs or it.partition in self.partitions for it in runs)
+        )
+        return await super().promote(holder, epochs, retries)
+
+    async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
+        """See `domain.ports.Agenda`."""
+        await self._wait(job_id in self.jobs)
+        await super().quarantine(job_id, revision, reason)
+
+    async def _wait(self, blocked: bool) -> None:
+        self.statements += 1
+        if blocked:
+            await asyncio.sleep(LOCK_S)
+            raise BlockedError("canceling statement due to lock timeout")
+
+
+def worst_lag_s(ground: Ground, jobs: Sequence[JobRow]) -> float:
+    """How late the latest claim of these jobs was."""
+    return max(
+        (run.claimed_at - run.due_at).total_seconds() for job in jobs for run in ground.runs(job)
+    )
+
+
+@in_virtual_time
+async def test_a_job_that_is_being_changed_holds_up_no_other() -> None:
+    ground = Ground()
+    agenda = Locked(ground.world)
+    others = [ground.job(every="1s") for _ in range(300)]
+    changed = ground.job(every="1s")
+    async with ground.running(agenda=agenda):
+        await asyncio.sleep(5.5)
+        agenda.jobs = {changed.id}
+        await asyncio.sleep(10)
+        assert worst_lag_s(ground, others) < 4 * LOCK_S
+        assert ground.dues(changed)[-1] == 5
+        agenda.jobs = set()
+        await asyncio.sleep(1)
+        assert ground.dues(changed) == ground.dues(others[0])
+
+
+@in_virtual_time
+async def test_a_locked_partition_costs_the_others_one_wait() -> None:
+    ground = Ground()
+    agenda = Locked(ground.world)
+    jobs = [ground.job(every="1s") for _ in range(300)]
+    locked = jobs[0].partition
+    others = [job for job in jobs if job.partition != locked]
+    async with ground.running(agenda=agenda) as scheduler:
+        await asyncio.sleep(5.5)
+        agenda.partitions = {locked}
+        await asyncio.sleep(20)
+        assert len(scheduler.epochs()) == 256
+        waited = [
+            run
+            for job in others
+            for run in ground.runs(job)
+            if (run.claimed_at - run.due_at).total_seconds() > LOCK_S / 2
+        ]
+        assert len({run.due_at for run in waited}) <= 20 / 5
+        assert worst_lag_s(ground, others) < 2 * LOCK_S
+        agenda.partitions = set()
+        await asyncio.sleep(6)
+    assert ground.dues(jobs[0]) == ground.dues(others[0])
+
+
+@in_virtual_time
+async def test_the_watermark_stays_behind_what_is_blocked() -> None:
+    ground = Ground()
+    agenda = Locked(ground.world)
+    changed = ground.job(every="1s")
+    async with ground.running(agenda=agenda):
+        await asyncio.sleep(5.5)
+        agenda.jobs = {changed.id}
+        await asyncio.sleep(30)
+        oldest = max(run.due_at for run in ground.runs(changed))
+        marks = [row.watermark for row in ground.world.partitions.values()]
+        assert all(mark is None or mark <= oldest for mark in marks)
+
+
+@in_virtual_time
+async def test_a_blocked_job_has_others_write_their_next_due_times() -> None:
+    ground = Ground()
+    agenda = Locked(ground.world)
+    jobs = [ground.job() for _ in range(20)]
+    async with ground.running(agenda=agenda):
+        await asyncio.sleep(60.9)
+        agenda.jobs = {jobs[0].id}
+        await asyncio.sleep(10)
+        assert len({job.next_due_at for job in jobs[1:]}) == 1
+        assert jobs[0].next_due_at != jobs[1].next_due_at
+        agenda.jobs = set()
+        await asyncio.sleep(10)
+    assert jobs[0].next_due_at == jobs[1].next_due_at
+
+
+@in_virtual_time
+async def test_a_blocked_retry_holds_up_no_other_and_comes_later() -> None:
+    ground = Ground()
+    agenda = Locked(ground.world)
+    jobs = [ground.job() for _ in range(20)]
+    async with ground.running(agenda=agenda):
+        await asyncio.sleep(61)
+        runs = [run for job in jobs for run in ground.runs(job)]
+        for run in runs:
+            run.retry_at = ground.time.now()
+            ground.world.retries[run.partition, run.id] = run.retry_at
+            ground.world.move(run, RunState.RUNNING)
+            ground.world.move(run, RunState.RETRYING)
+        agenda.jobs, agenda.partitions = {jobs[0].id}, {jobs[1].partition}
+        await asyncio.sleep(10)
+        blocked = [run for run in runs if run.state is RunState.RETRYING]
+        assert runs[0] in blocked
+        assert {it.partition for it in blocked[1:]} == {jobs[1].partition}
+        agenda.jobs, agenda.partitions = set(), set()
+        await asyncio.sleep(10)
+        assert {run.state for run in runs} == {RunState.QUEUED}
+
+
+@in_virtual_time
+async def test_work_is_cut_until_only_what_is_blocked_is_left() -> None:
+    done: list[int] = []
+
+    async def work(part: Sequence[int]) -> None:
+        if {7, 501} & set(part):
+            raise BlockedError("locked")
+        done.extend(part)
+
+    assert sorted(await piecewise(range(1000), work)) == [7, 501]
+    assert sorted(done) == sorted({*range(1000)} - {7, 501})
+
+
+def test_pieces_make_up_the_whole() -> None:
+    for length in (1, 2, 15, 16, 17, 1000):
+        pieces = cut(range(length))
+        assert [it for piece in pieces for it in piece] == list(range(length))
+        assert len(pieces) <= 16
