@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -116,12 +116,17 @@ async def calling(url: str, token: str | None = TOKEN) -> AsyncIterator[Owner]:
 
 
 @asynccontextmanager
-async def serve(database: Database, valkey: str) -> AsyncIterator[Served]:
-    """Serve an API on a free port; the gateway's place is taken by one that says its name."""
+async def serve(
+    database: Database, valkey: str, others: Sequence[Database] = ()
+) -> AsyncIterator[Served]:
+    """Serve an API on a free port; the gateway's place is taken by one that says its name.
+
+    `others` are the pools that it needs as well.
+    """
     cache = ValkeyStatusCache(valkey)
     app = build_api(
         database=database,
-        hot=[database],
+        hot=[database, *others],
         hints=PostgresHints(database),
         cache=cache,
         gateway=_gateway,

@@ -86,6 +86,19 @@ async def test_without_the_database_it_says_try_again(without_database: Owner, p
     assert reply.headers["content-type"] == "application/problem+json"
 
 
+async def test_it_is_ready_only_if_each_of_its_pools_can_write(
+    database: Database, valkey: str
+) -> None:
+    gateways = Database(database.server.dsn, name="take", size=1)
+    async with serve(database, valkey, [gateways]) as served, calling(served.url) as owner:
+        assert (await owner.get("/ready")).status == 200
+        async with gateways.session() as session:
+            await session.execute("SET default_transaction_read_only = on")
+        assert (await owner.get("/ready")).status == 503
+        assert (await owner.get("/ready")).status == 200  # that session was closed
+    await gateways.close()
+
+
 async def test_health_needs_no_database(without_database: Owner) -> None:
     assert (await without_database.get("/health")).status == 200
 

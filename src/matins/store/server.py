@@ -137,13 +137,14 @@ class Server:
             row = await _introduce(session, deadline_s)
             if row["pid"] != session.get_server_pid():
                 raise _PooledError(POOLED)  # noqa: TRY301 # it ends the session as all others do
-            self._judge(ServerId(row["system"], row["timeline"], row["started_at"]))
+            self.judge(ServerId(row["system"], row["timeline"], row["started_at"]))
         except BaseException:
             session.terminate()
             raise
         session.era = self.era
 
-    def _judge(self, met: ServerId) -> None:
+    def judge(self, met: ServerId) -> None:
+        """Take note of a server that a session leads to. Raises UnavailableError if it is older."""
         meeting = meet(self._known, met)
         if meeting is Meeting.OLDER:
             DATABASE_OLDER.set(1)
