@@ -60,6 +60,7 @@ SELECT partition FROM kept
 -- free: nobody's, or of a lease that has run out; that of the holder itself, too. One that ends
 --   later than one granted now is from before the clock went back: it is free, or nobody could take
 --   over from a dead holder for as long as the clock went back.
+-- distrusted: such a lease is deleted, or it would come to life once the clock has caught up.
 -- stray: what more there was in its own that has run out: it must not come to life again.
 WITH mine AS MATERIALIZED (
     SELECT expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS in_force
@@ -88,6 +89,11 @@ gained AS (
     JOIN leases l ON l.partition = free.partition
     WHERE p.partition = free.partition
     RETURNING p.partition, p.epoch
+),
+distrusted AS (
+    DELETE FROM schedulers
+    WHERE expires_at > coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)
+      AND id <> :holder
 ),
 stray AS (
     SELECT partition

@@ -131,6 +131,18 @@ async def test_a_sign_of_life_from_before_the_clock_went_back_is_none(ground: Gr
     assert await ground.leases.alive(10) == 1
 
 
+async def test_a_lease_from_before_the_clock_went_back_comes_to_life_no_more(
+    ground: Ground,
+) -> None:
+    await ground.leases.acquire(A, 256, 10)
+    ground.clock.move(-300)
+    held = await ground.leases.acquire(B, 256, 10)
+    ground.clock.move(5)
+    assert len(await ground.leases.renew(B, held, None, 300)) == 256
+    ground.clock.move(299)
+    assert await ground.leases.alive(10) == 1
+
+
 async def test_a_clock_that_went_back_less_than_a_term_takes_nobody_s_lease(ground: Ground) -> None:
     held = await ground.leases.acquire(A, 256, 10)
     ground.clock.move(4)

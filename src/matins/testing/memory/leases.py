@@ -37,6 +37,10 @@ class MemoryLeases:
             for partition, row in world.partitions.items()
             if row.holder is None or not self._is_alive(row.holder, ttl_s)
         ][:count]
+        latest = world.now() + timedelta(seconds=ttl_s)
+        for other in [it for it, ends_at in world.leases.items() if ends_at > latest]:
+            if other != holder:
+                del world.leases[other]
         if not world.is_in_force(holder):
             self._free(holder, besides=set(free))
         gained = {}
