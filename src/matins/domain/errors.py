@@ -95,7 +95,9 @@ class UnavailableError(MatinsError):
 
 
 class BlockedError(UnavailableError):
-    """Nothing was done, because somebody else holds a lock on some of it for too long."""
+    """Nothing was done, because somebody else holds a lock on some of it for too long, or because
+    what some of it needs is not there.
+    """
 
 
 class EngineError(MatinsError):

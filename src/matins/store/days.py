@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 import asyncpg
+import structlog
 
+from matins.domain.errors import BlockedError
 from matins.kernel.service import Stopwatch, repeat
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
 AHEAD_DAYS = 7
 _EVERY_S = 3600.0
+
+log = structlog.get_logger()
 
 _Q = load_queries("days.sql")
 _T = TypeVar("_T")
@@ -57,15 +61,36 @@ async def with_days(
 ) -> _T:
     """Insert rows; when the table of a day is missing, make it and insert again.
 
-    `dues` are the due times that the insert may write, in UTC.
+    `dues` are the due times that the insert may write, in UTC. Raises BlockedError when a table is
+    missing and can't be made, so that whoever inserts for several days goes on with the others.
     """
     try:
         return await insert()
     except asyncpg.CheckViolationError as error:
-        # By its fields, not its text, which is in the language of the server's `lc_messages`: that
-        # no table takes the row is the one violation that comes without the name of a constraint.
-        if error.constraint_name is not None:
+        if not _is_day_missing(error):
             raise
-    for day in sorted({due.date() for due in dues}):
-        await database.fetch(_Q["ensure_days"], first=day, last=day)
-    return await insert()
+    days = sorted({due.date() for due in dues})
+    try:
+        for day in days:
+            await database.fetch(_Q["ensure_days"], first=day, last=day)
+        return await insert()
+    except asyncpg.CheckViolationError as error:
+        if not _is_day_missing(error):
+            raise
+        raise _blocked(days, error) from error
+    except (asyncpg.SyntaxOrAccessError, asyncpg.ObjectNotInPrerequisiteStateError) as error:
+        raise _blocked(days, error) from error
+
+
+def _is_day_missing(error: asyncpg.CheckViolationError) -> bool:
+    """Whether no table takes the row: the one such violation that names no constraint.
+
+    Its text would tell, too, but in the language of the server's `lc_messages`.
+    """
+    return error.constraint_name is None
+
+
+def _blocked(days: Sequence[date], error: asyncpg.PostgresError) -> BlockedError:
+    told = ", ".join(day.isoformat() for day in days)
+    log.error("day.missing", days=told, error=str(error))
+    return BlockedError(f"the tables of {told} are missing, and can't be made: {error}")

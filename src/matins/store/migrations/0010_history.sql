@@ -56,11 +56,13 @@ DECLARE
     past timestamptz := (day + 1)::timestamp AT TIME ZONE 'UTC';
     made boolean := false;
 BEGIN
-    IF EXISTS (
-        SELECT FROM pg_inherits
-        WHERE inhrelid = to_regclass(day_table('attempts', day))
-          AND inhparent = 'attempts'::regclass
-    ) THEN
+    -- both are looked for: one alone may have been dropped
+    IF (
+        SELECT count(*)
+        FROM unnest(ARRAY['runs', 'attempts']) AS kinds (name)
+        JOIN pg_inherits ON inhrelid = to_regclass(day_table(name, day))
+                        AND inhparent = name::regclass
+    ) = 2 THEN
         RETURN false;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('matins.ensure_day'));
