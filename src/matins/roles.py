@@ -32,6 +32,7 @@ from matins.executor.targets import runners
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import DatabaseClock, HostClock
 from matins.kernel.http import HttpServer, health_app
+from matins.kernel.lease_file import LeaseFile
 from matins.kernel.logs import set_up_logs
 from matins.kernel.metrics import SCHEDULE_LAG, ZONE_DATA
 from matins.kernel.service import Service, run_services, stop_on_signals
@@ -157,10 +158,12 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         history = await stack.enter_async_context(_database(server, "history", 1, deadline_s=300))
         clock, hints = HostClock(), PostgresHints(reads)
 
+        lease_file = stack.enter_context(LeaseFile(settings.lease_file))
+
         def begin() -> Era:
             agenda = PostgresAgenda(claims.pinned(), reads.pinned())
             scheduler = Scheduler(
-                uuid4(),
+                lease_file.note(uuid4()),
                 leases=PostgresLeases(leases.pinned()),
                 agenda=agenda,
                 watch=PostgresWatch(reads.pinned()),
@@ -171,7 +174,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             )
             return Era(scheduler, partial(server.changed, server.era))
 
-        role = SchedulerRole(begin)
+        role = SchedulerRole(begin, lease_file.predecessor)
         SCHEDULE_LAG.set_function(role.lag_s)
 
         async def is_ready() -> bool:

@@ -107,7 +107,7 @@ async def _start_roles(stack: AsyncExitStack, settings: Settings, places: Places
     environment = os.environ | {"MATINS_DATA": str(places.data), "MATINS_STOP_WITH_STDIN": "true"}
     children = [
         Child("api", ["--demo"], environment),
-        Child("scheduler", [], environment),
+        Child("scheduler", [], environment | {"MATINS_LEASE_FILE": str(places.lease_file)}),
         Child("executor", [], environment),
     ]
     places.forget_api()

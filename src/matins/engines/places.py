@@ -28,6 +28,7 @@ class Places:
         self.data = (settings.data or default_data_folder()).absolute()
         self.admin_token_file = self.data / "secrets" / "admin-token"
         self.executor_token_file = self.data / "secrets" / "executor-token"
+        self.lease_file = self.data / "scheduler-lease"
         self._api_file = self.data / "api.json"
 
     def postgres(self) -> str:

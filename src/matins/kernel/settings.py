@@ -48,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True):
     """How many attempts an executor runs at once."""
     lease_term_s: float = 10.0
     """How long a lease on a partition is granted."""
+    lease_file: Path | None = None
+    """A file of this scheduler alone, such as in the state directory that a service manager gives:
+    started again with it after a crash, it has its partitions at once and not when leases end."""
     horizon_s: float = 120.0
     """How far ahead a scheduler loads due jobs into its wheel."""
     poll_s: float = 1.0
@@ -101,7 +104,7 @@ def _read(field: msgspec.structs.FieldInfo, text: str) -> object:
     try:
         if field.name.endswith("_s"):
             return parse_duration(text)
-        if field.name == "data":
+        if field.name in ("data", "lease_file"):
             return Path(text)
         return msgspec.convert(text, field.type, strict=False)
     except ScheduleError as error:

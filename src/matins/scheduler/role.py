@@ -29,18 +29,21 @@ class SchedulerRole:
     theirs, which follow from their due times.
     """
 
-    def __init__(self, begin: Callable[[], Era]) -> None:
-        """`begin` gives a scheduler that does not run yet, with a holder of its own."""
+    def __init__(self, begin: Callable[[], Era], predecessor: UUID | None = None) -> None:
+        """`begin` gives a scheduler that does not run yet, with a holder of its own.
+
+        `predecessor`: the holder of a process that is known to have ended.
+        """
         self._begin = begin
+        self._predecessor = predecessor
         self._era = begin()
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Schedule until `stop`."""
-        predecessor = None
         while not self._stopping.is_set():
-            await self._schedule(predecessor)
-            predecessor = self._era.scheduler.holder
+            await self._schedule()
+            self._predecessor = self._era.scheduler.holder
             if not self._stopping.is_set():
                 self._era = self._begin()
 
@@ -57,10 +60,10 @@ class SchedulerRole:
         """How old the oldest due and unclaimed fire time in memory is, in seconds."""
         return self._era.scheduler.lag_s()
 
-    async def _schedule(self, predecessor: UUID | None) -> None:
+    async def _schedule(self) -> None:
         """Schedule until stopped, or until the era is over: then nothing is written any more."""
         scheduler = self._era.scheduler
-        running = asyncio.ensure_future(scheduler.run(predecessor))
+        running = asyncio.ensure_future(scheduler.run(self._predecessor))
         over = asyncio.ensure_future(self._era.over())
         await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
         over.cancel()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import signal
 from datetime import timedelta
+from uuid import UUID
 
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.faults.scenes import (
     CLAIM,
+    PARTITIONS,
     SECOND,
     AfterExecute,
     check_load,
     claims_under,
     epochs_of,
+    holdings,
     load,
     postgres_proxy,
     shared_by,
@@ -48,6 +51,21 @@ async def test_frozen_for_three_lease_terms_it_is_replaced_and_fires_nothing_twi
     counts = await check_load(cluster, steady)
     assert await claims_under(cluster, epochs, taken_over_at) == 0
     assert counts["take-overs"]
+
+
+async def test_killed_and_started_again_with_its_lease_file_it_waits_for_no_lease(
+    cluster: Cluster,
+) -> None:
+    lease_file = str(cluster.folder / "lease")
+    killed = await start_scheduler(cluster, MATINS_LEASE_TERM="10m", MATINS_LEASE_FILE=lease_file)
+    await killed.role.kill()
+    await killed.role.start()
+    await until(lambda: _is_succeeded(cluster, killed.id), 20, 0.05)
+
+
+async def _is_succeeded(cluster: Cluster, holder: UUID) -> bool:
+    held = await holdings(cluster)
+    return holder not in held and {len(it) for it in held.values()} == {PARTITIONS}
 
 
 async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_successor(

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import pairwise
 from random import Random
+from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, seconds
 
@@ -20,7 +21,7 @@ from matins.testing.virtual import in_virtual_time
 
 
 @asynccontextmanager
-async def running(ground: Ground) -> AsyncIterator[SchedulerRole]:
+async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncIterator[SchedulerRole]:
     """A scheduler's role on ports of the present era, stopped in good order at the end."""
     world = ground.world
 
@@ -37,7 +38,7 @@ async def running(ground: Ground) -> AsyncIterator[SchedulerRole]:
         )
         return Era(scheduler, partial(era_over, world, world.era))
 
-    role = SchedulerRole(begin)
+    role = SchedulerRole(begin, predecessor)
     task = asyncio.create_task(role.run())
     try:
         yield role
@@ -88,6 +89,17 @@ async def test_nobody_waits_for_leases_of_the_time_before() -> None:
         claimed = [seconds(run.claimed_at) for run in ground.runs(job)]
         assert max(claimed) == 23
         assert all(b - a < 2 for a, b in pairwise(claimed))
+
+
+@in_virtual_time
+async def test_whoever_follows_an_ended_process_claims_at_once() -> None:
+    ground = Ground()
+    job = ground.job(every="1s")
+    ended = ground.uuid()
+    await ground.leases.acquire(ended, 256, 600)
+    async with running(ground, ended):
+        await asyncio.sleep(1.5)
+        assert ground.dues(job) == [1.0]
 
 
 @in_virtual_time

@@ -1,0 +1,75 @@
+"""The file in which a scheduler keeps the name of its lease, locked for as long as it lives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+import structlog
+
+from matins.domain.errors import SettingsError
+
+log = structlog.get_logger()
+
+_LENGTH = 36
+
+
+class LeaseFile:
+    """Whoever gets its lock has seen the process end that had it before: the kernel drops the lock
+    then, and not earlier. So what that one held can be freed at once.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Without a path nothing is kept, and nobody has a predecessor."""
+        self.predecessor: UUID | None = None
+        """The holder that was noted last; None if there was none."""
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        """Take the lock. Raises SettingsError when a living process has it, or it can't be used."""
+        if self._path is None:
+            return self
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise SettingsError(
+                f"MATINS_LEASE_FILE={self._path} is in use by a scheduler that runs: give each"
+                " scheduler a file of its own"
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"MATINS_LEASE_FILE={self._path} can't be opened: {error.strerror}"
+            ) from error
+        self.predecessor = _read(os.pread(self._descriptor, _LENGTH, 0))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._path is not None:
+            os.close(self._descriptor)
+
+    def note(self, holder: UUID) -> UUID:
+        """Keep the name under which leases are held from now on; return it."""
+        if self._path is not None:
+            os.pwrite(self._descriptor, str(holder).encode(), 0)
+        return holder
+
+
+def _read(text: bytes) -> UUID | None:
+    """What can't be read names nobody: the leases run out by themselves."""
+    try:
+        return UUID(text.decode("ascii")) if text else None
+    except ValueError:
+        log.warning("lease_file.damaged", text=text)
+        return None
