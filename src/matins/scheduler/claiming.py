@@ -33,6 +33,9 @@ log = structlog.get_logger()
 STATEMENTS_MAX = 2
 """How many claim statements run at once, besides one for what somebody else has locked."""
 
+TICK_S = 0.005
+"""The shortest time between two looks at the wheel."""
+
 _LOOK_MAX = 20_000
 _PAUSES_S = (0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -95,17 +98,19 @@ class Claimer:
         self._stopping.set()
 
     async def _tick(self) -> None:
-        """Fire the slots that have begun; wake at the beginning of each second."""
+        """Fire the slots that have begun; wake at the beginning of each second, and for retries."""
         while not self._stopping.is_set():
             self._roster.overdue.clear()
-            now_s = self._now_s()
-            second = int(now_s)
+            now = self._clock.now()
+            second = int(seconds_of(now))
             self._roster.fire(second)
+            ripe_at = self._roster.ripen(now)
             WHEEL_SIZE.set(self._roster.wheel.size)
             if self._roster.due or self._roster.late:
                 self._work.set()
             self.fired.set()
-            wait_s = max(second + 1 - now_s, 0.001)
+            next_s = second + 1 if ripe_at is None else min(second + 1, seconds_of(ripe_at))
+            wait_s = max(next_s - seconds_of(now), TICK_S)
             await pause(wait_s, self._clock, self._stopping, self._roster.overdue)
         self._work.set()
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable
+from datetime import datetime
+from heapq import heappop, heappush
 from typing import Final
 from uuid import UUID
 
 from matins.domain.claims import Advance, DueJob, RetryDue
 from matins.domain.jobs import JobState
 from matins.domain.misfire import ON_TIME
-from matins.scheduler.planning import Entry, instant_of, slot_of
+from matins.scheduler.planning import Entry, instant_of, seconds_of
 from matins.scheduler.wheel import Wheel
 
 _ON_TIME_S: Final = ON_TIME.total_seconds()
@@ -52,6 +54,7 @@ class Roster:
         """Set when all retries in memory that were due are promoted, and there are more."""
         self.doubts = asyncio.Event()
         """Set when there is something doubtful or poisoned."""
+        self._ripening: list[tuple[datetime, UUID]] = []
         self._leaving: list[Entry] = []
         self._fired_s = 0
 
@@ -111,7 +114,7 @@ class Roster:
         """Take in a run that waits for its next attempt."""
         if self.retries.get(retry.run_id) != retry:
             self.retries[retry.run_id] = retry
-            self._add(slot_of(retry.retry_at), retry.run_id)
+            self._add(_begun(retry), retry.run_id)
 
     def fire(self, second: int) -> None:
         """Move all that is due up to a second from the wheel to the queues."""
@@ -122,12 +125,24 @@ class Roster:
                 entry = self.entries.get(name)
                 if entry is None:
                     retry = self.retries.get(name)
-                    if retry is not None and slot_of(retry.retry_at) == slot:
-                        self.due_retries.append(retry)
+                    if retry is not None and _begun(retry) == slot:
+                        heappush(self._ripening, (retry.retry_at, name))
                 elif entry.fire_s == slot and not entry.busy:
                     entry.armed = False
                     entry.busy = True
                     queue.append(entry)
+
+    def ripen(self, now: datetime) -> datetime | None:
+        """Let retries come due whose time has come; returns when the next of those fired does.
+
+        A wait of a second is not to last two, so they are not held to whole seconds.
+        """
+        while self._ripening and self._ripening[0][0] <= now:
+            retry_at, name = heappop(self._ripening)
+            retry = self.retries.get(name)
+            if retry is not None and retry.retry_at == retry_at:
+                self.due_retries.append(retry)
+        return self._ripening[0][0] if self._ripening else None
 
     def settle(self, entry: Entry, next_s: int | None) -> None:
         """Go on with an entry whose due times up to `next_s` have their rows."""
@@ -193,6 +208,11 @@ class Roster:
         self.wheel.add(second, name)
         if second <= self._fired_s:
             self.overdue.set()
+
+
+def _begun(retry: RetryDue) -> int:
+    """The second in which a retry comes due."""
+    return int(seconds_of(retry.retry_at))
 
 
 def _advance(entry: Entry) -> Advance:

@@ -108,3 +108,25 @@ async def test_waiting_executors_are_told_of_promoted_runs() -> None:
         await asyncio.sleep(7)
         assert told == 2
         listening.cancel()
+
+
+@pytest.mark.parametrize("begun_s", [61.1, 61.5, 61.9])
+@in_virtual_time
+async def test_a_retry_waits_for_no_whole_second(begun_s: float) -> None:
+    ground = Ground()
+    ground.job(cron="1 0 * * *")
+    queued: list[datetime] = []
+
+    def note(run: RunRow, before: RunState | None) -> None:
+        if (before, run.state) == (RunState.RETRYING, RunState.QUEUED):
+            queued.append(ground.time.now())
+
+    ground.world.watchers.append(note)
+    async with ground.running():
+        await asyncio.sleep(begun_s)
+        run = await fail_first(ground, 1.0)
+        due = run.retry_at
+        await asyncio.sleep(5)
+    assert due is not None
+    [at] = queued
+    assert timedelta(0) <= at - due < timedelta(seconds=0.2)
