@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 from tests.sql.owned import NOON
 
+from matins.domain.errors import UnavailableError
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
 from matins.store.reads import PostgresReads
@@ -145,3 +146,32 @@ async def test_what_the_version_before_lets_run_out_is_taken_over(world: World) 
     world.now += 10 * SECOND
     assert await world.leases.alive(10) == 0
     assert len(await world.leases.acquire(B, 256, 10)) == 256
+
+
+@pytest.mark.parametrize("change", ["UPDATE schedulers SET renewed_at = $1", "DELETE"])
+async def test_a_lease_that_is_older_than_it_was_begins_a_new_era(
+    world: World, change: str
+) -> None:
+    """As after a restore in place, of which no session hears."""
+    held = await world.leases.acquire(A, 256, 10)
+    await world.leases.renew(A, held, None, 10)
+    world.now += SECOND
+    await world.leases.renew(A, held, None, 10)
+    if change == "DELETE":
+        await world.session.execute("DELETE FROM schedulers")
+    else:
+        await world.session.execute(change, NOON)
+    era = world.database.server.era
+    with pytest.raises(UnavailableError):
+        await world.leases.renew(A, held, None, 10)
+    assert world.database.server.era == era + 1
+
+
+async def test_a_clock_that_goes_back_begins_no_new_era(world: World) -> None:
+    held = await world.leases.acquire(A, 128, 10)
+    await world.leases.renew(A, held, None, 10)
+    world.now -= 300 * SECOND
+    held |= await world.leases.acquire(A, 128, 10)
+    for _ in range(2):
+        await world.leases.renew(A, held, None, 10)
+    assert world.database.server.era == 0

@@ -38,3 +38,11 @@ def meet(known: ServerId | None, met: ServerId) -> Meeting:
     if known.timeline is None or met.timeline is None or met.system != known.system:
         return Meeting.OTHER
     return Meeting.OLDER if met.timeline < known.timeline else Meeting.OTHER
+
+
+def went_back(acknowledged: datetime | None, found: datetime | None) -> bool:
+    """Whether a row says less than was acknowledged of it: the database was put back in place.
+
+    Nobody but the asker writes the row. Nothing acknowledged yet: None. No row found: None.
+    """
+    return acknowledged is not None and (found is None or found < acknowledged)

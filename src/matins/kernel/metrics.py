@@ -23,7 +23,8 @@ for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG):
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 DATABASE_CHANGED = Counter(
-    "matins_database_changed", "Times that another PostgreSQL server, or one restarted, was met"
+    "matins_database_changed",
+    "Times that another PostgreSQL server was met, or one restarted or put back in time",
 )
 DATABASE_OLDER = Gauge(
     "matins_database_older", "1 while the address of PostgreSQL leads to an older primary"

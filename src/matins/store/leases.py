@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
+from matins.domain.errors import UnavailableError
+from matins.domain.lineage import went_back
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
@@ -17,12 +19,14 @@ class PostgresLeases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._renewed: dict[UUID, datetime] = {}
+        """What each holder's row said after its last renewal."""
 
     async def renew(
         self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
     ) -> set[int]:
         """See `domain.ports.Leases`."""
-        rows = await self._database.fetch(
+        row = await self._database.fetchrow(
             _Q["renew"],
             holder=holder,
             partitions=list(epochs),
@@ -30,15 +34,22 @@ class PostgresLeases:
             watermark=watermark,
             ttl_s=ttl_s,
         )
-        return {row["partition"] for row in rows}
+        assert row is not None
+        if went_back(self._renewed.get(holder), row["renewed_before"]):
+            self._database.server.begin_era("the lease is older than it was")
+            raise UnavailableError("PostgreSQL: the database has gone back in time")
+        self._renewed[holder] = row["renewed_at"]
+        return set(row["kept"])
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """See `domain.ports.Leases`."""
+        self._renewed.pop(holder, None)  # it writes the row, too
         rows = await self._database.fetch(_Q["acquire"], holder=holder, count=count, ttl_s=ttl_s)
         return {row["partition"]: row["epoch"] for row in rows}
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
         """See `domain.ports.Leases`."""
+        self._renewed.pop(holder, None)  # with the last partition the row goes, too
         await self._database.fetch(
             _Q["release"],
             holder=holder,

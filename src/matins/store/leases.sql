@@ -7,10 +7,10 @@
 --   run out is not prolonged: it begins anew, with no partition in it.
 -- stray: what the holder does not know to be its own, because an answer was lost.
 WITH before AS MATERIALIZED (
-    SELECT watermark, settled,
+    SELECT watermark, settled, renewed_at,
            expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS in_force
     FROM (
-        SELECT watermark, settled, expires_at
+        SELECT watermark, settled, renewed_at, expires_at
         FROM schedulers
         WHERE id = :holder::uuid
         FOR NO KEY UPDATE
@@ -39,6 +39,7 @@ lease AS (
                             )
                        THEN array(SELECT partition FROM kept)
                        ELSE coalesce((SELECT settled FROM before WHERE in_force), '{}') END
+    RETURNING renewed_at
 ),
 stray AS (
     SELECT partition
@@ -54,7 +55,9 @@ freed AS (
     JOIN leases l ON l.partition = stray.partition
     WHERE p.partition = stray.partition
 )
-SELECT partition FROM kept
+SELECT array(SELECT partition FROM kept) AS kept,
+       (SELECT renewed_at FROM before) AS renewed_before,
+       (SELECT renewed_at FROM lease) AS renewed_at
 
 -- name: acquire
 -- free: nobody's, or of a lease that has run out; that of the holder itself, too. One that ends

@@ -154,11 +154,12 @@ class Server:
                 " last; let it lead to the newer one, or restart all roles to go on from the older"
             )
         if meeting is Meeting.OTHER:
-            log.error("database.changed", known=_told(self._known), met=_told(met))
-            self._begin()
+            self.begin_era(f"{_told(met)} answers in the place of {_told(self._known)}")
         self._known = met
 
-    def _begin(self) -> None:
+    def begin_era(self, why: str) -> None:
+        """Take what was read so far for void: the database may lack what it acknowledged."""
+        log.error("database.changed", why=why)
         self.era += 1
         DATABASE_CHANGED.inc()
         for forget in self._forget:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from matins.domain.lineage import Meeting, ServerId, meet
+from matins.domain.lineage import Meeting, ServerId, meet, went_back
 
 STARTED = datetime(2026, 11, 30, 8, tzinfo=UTC)
 KNOWN = ServerId(system=7, timeline=3, started_at=STARTED)
@@ -39,3 +39,12 @@ def test_a_primary_that_was_replaced_is_older() -> None:
     promoted = replace(KNOWN, timeline=4, started_at=STARTED - timedelta(days=9))
     assert meet(promoted, KNOWN) is Meeting.OLDER
     assert meet(promoted, replace(KNOWN, started_at=STARTED + timedelta(days=1))) is Meeting.OLDER
+
+
+def test_a_row_that_says_less_than_it_did_was_put_back() -> None:
+    later = STARTED + timedelta(seconds=1)
+    assert went_back(later, STARTED)
+    assert went_back(later, None)
+    assert not went_back(later, later)
+    assert not went_back(STARTED, later)  # the answer to a renewal was lost
+    assert not went_back(None, STARTED)
