@@ -59,15 +59,14 @@ class StatusReader:
                 del self._asked[run_id]
             try:
                 statuses = await self._reads.statuses(batch)
+                told = {status.id: msgspec.json.encode(status) for status in statuses}
             except Exception as error:
                 for answer in batch.values():
                     answer.set_exception(error)
                     answer.exception()  # all who asked may have gone
                 continue
-            for status in statuses:
-                batch.pop(status.id).set_result(msgspec.json.encode(status))
-            for answer in batch.values():
-                answer.set_result(None)
+            for run_id, answer in batch.items():
+                answer.set_result(told.get(run_id))
             await self._cache.put(statuses)
         self._reader = None
 

@@ -69,21 +69,20 @@ async def _up(settings: Settings, console: Console) -> None:
             watches += [asyncio.create_task(_watch(engine)) for engine in engines]
             ready = asyncio.create_task(_welcome(places, folder, console))
             await _until_first(stopping, ready)
-            await stopping.wait()
+            await _until_first(stopping, *watches)
             console.print("Stopping; running attempts get time to end. Ctrl-C again has no effect.")
-            for watch in watches:
-                watch.cancel()
 
 
-async def _until_first(stopping: asyncio.Event, ready: asyncio.Task[None]) -> None:
-    """Wait for the welcome, or for a Ctrl-C that comes before it."""
+async def _until_first(stopping: asyncio.Event, *tasks: asyncio.Task[None]) -> None:
+    """Wait for the first of the tasks, or for a Ctrl-C before it. Raises what the task does."""
     stop = asyncio.create_task(stopping.wait())
-    await asyncio.wait([stop, ready], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
-    if ready.done():
-        ready.result()
-    else:
-        ready.cancel()
+    for task in tasks:
+        if task.done():
+            task.result()
+        else:
+            task.cancel()
 
 
 async def _start(engine: Engine, stack: AsyncExitStack) -> str:

@@ -11,7 +11,7 @@ from matins.domain.errors import UnavailableError
 from matins.domain.handouts import Handout, Poll
 from matins.domain.ports import Clock, Dispatch, Hints
 from matins.kernel.metrics import HANDED_OUT, START_LAG
-from matins.kernel.service import repeat
+from matins.kernel.service import repeat, restarted
 
 WAIT_MAX_S = 30.0
 """The longest that a poll is kept waiting: below the idle limit of common load balancers (60 s)."""
@@ -81,7 +81,9 @@ class Dispenser:
     async def run(self) -> None:
         """Listen for hints, and look again every `poll_s` because hints may be lost."""
         async with asyncio.TaskGroup() as group:
-            listening = group.create_task(self._listen())
+            listening = group.create_task(
+                restarted(self._listen, self._clock, name="gateway.listen")
+            )
             await repeat(
                 self._look_again,
                 self._poll_s,

@@ -29,6 +29,9 @@ DATABASE_CHANGED = Counter(
 DATABASE_OLDER = Gauge(
     "matins_database_older", "1 while the address of PostgreSQL leads to an older primary"
 )
+TASKS_RESTARTED = Counter(
+    "matins_tasks_restarted", "Background tasks that died and were begun again", ["task"]
+)
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")
 QUARANTINED = Counter("matins_quarantined", "Jobs quarantined")
 ZONE_DATA = Info("matins_zone_data", "IANA's version of the time zone data of this process")

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import structlog
 
 from matins.domain.errors import UnavailableError
+from matins.kernel.metrics import TASKS_RESTARTED
 
 log = structlog.get_logger()
+
+RESTART_PAUSE_S = 1.0
+"""Between the end of a task that should have none and its next beginning."""
 
 
 class Service(Protocol):
@@ -68,6 +72,20 @@ async def repeat(
         except UnavailableError as error:
             log.warning("work.unavailable", work=name, error=str(error))
         await pause(every_s, clock, stopping)
+
+
+async def restarted(
+    work: Callable[[], Awaitable[object]], clock: Stopwatch, *, name: str
+) -> NoReturn:
+    """Do work that should never end; begin it again, and count that, whenever it does."""
+    while True:
+        try:
+            await work()
+            log.error("task.ended", task=name)
+        except Exception:  # whatever it is: without this task its service would limp on unseen
+            log.exception("task.died", task=name)
+        TASKS_RESTARTED.labels(name).inc()
+        await clock.sleep(RESTART_PAUSE_S)
 
 
 async def pause(seconds: float, clock: Stopwatch, *events: asyncio.Event) -> None:

@@ -11,7 +11,7 @@ from matins.domain.claims import DueJob, Mark, RetryDue
 from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock, Hints
 from matins.kernel.metrics import QUARANTINED
-from matins.kernel.service import pause
+from matins.kernel.service import pause, restarted
 from matins.scheduler.coverage import PAGE, Coverage
 from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
@@ -73,7 +73,9 @@ class Loader:
 
     async def run(self) -> None:
         """Read until `stop`: at every hint, change of leases or doubt, and every `poll_s`."""
-        listening = asyncio.create_task(self._listen())
+        listening = asyncio.create_task(
+            restarted(self._listen, self._clock, name="scheduler.listen")
+        )
         try:
             while not self._stopping.is_set():
                 try:

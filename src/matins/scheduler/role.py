@@ -66,6 +66,8 @@ class SchedulerRole:
         running = asyncio.ensure_future(scheduler.run(self._predecessor))
         over = asyncio.ensure_future(self._era.over())
         await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
+        if over.done():
+            over.result()  # a watch that broke ends the role
         over.cancel()
         if running.done():
             running.result()

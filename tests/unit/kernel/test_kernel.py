@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from matins.domain.errors import SettingsError, UnavailableError
+from matins.kernel import metrics
 from matins.kernel.clock import DatabaseClock, HostClock, elapsed_s
-from matins.kernel.service import pause, repeat, run_services
+from matins.kernel.service import pause, repeat, restarted, run_services
 from matins.kernel.settings import Settings, read_settings
+from matins.testing.virtual import VirtualClock, VirtualTime, in_virtual_time
 
 YEAR_2000 = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -187,3 +189,26 @@ async def test_a_pause_ends_at_the_first_event() -> None:
     await asyncio.sleep(0)
     event.set()
     await asyncio.wait_for(waiting, 5)
+
+
+@in_virtual_time
+async def test_a_task_that_should_never_end_is_begun_again_and_counted() -> None:
+    begun: list[float] = []
+    clock = VirtualClock(VirtualTime())
+
+    async def work() -> None:
+        begun.append(clock.elapsed_s())
+        if len(begun) == 1:
+            raise ValueError("a mistake")
+        if len(begun) > 2:
+            await asyncio.Event().wait()
+
+    count = metrics.TASKS_RESTARTED.labels("work")._value
+    before = count.get()
+    task = asyncio.create_task(restarted(work, clock, name="work"))
+    await asyncio.sleep(10)
+    assert len(begun) == 3
+    assert count.get() == before + 2
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()

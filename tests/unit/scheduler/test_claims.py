@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,9 @@ from matins.domain.misfire import Misfire
 from matins.domain.runs import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel import metrics
+from matins.kernel.settings import Settings
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.world import World
 from matins.testing.virtual import START, in_virtual_time
 
@@ -273,3 +275,35 @@ async def test_a_skipped_due_time_is_no_dispatch() -> None:
         await asyncio.sleep(5)
     assert ground.dues(job, RunState.SKIPPED) == [60.0, 120.0, 180.0]
     assert len(ground.world.queues["default"]) == 1
+
+
+class BreakingHints(MemoryHints):
+    """Hints whose first listener breaks, which no caller expects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listens = 0
+
+    async def listen(self, channel: str) -> AsyncIterator[str]:
+        """See `domain.ports.Hints`."""
+        self.listens += 1
+        if self.listens == 1:
+            raise ValueError("a mistake")
+        async for word in super().listen(channel):
+            yield word
+
+
+@in_virtual_time
+async def test_a_scheduler_whose_listener_broke_listens_again() -> None:
+    ground = Ground()
+    ground.hints = BreakingHints()
+    ground.settings = Settings(poll_s=30.0)
+    count = metrics.TASKS_RESTARTED.labels("scheduler.listen")._value
+    before = count.get()
+    async with ground.running():
+        await asyncio.sleep(10.5)
+        assert count.get() == before + 1
+        job = ground.job(every="1s")
+        await ground.hints.send("jobs", [str(job.id)])
+        await asyncio.sleep(1)
+        assert ground.dues(job)
