@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -64,6 +64,11 @@ class Coverage:
         else:
             sweep_at = read.sweep_at
         self._read[partition] = _Read(epoch, begun_at, sweep_at, Mark(begun_at - LATE, _FIRST))
+
+    def forget(self, partitions: Collection[int]) -> None:
+        """Forget what is known of some partitions."""
+        for partition in partitions:
+            self._read.pop(partition, None)
 
     def forget_all_but(self, partitions: Mapping[int, int]) -> None:
         """Forget what is known of other partitions, or of these under other leases."""

@@ -167,6 +167,8 @@ class Loader:
     async def _load_retries(self, now: datetime) -> None:
         """Read what is to be tried again soon; where that is very much, the rest of it later."""
         roster = self._roster
+        self._retries.forget(roster.unread)
+        roster.unread.clear()
         reading, count = self._retries.begin(roster.loaded, now), 0
         while reading.marks and count < PAGE:
             page = await self._agenda.load_retries(reading.marks, now + self._near, reading.share)

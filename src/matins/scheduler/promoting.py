@@ -72,7 +72,7 @@ class Promoter:
                 queue.popleft()
             for retry in blocked:
                 log.warning("promoter.blocked", run=str(retry.run_id))
-                self._forget(retry)  # the next poll finds it again
+                self._leave(retry)
             if not queue and self._roster.more_retries:
                 self._roster.room.set()
 
@@ -89,7 +89,7 @@ class Promoter:
             log.warning("promoter.locked", partitions=sorted(locked))
             for retry in batch:
                 if retry.partition in locked:
-                    self._forget(retry)
+                    self._leave(retry)
             await self._promote([retry for retry in batch if retry.partition not in locked])
 
     async def _promote(self, batch: Sequence[RetryDue]) -> None:
@@ -108,6 +108,11 @@ class Promoter:
         for retry in kept:
             self._forget(retry)
         self._dispatch_hints.send([""])
+
+    def _leave(self, retry: RetryDue) -> None:
+        """Leave it to the next poll, which finds it again."""
+        self._forget(retry)
+        self._roster.unread.add(retry.partition)
 
     def _forget(self, retry: RetryDue) -> None:
         if self._roster.retries.get(retry.run_id) == retry:

@@ -50,6 +50,8 @@ class Roster:
         """Set when something was put into a slot that has been fired already."""
         self.more_retries = False
         """Whether more is to be tried again soon than was read at once."""
+        self.unread: set[int] = set()
+        """Partitions with retries that were forgotten and still wait: to be read once more."""
         self.room = asyncio.Event()
         """Set when all retries in memory that were due are promoted, and there are more."""
         self.doubts = asyncio.Event()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, after
 
-from matins.domain.claims import BEGINNING, DueJob, Mark
+from matins.domain.claims import BEGINNING, DueJob, Mark, RetryDue
+from matins.domain.errors import BlockedError
 from matins.domain.ids import partition_of, run_id
 from matins.domain.runs import Kind, RunState
 from matins.kernel.settings import Settings
@@ -88,6 +90,32 @@ async def test_very_many_retries_that_are_due_at_once_are_promoted_at_once() -> 
         assert not ground.world.queues
         await asyncio.sleep(1)
         assert len(ground.world.queues["default"]) == 3 * PAGE
+
+
+class Locked(MemoryAgenda):
+    """An agenda in which somebody has locked all runs that wait for their next attempt."""
+
+    until = after(300)
+
+    async def promote(
+        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
+    ) -> set[int]:
+        """See `domain.ports.Agenda`."""
+        if self._world.now() < self.until:
+            raise BlockedError("it is locked")
+        return await super().promote(holder, epochs, retries)
+
+
+@in_virtual_time
+async def test_a_retry_that_was_locked_for_long_is_promoted_once_it_is_free() -> None:
+    ground = Ground()
+    ground.settings = UNHURRIED
+    retrying(ground, ground.job(cron="0 0 1 1 *"), 0)
+    async with ground.running(agenda=Locked(ground.world)):
+        await asyncio.sleep(299)
+        assert not ground.world.queues
+        await asyncio.sleep(1 + UNHURRIED.poll_s)
+        assert len(ground.world.queues["default"]) == 1
 
 
 def retrying(ground: Ground, job: JobRow, number: int) -> None:
