@@ -86,7 +86,10 @@ class Agenda(Protocol):
         """
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
-        """Jobs made or changed at or after `since`, in whatever state; scheduled ones only."""
+        """Jobs made or changed at or after `since`, in whatever state; scheduled ones only.
+
+        Also those changed before, if that was committed after the last call, or the first `load`.
+        """
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """These jobs as they stand now; those deleted or without a next due time are left out."""

@@ -45,6 +45,7 @@ class PostgresAgenda:
         self._claims = claims
         self._reads = reads
         self._calendars = KnownCalendars()
+        self._seen: int | None = None
 
     async def database_time(self) -> datetime:
         """See `domain.ports.Agenda`."""
@@ -52,13 +53,30 @@ class PostgresAgenda:
 
     async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
+        if self._seen is None:  # what is committed after this load was not seen by it
+            self._seen = await self._under_way()
         rows = await self._reads.fetch(_Q["load"], until=until, share=share, **_marks(after))
         return await self._due_jobs(rows)
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        rows = await self._reads.fetch(_Q["changed"], partitions=list(partitions), since=since)
-        return await self._due_jobs(rows)
+        seen = await self._under_way()
+        rows = await self._reads.fetch(
+            _Q["changed"],
+            partitions=list(partitions),
+            since=since,
+            seen=seen if self._seen is None else self._seen,
+        )
+        jobs = await self._due_jobs(rows)
+        self._seen = seen
+        return jobs
+
+    async def _under_way(self) -> int:
+        """The oldest transaction that has not ended, as a number."""
+        row = await self._reads.fetchrow(_Q["under_way"])
+        assert row is not None
+        seen: int = row["seen"]
+        return seen
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""

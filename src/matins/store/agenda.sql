@@ -18,15 +18,29 @@ CROSS JOIN LATERAL (
 ) AS j
 
 -- name: changed
--- By revisions_changed.
+-- By revisions_changed; what was committed late, by revisions_written: all that was still under way
+-- when `seen` was read, or began later. Not of any age, or a long transaction would make it dear.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
        j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
        j.priority, j.next_due_at, j.next_fire_at
-FROM revisions r
+FROM (
+    SELECT r.job_id, r.revision
+    FROM revisions r
+    WHERE r.effective_at >= :since::timestamptz
+      AND r.partition = ANY (:partitions::smallint[])
+    UNION
+    SELECT late.job_id, late.revision
+    FROM revisions late
+    WHERE late.written_in >= :seen::bigint
+      AND late.effective_at >= :since - interval '1 hour'
+      AND late.partition = ANY (:partitions)
+) AS r
 JOIN jobs j ON j.id = r.job_id AND j.revision = r.revision
-WHERE r.effective_at >= :since::timestamptz
-  AND r.partition = ANY (:partitions::smallint[])
-  AND j.schedule IS NOT NULL
+WHERE j.schedule IS NOT NULL
+
+-- name: under_way
+-- All transactions before this one have ended.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS seen
 
 -- name: find
 SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
