@@ -41,6 +41,9 @@ ZONE_DATA_BEHIND = Gauge(
 )
 DUE_CORRECTED = Counter("matins_next_due_corrected", "Next due times that new zone data changed")
 JOBS_PASSED = Counter("matins_jobs_passed", "Jobs deleted some time after their last run")
+OLD_SNAPSHOT = Gauge(
+    "matins_old_snapshot_seconds", "Age of the oldest snapshot, which keeps old versions of rows"
+)
 UPKEEP_BROKEN = Counter("matins_upkeep_broken", "Jobs met in the upkeep that can't be read")
 UPKEEP_FAILED = Counter("matins_upkeep_failed", "Tasks of the upkeep that ended with an error")
 EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")

@@ -21,6 +21,7 @@ from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
 from matins.store.purging import Purge
 from matins.store.retiring import RetiringDays
+from matins.store.snapshots import SnapshotWatch
 from matins.store.timings import KnownCalendars
 from matins.store.zone_data import ZoneKeeper
 
@@ -51,6 +52,7 @@ class Upkeep:
             "zone_data": ZoneKeeper(database, known, hints, clock, self._stopping).follow,
             "calendars": PostgresCalendars(database, owners).keep_up,
             "delete_after": PassingJobs(database, known, hints, self._stopping).delete,
+            "snapshots": SnapshotWatch(database, clock).look,
             "days": RetiringDays(history, clock, self._stopping).retire,
             "purge": Purge(history, archive, clock, self._stopping).purge,
         }
