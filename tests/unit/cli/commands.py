@@ -20,7 +20,7 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if inner is None:
         yield name, command
         return
-    for key, part in inner.items():
+    for key, part in list(inner.items()):
         yield from _below(f"{name} {key}".strip(), part)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -95,15 +96,32 @@ def test_tokens_are_never_arguments() -> None:
     assert not any("token" in name or "secret" in name for name in options)
 
 
-def test_commands_start_without_the_servers_libraries() -> None:
+SERVERS = {"litestar", "uvicorn", "asyncpg", "uvloop", "valkey", "prometheus_client"}
+SLOW = {"aiohttp", "icalendar", "holidays", "matins.insight.preview"}
+
+
+@pytest.mark.parametrize(
+    ("words", "without"),
+    [
+        ("jobs list", SERVERS | SLOW),
+        ("jobs pause --help", SERVERS | SLOW),
+        ("runs show 7", SERVERS | SLOW),
+        ("--version", SERVERS | SLOW),
+        ("--help", SERVERS | {"aiohttp"}),
+    ],
+)
+def test_commands_start_without_what_they_do_not_need(
+    words: str, without: set[str], tmp_path: Path
+) -> None:
     code = (
-        "import sys, matins.cli.app;"
-        "print(sorted({'litestar', 'uvicorn', 'asyncpg', 'uvloop', 'valkey'} & set(sys.modules)))"
+        f"import sys; from matins.cli.app import run; run({words.split()!r});"
+        "print(*sys.modules, file=sys.stderr)"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    here = {**os.environ, "MATINS_DATA": str(tmp_path), "MATINS_URL": ""}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=here
     )
-    assert loaded.stdout == "[]\n"
+    assert without & set(ran.stderr.splitlines()[-1].split()) == set()
 
 
 def test_the_version_is_told_and_that_of_the_zone_data(capsys: pytest.CaptureFixture[str]) -> None:
