@@ -143,6 +143,9 @@ def _words(team: str, answer: CalendarChanged) -> str:
     line = f"{answer.change}  {team}/{answer.calendar.name}"
     if answer.jobs:
         line += f"  followed by {counted(answer.jobs, 'job')}"
+    if answer.unreadable:
+        names = ", ".join(it.name for it in answer.unreadable)
+        line += f"  (not followed by {names}, which can't be read)"
     if answer.skipped:
         line += f"  ({counted(answer.skipped, 'passed due time')} on record as skipped)"
     return line

@@ -23,7 +23,7 @@ from matins.cli.showing import (
     tell,
 )
 from matins.client.sdk import Matins
-from matins.domain.answers import Changed, Missed
+from matins.domain.answers import Changed, JobPage, Missed
 from matins.domain.handouts import RunStatus
 from matins.domain.jobs import Job
 from matins.domain.runs import FINAL, RunState
@@ -52,10 +52,13 @@ def list_jobs(
 ) -> None:
     """List jobs with what they will do next."""
 
-    async def work(client: Matins) -> list[Job]:
-        return await client.all_jobs(team)
+    async def work(client: Matins) -> JobPage:
+        return await client.whole_list(team)
 
-    found = with_api(work)
+    page = with_api(work)
+    found = page.jobs
+    for it in page.unreadable:
+        tell(f"{it.team}/{it.name}: {it.fault}")
     if as_json:
         print_json(found)
         return

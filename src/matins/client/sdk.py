@@ -128,10 +128,16 @@ class Matins:
         return await self._calls.ask(JobPage, "GET", _jobs(team), query=query)
 
     async def all_jobs(self, team: str | None = None) -> list[Job]:
-        """All jobs of a team by name, or of all teams, by team and name."""
+        """All jobs of a team by name, or of all teams, by team and name; those that can be read."""
+        return (await self.whole_list(team)).jobs
+
+    async def whole_list(self, team: str | None = None) -> JobPage:
+        """All jobs of a team, or of all teams, as one page: with those that can't be read."""
         path = "/v1/jobs" if team is None else _jobs(team)
-        found = [job async for page in self._pages(JobPage, path) for job in page.jobs]
-        return sorted(found, key=lambda job: (job.team, job.spec.name))
+        pages = [page async for page in self._pages(JobPage, path)]
+        jobs = [job for page in pages for job in page.jobs]
+        jobs.sort(key=lambda job: (job.team, job.spec.name))
+        return JobPage(jobs, unreadable=[job for page in pages for job in page.unreadable])
 
     async def pause_job(self, team: str, name: str) -> Changed:
         """Let none of a job's due times be claimed until it is resumed."""

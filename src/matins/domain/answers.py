@@ -40,11 +40,24 @@ class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missed: Missed = "skip"
 
 
+class UnreadableJob(msgspec.Struct, frozen=True):
+    """A stored job that this version can't read, or whose due times it can't compute, and why."""
+
+    id: UUID
+    team: str
+    name: str
+    fault: str
+
+
 class JobPage(msgspec.Struct, frozen=True):
-    """A page of jobs. `next`: give it as `after` for the next page; None at the end."""
+    """A page of jobs. `next`: give it as `after` for the next page; None at the end.
+
+    `unreadable` stand in none of the lists, though they belong to this page.
+    """
 
     jobs: list[Job]
     next: str | None = None
+    unreadable: list[UnreadableJob] = []
 
 
 class Run(RunStatus, frozen=True, omit_defaults=True):
@@ -101,13 +114,15 @@ class CalendarPage(msgspec.Struct, frozen=True):
 class CalendarChanged(msgspec.Struct, frozen=True):
     """What a request did to a calendar, and to the `jobs` that follow it.
 
-    Due times of theirs that lay before the change and had no row yet were `skipped`.
+    Due times of theirs that lay before the change and had no row yet were `skipped`. `unreadable`
+    jobs go on by the calendar as it was.
     """
 
     calendar: Calendar
     change: Literal["created", "changed", "unchanged", "deleted"]
     jobs: int = 0
     skipped: int = 0
+    unreadable: list[UnreadableJob] = []
 
 
 class WindowRecord(msgspec.Struct, frozen=True):

@@ -148,12 +148,14 @@ def _judge(
     try:
         periods = _periods(job, revisions, span)
     except ScheduleError as error:
-        return _faulty(job, f"its due times can't be computed: {error}")
+        return unaudited(job, f"its due times can't be computed: {error}")
     due: dict[datetime, Timetable] = {}
     for period in (it for it in periods if it.is_due):
         due.update(dict.fromkeys(_within(period, span), period.timetable))
         if len(due) > DUE_MAX:
-            return _faulty(job, f"it was due over {DUE_MAX} times in the span; take a shorter one")
+            return unaudited(
+                job, f"it was due over {DUE_MAX} times in the span; take a shorter one"
+            )
     chained = _chained(periods, rows, span)
     due.update(chained)
     on_record = _on_record(rows, due)
@@ -334,5 +336,6 @@ def _finding(
     )
 
 
-def _faulty(job: Subject, fault: str) -> JobAudit:
+def unaudited(job: Subject, fault: str) -> JobAudit:
+    """Return the finding for a job whose due times can't be told, and why."""
     return JobAudit(id=job.id, team=job.team, job=job.name, fault=fault)

@@ -34,6 +34,9 @@ TASKS_RESTARTED = Counter(
 )
 CLOCK_JUMPS = Counter("matins_clock_jumps", "Jumps seen of the database's clock")
 QUARANTINED = Counter("matins_quarantined", "Jobs quarantined")
+JOBS_UNREADABLE = Counter(
+    "matins_jobs_unreadable", "Times that a stored job was passed over, since it can't be read"
+)
 ZONE_DATA = Info("matins_zone_data", "IANA's version of the time zone data of this process")
 ZONE_DATA_BEHIND = Gauge(
     "matins_zone_data_behind",

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from matins.domain.answers import AuditPage, JobAudit
-from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
+from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since, unaudited
 from matins.domain.errors import InvalidInputError
 from matins.domain.instants import FIRST_DUE
 from matins.domain.jobs import JobSpec, JobState
@@ -60,13 +60,16 @@ class PostgresAudits:
             raise InvalidInputError.at("since", "must lie before `until` and before now")
         # due times are whole seconds, but a job made in this very second is to be seen as well
         subjects = await self._subjects(team, job, since, latest, after)
-        revisions = await self._revisions([subject.id for subject in subjects])
+        revisions, faults = await self._revisions([subject.id for subject in subjects])
         span = Span(since, until, fleet.now)
         found: list[JobAudit] = []
         rows_from = {it.id: rows_since(revisions[it.id], span) for it in subjects}
         # the row before may reach into the span
         before = await newest_runs_before(self._database.fetch, rows_from)
         for subject in subjects:
+            if subject.id in faults:
+                found.append(unaudited(subject, faults[subject.id]))
+                continue
             rows = await self._rows(subject.id, rows_from[subject.id], until)
             if subject.id in before:
                 rows.insert(0, _ledger_row(before[subject.id]))
@@ -108,17 +111,24 @@ class PostgresAudits:
         rows = await self._database.fetch(query, **given)
         return [msgspec.convert(dict(row), Subject) for row in rows]
 
-    async def _revisions(self, job_ids: list[UUID]) -> dict[UUID, list[Revision]]:
+    async def _revisions(
+        self, job_ids: list[UUID]
+    ) -> tuple[dict[UUID, list[Revision]], dict[UUID, str]]:
+        """The revisions of jobs; and of which jobs one can't be read, with the reason."""
         found: dict[UUID, list[Revision]] = defaultdict(list)
+        faults: dict[UUID, str] = {}
         rows = await self._database.fetch(_Q["revisions"], job_ids=job_ids)
         versions = await self._calendars.versions(self._database.fetch, rows)
         for row in rows:
-            spec = msgspec.json.decode(row["spec"], type=JobSpec)
+            try:
+                spec = msgspec.json.decode(row["spec"], type=JobSpec)
+                timing = timing_of(row, versions)
+            except Exception as error:  # of this one job; the others are audited all the same
+                faults[row["job_id"]] = f"a stored revision can't be read: {error}"
+                continue
             state = JobState(row["state"])
-            found[row["job_id"]].append(
-                Revision(row["effective_at"], state, timing_of(row, versions), spec)
-            )
-        return found
+            found[row["job_id"]].append(Revision(row["effective_at"], state, timing, spec))
+        return found, faults
 
     async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
         query = around(since, until).pin(_Q["rows"])

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.answers import CalendarChanged, CalendarPage, CalendarRecord
+from matins.domain.answers import (
+    CalendarChanged,
+    CalendarPage,
+    CalendarRecord,
+    UnreadableJob,
+)
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import compile_calendar
 from matins.domain.calendars.outlook import closed_days
@@ -24,7 +29,7 @@ from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
 from matins.domain.names import check_name
 from matins.kernel.metrics import UPKEEP_BROKEN
 from matins.store.database import Database
-from matins.store.job_rows import as_json
+from matins.store.job_rows import as_json, unreadable_job
 from matins.store.owners import PostgresOwners
 from matins.store.queries import load_queries
 
@@ -37,6 +42,16 @@ PAGE: Final = 100
 log = structlog.get_logger()
 
 _Q = load_queries("calendars.sql")
+
+
+class Followed(NamedTuple):
+    """How many jobs followed a calendar, how many of their passed due times were skipped, and which
+    jobs could not.
+    """
+
+    jobs: int
+    skipped: int
+    unreadable: list[UnreadableJob]
 
 
 class PostgresCalendars:
@@ -83,8 +98,8 @@ class PostgresCalendars:
             return CalendarChanged(calendar, change, rows[0]["jobs"] if rows else 0)
         if change != "unchanged":
             await self._write(team, calendar, resolved)
-        jobs, skipped = await self.follow(team, calendar.name)
-        return CalendarChanged(calendar, change, jobs, skipped)
+        followed = await self.follow(team, calendar.name)
+        return CalendarChanged(calendar, change, *followed)
 
     async def delete(self, team: str, name: str) -> CalendarChanged:
         """End a calendar. Raises ConflictError while a job follows it."""
@@ -103,20 +118,26 @@ class PostgresCalendars:
             await self._database.run(session, _Q["replace"], id=rows[0]["id"])
         return CalendarChanged(msgspec.json.decode(rows[0]["written"], type=Calendar), "deleted")
 
-    async def follow(self, team: str, name: str) -> tuple[int, int]:
-        """Let all active jobs that follow a replaced version follow the current one.
-
-        Gives how many there were, and how many of their passed due times were skipped.
-        """
+    async def follow(self, team: str, name: str) -> Followed:
+        """Let all active jobs that follow a replaced version follow the current one."""
         jobs = skipped = 0
-        while rows := await self._database.fetch(_Q["behind"], team=team, name=name, limit=PAGE):
+        unreadable: list[UnreadableJob] = []
+        given = {"team": team, "name": name, "limit": PAGE}
+        while rows := await self._database.fetch(
+            _Q["behind"], besides=[it.id for it in unreadable], **given
+        ):
             for row in rows:
                 try:
                     changed = await self._owners.keep_to_calendars(team, row["name"])
                 except NotFoundError:
                     continue  # deleted meanwhile
-                jobs, skipped = jobs + 1, skipped + changed.skipped
-        return jobs, skipped
+                except UnavailableError:
+                    raise
+                except Exception as error:  # of this one job; the others follow all the same
+                    unreadable.append(unreadable_job(row["id"], team, row["name"], error))
+                else:
+                    jobs, skipped = jobs + 1, skipped + changed.skipped
+        return Followed(jobs, skipped, unreadable)
 
     async def keep_up(self) -> None:
         """Finish what was begun and stopped, and work holidays out for further years."""

@@ -37,9 +37,10 @@ RETURNING id
 
 -- name: behind
 -- Active jobs that follow a version which was replaced; others take the current one as they go on.
-SELECT j.name
+SELECT j.id, j.name
 FROM jobs j
-WHERE j.calendars && (
+WHERE NOT j.id = ANY (:besides::uuid[])
+  AND j.calendars && (
     SELECT array_agg(c.id)
     FROM calendars c
     JOIN teams t ON t.id = c.team_id

@@ -80,7 +80,7 @@ def session_settings(
         "statement_timeout": str(int(deadline_s * 1000)),
         "lock_timeout": str(int((lock_s or deadline_s / 2) * 1000)),
         # A process that stands still within a change keeps the job's owner and others waiting.
-        "idle_in_transaction_session_timeout": str(int(deadline_s * 1000 / 3)),
+        "idle_in_transaction_session_timeout": str(int(deadline_s * 600)),
         "timezone": "UTC",
     }
     return settings | (_BY_KEY_ONLY if by_key_only else {})

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from uuid import UUID
+
 import asyncpg
 import msgspec
+import structlog
 
+from matins.domain.answers import UnreadableJob
 from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
 from matins.domain.keeping import kept
 from matins.domain.schedules.schedule import Exemption
+from matins.kernel.metrics import JOBS_UNREADABLE
+
+log = structlog.get_logger()
 
 
 def job_of(row: asyncpg.Record, team: str) -> Job:
@@ -25,6 +33,26 @@ def job_of(row: asyncpg.Record, team: str) -> Job:
         reason=row["reason"],
         exemptions=msgspec.json.decode(row["exemptions"], type=list[Exemption]),
     )
+
+
+def readable(
+    rows: Iterable[tuple[str, asyncpg.Record]],
+) -> tuple[list[Job], list[UnreadableJob]]:
+    """Read jobs of teams from their rows; what can't be read is told apart and stops no other."""
+    jobs, unreadable = [], []
+    for team, row in rows:
+        try:
+            jobs.append(job_of(row, team))
+        except Exception as error:  # whatever somebody has put there
+            unreadable.append(unreadable_job(row["id"], team, row["name"], error))
+    return jobs, unreadable
+
+
+def unreadable_job(job_id: UUID, team: str, name: str, error: Exception) -> UnreadableJob:
+    """Return what is told of a job that can't be read or computed; the log and a metric say it."""
+    JOBS_UNREADABLE.inc()
+    log.error("job.unreadable", job=str(job_id), team=team, name=name, error=str(error))
+    return UnreadableJob(job_id, team, name, f"the stored job can't be read: {error}")
 
 
 def spec_columns(spec: JobSpec) -> dict[str, object]:

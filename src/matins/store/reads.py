@@ -28,7 +28,7 @@ from matins.domain.runs import RunState
 from matins.store.database import Database
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
-from matins.store.job_rows import job_of
+from matins.store.job_rows import job_of, readable
 from matins.store.past import LATEST, Stretch, around, stretches
 from matins.store.queries import Query, load_queries
 
@@ -74,14 +74,16 @@ class PostgresReads:
         if after:
             check_name("after", after)
         rows = await self._database.fetch(_Q["jobs"], team=team, after=after, limit=limit)
-        jobs = await self._fleet.tell_overdue([job_of(row, team) for row in rows])
-        return JobPage(jobs, jobs[-1].spec.name if len(jobs) == limit else None)
+        found, unreadable = readable([(team, row) for row in rows])
+        jobs = await self._fleet.tell_overdue(found)
+        return JobPage(jobs, rows[-1]["name"] if len(rows) == limit else None, unreadable)
 
     async def all_jobs(self, after: UUID | None, limit: int) -> JobPage:
         """All teams' jobs by id, from after that one on."""
         rows = await self._database.fetch(_Q["all_jobs"], after=after or _FIRST_ID, limit=limit)
-        jobs = await self._fleet.tell_overdue([job_of(row, row["team"]) for row in rows])
-        return JobPage(jobs, str(jobs[-1].id) if len(jobs) == limit else None)
+        found, unreadable = readable([(row["team"], row) for row in rows])
+        jobs = await self._fleet.tell_overdue(found)
+        return JobPage(jobs, str(rows[-1]["id"]) if len(rows) == limit else None, unreadable)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
         """The statuses of those of the runs that exist; their ids come from `due_at_of`."""

@@ -18,8 +18,8 @@ LIMIT 1
 
 -- name: jobs
 -- By jobs_name.
-SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
+SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
+       j.changed_at, j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
 FROM jobs j
 WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
   AND j.name > :after::text
@@ -29,8 +29,9 @@ LIMIT :limit
 
 -- name: all_jobs
 -- By the primary key.
-SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions, t.name AS team
+SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
+       j.changed_at, j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions,
+       t.name AS team
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid AND j.state <> 'deleted'
