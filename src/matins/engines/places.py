@@ -102,5 +102,5 @@ class Places:
         except OSError:
             variable = "MATINS_" + name.upper().replace("-", "_")
             raise SettingsError(
-                f"{variable} is not set and {self.data / 'secrets' / name} can't be read"
+                f"{variable} is not set and {self.data / 'secrets' / name} can't be read; set it"
             ) from None

@@ -88,7 +88,7 @@ class HttpServer:
 def _told(error: Exception) -> str:
     """The operating system's word for it; `create_server` adds to that what we say ourselves."""
     number = getattr(error, "errno", None)
-    return os.strerror(number) if number and number > 0 else str(error)
+    return os.strerror(number) if number and number > 0 else str(error).partition(" (while")[0]
 
 
 class _QuietServer(uvicorn.Server):
