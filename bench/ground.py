@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -108,6 +108,6 @@ async def copy(dsn: str, name: str) -> str:
     return f"{server}/{name}?{query}"
 
 
-def spread(values: list[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     """Median with minimum and maximum."""
     return f"{median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -23,7 +24,7 @@ from matins.domain.claims import (
 )
 from matins.domain.jobs import JobState
 from matins.domain.misfire import Misfire
-from matins.domain.runs import SUSPECT_AFTER, RunState
+from matins.domain.runs import SUSPECT_AFTER, Kind, RunState
 from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
@@ -34,6 +35,7 @@ from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_o
 
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
+_T = TypeVar("_T")
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _MISFIRES_MAX = 16_384
 
@@ -91,28 +93,7 @@ class PostgresAgenda:
         leased = [partition for partition in wanted if partition in epochs]
         due_ats = [claim.due_at for claim in claims]
         queued = [claim.fire_at for claim in claims if claim.state is RunState.QUEUED]
-        ranges = [claim for claim in claims if claim.due_until is not None]
-        locked = _locked(claims)
-        columns = {
-            "run_ids": [claim.run_id for claim in claims],
-            "job_ids": [claim.job_id for claim in claims],
-            "revisions": [claim.revision for claim in claims],
-            "claim_partitions": [claim.partition for claim in claims],
-            "claim_epochs": [epochs.get(claim.partition) for claim in claims],
-            "due_ats": due_ats,
-            "fire_ats": [claim.fire_at for claim in claims],
-            "kinds": [claim.kind for claim in claims],
-            "states": [claim.state for claim in claims],
-            "reasons": [claim.reason for claim in claims],
-            "due_untils": [claim.due_until for claim in claims],
-            "due_counts": [claim.due_count for claim in claims],
-            "are_kept": [claim.job_id in locked for claim in claims],
-            "range_ids": [claim.run_id for claim in ranges],
-            "range_job_ids": [claim.job_id for claim in ranges],
-            "range_ends": [claim.due_until for claim in ranges],
-            "next_due_ats": [claim.next_due_at for claim in ranges],
-            "next_fire_ats": [claim.next_fire_at for claim in ranges],
-        }
+        columns = _columns(claims, epochs)
 
         async def insert() -> asyncpg.Record | None:
             return await self._claims.fetchrow(
@@ -127,7 +108,7 @@ class PostgresAgenda:
         row = await with_days(self._reads, due_ats, insert)
         assert row is not None
         return Claimed(
-            made=set(row["made"]),
+            made={claim.run_id for claim in claims} if row["made"] is None else set(row["made"]),
             refused=set(wanted).difference(row["fenced"]),
             stale=set(row["stale"]),
         )
@@ -214,6 +195,39 @@ class PostgresAgenda:
     async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
         versions = await self._calendars.versions(self._reads.fetch, rows)
         return [_due_job(row, versions) for row in rows]
+
+
+def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, object]:
+    """Return what a claim statement is told of its claims, column by column."""
+    due_ats = [claim.due_at for claim in claims]
+    fire_ats = [claim.fire_at for claim in claims]
+    ranges = [claim for claim in claims if claim.due_until is not None]
+    locked = _locked(claims)
+    return {
+        "run_ids": [claim.run_id for claim in claims],
+        "job_ids": [claim.job_id for claim in claims],
+        "revisions": [claim.revision for claim in claims],
+        "claim_partitions": [claim.partition for claim in claims],
+        "claim_epochs": [epochs.get(claim.partition) for claim in claims],
+        "due_ats": due_ats,
+        "fire_ats": [] if fire_ats == due_ats else fire_ats,
+        "kinds": _unless_usual([claim.kind for claim in claims], Kind.SCHEDULED),
+        "states": _unless_usual([claim.state for claim in claims], RunState.QUEUED),
+        "reasons": _unless_usual([claim.reason for claim in claims], ""),
+        "due_untils": [claim.due_until for claim in claims] if ranges else [],
+        "due_counts": [claim.due_count for claim in claims] if ranges else [],
+        "are_kept": [claim.job_id in locked for claim in claims] if locked else [],
+        "range_ids": [claim.run_id for claim in ranges],
+        "range_job_ids": [claim.job_id for claim in ranges],
+        "range_ends": [claim.due_until for claim in ranges],
+        "next_due_ats": [claim.next_due_at for claim in ranges],
+        "next_fire_ats": [claim.next_fire_at for claim in ranges],
+    }
+
+
+def _unless_usual(column: list[_T], usual: _T) -> list[_T]:
+    """Return a column; none where all of it is what the statement takes for usual."""
+    return [] if column.count(usual) == len(column) else column
 
 
 def _locked(claims: Sequence[Claim]) -> set[UUID]:

@@ -59,7 +59,9 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 --   put the same due times on record as a range. Whoever is being changed is passed over.
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
 --   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however
---   late it is claimed. Only where any could matter are they looked up, by windows_team.
+--   late it is claimed. They are looked up, by windows_team, for teams with any that is near.
+--   Columns that say the same of all claims come empty: see `_columns` in agenda.py. Sets are tested by IN, and
+--   that by IS TRUE, since the planner then looks a row up by its hash, and makes no join of it.
 -- made: the row's unique key decides who owns the firing.
 -- stepped: the step past the ranges of a job, whose rows say nothing to a claim that begins within.
 -- held: what waits for the end of a window, in the place of `enqueued`.
@@ -82,22 +84,28 @@ kept AS (
     WHERE c.is_kept AND j.revision = c.revision AND j.state = 'active'
     FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
+near AS (
+    SELECT team_id
+    FROM windows
+    WHERE ends_at > :oldest_fire_at::timestamptz
+      AND starts_at <= coalesce(:now, clock_timestamp())
+),
 due AS (
-    SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
+    SELECT c.id, c.job_id, c.due_at, coalesce(c.fire_at, c.due_at) AS fire_at,
+           coalesce(c.kind, 'scheduled') AS kind, coalesce(c.state, 'queued') AS state,
+           coalesce(c.reason, '') AS reason, c.due_until, coalesce(c.due_count, 1) AS due_count,
+           c.epoch, j.partition, j.team_id, j.pool, j.priority,
            coalesce(j.revision = c.revision AND j.state = 'active', false)
-           AND (NOT c.is_kept OR c.job_id = ANY (array(SELECT id FROM kept))) AS fresh,
-           CASE WHEN EXISTS (
-               SELECT
-               FROM windows
-               WHERE ends_at > :oldest_fire_at::timestamptz
-                 AND starts_at <= coalesce(:now, clock_timestamp())
-           ) AND c.state = 'queued' AND c.kind = 'scheduled' THEN (
+           AND (c.is_kept IS NOT TRUE OR c.job_id IN (SELECT id FROM kept)) AS fresh,
+           CASE WHEN j.team_id IN (SELECT team_id FROM near)
+                     AND coalesce(c.state, 'queued') = 'queued'
+                     AND coalesce(c.kind, 'scheduled') = 'scheduled' THEN (
                SELECT w
                FROM windows w
                WHERE w.team_id = j.team_id
                  AND w.ends_at > :oldest_fire_at
                  AND (tstzrange(w.starts_at, w.ends_at) @> coalesce(:now, clock_timestamp())
-                      OR w.policy = 'skip' AND tstzrange(w.starts_at, w.ends_at) @> c.fire_at)
+                      OR w.policy = 'skip' AND tstzrange(w.starts_at, w.ends_at) @> coalesce(c.fire_at, c.due_at))
                  AND coalesce(j.spec -> 'labels', '{}') @> w.labels
                ORDER BY w.policy DESC, w.ends_at DESC
                LIMIT 1
@@ -110,7 +118,7 @@ due AS (
     ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at, kind, state, reason,
             due_until, due_count, is_kept)
     LEFT JOIN jobs j ON j.id = c.job_id
-    WHERE c.held_partition = ANY (array(SELECT partition FROM fence))
+    WHERE (c.held_partition IN (SELECT partition FROM fence)) IS TRUE
 ),
 made AS (
     INSERT INTO runs (
@@ -148,7 +156,7 @@ held AS (
     INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
     SELECT partition, (met).ends_at, id, due_at, (met).id
     FROM due
-    WHERE fresh AND (met).policy = 'hold' AND id = ANY (array(SELECT id FROM made))
+    WHERE fresh AND (met).policy = 'hold' AND (id IN (SELECT id FROM made)) IS TRUE
     RETURNING run_id
 ),
 enqueued AS (
@@ -156,9 +164,10 @@ enqueued AS (
     SELECT pool, priority,
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint, id, due_at
     FROM made
-    WHERE state = 'queued' AND NOT id = ANY (array(SELECT run_id FROM held))
+    WHERE state = 'queued' AND (id IN (SELECT run_id FROM held)) IS NOT TRUE
 )
-SELECT array(SELECT id FROM made) AS made,
+SELECT CASE WHEN (SELECT count(*) FROM made) < cardinality(:run_ids)
+            THEN array(SELECT id FROM made) END AS made,
        array(SELECT partition FROM fence) AS fenced,
        array(SELECT DISTINCT job_id FROM due WHERE NOT fresh) AS stale
 
