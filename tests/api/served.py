@@ -14,7 +14,7 @@ from yarl import URL
 
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
-from matins.kernel.http import HttpServer, Receive, Scope, Send, respond
+from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 
@@ -44,6 +44,7 @@ class Served(msgspec.Struct):
 
     url: str
     cache: ValkeyStatusCache
+    app: App
 
 
 class Reply(msgspec.Struct):
@@ -136,7 +137,7 @@ async def serve(
     server = HttpServer(app, "127.0.0.1", 0, drain_s=1)
     running = asyncio.create_task(server.run())
     try:
-        yield Served(server.url, cache)
+        yield Served(server.url, cache, app)
     finally:
         await server.stop()
         await running

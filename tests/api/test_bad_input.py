@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
-from tests.api.served import JOBS, SPEC, Owner
+from structlog.testing import capture_logs
+from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
 
 from matins.store.database import Database
 
@@ -134,6 +136,37 @@ async def test_a_body_of_unknown_length_is_refused_when_it_becomes_huge(owner: O
 
     reply = await owner.call("POST", JOBS, data=pieces())
     assert reply.status == 413
+
+
+async def test_a_client_that_hangs_up_in_its_request_is_no_error_of_ours(
+    served: Served, database: Database
+) -> None:
+    body = msgspec.json.encode(SPEC)
+    coming: Iterator[dict[str, Any]] = iter(
+        [
+            {"type": "http.request", "body": body[:20], "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+
+    async def receive() -> dict[str, Any]:
+        return next(coming)
+
+    async def send(message: Any) -> None:
+        del message  # nobody is there
+
+    headers = [(b"authorization", f"Bearer {TOKEN}".encode()), (b"content-length", b"999")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": JOBS,
+        "query_string": b"",
+        "headers": headers,
+    }
+    with capture_logs() as logs:
+        await served.app(scope, receive, send)
+    assert [it for it in logs if it["log_level"] in ("warning", "error")] == []
+    await nothing_is_stored(database)
 
 
 BAD_PATHS = [

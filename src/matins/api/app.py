@@ -24,7 +24,16 @@ from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.errors import UnauthorizedError
 from matins.domain.ports import Hints, StatusCache
-from matins.kernel.http import App, MethodError, Receive, Scope, Send, respond, respond_problem
+from matins.kernel.http import (
+    App,
+    MethodError,
+    Receive,
+    Scope,
+    Send,
+    respond,
+    respond_problem,
+    whole_body,
+)
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
@@ -145,6 +154,7 @@ class _Front:
         run_id = run_asked_for(scope)
         if run_id is None:
             self._check_method(scope["method"], scope["path"])
+            receive = whole_body(receive)
             await self._resources(scope, receive, send)  # type: ignore[arg-type] # the same messages
         else:
             await respond(send, 200, await self._status.read(run_id), _JSON)

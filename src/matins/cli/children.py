@@ -66,19 +66,23 @@ class Child:
             if not self._stopping:
                 await self.start()
 
-    async def stop(self, within_s: float) -> None:
-        """SIGTERM, and SIGKILL if it has not ended `within_s` later."""
+    async def stop(self, within_s: float, hurry: asyncio.Event) -> None:
+        """SIGTERM, and SIGKILL if it has not ended `within_s` later, or once there is hurry."""
         self._stopping = True
         process = self._process
         if process is None or process.returncode is not None:
             return
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(within_s + KILL_AFTER_S):
-                await process.wait()
-        except TimeoutError:
+        ended, hurried = asyncio.ensure_future(process.wait()), asyncio.ensure_future(hurry.wait())
+        await asyncio.wait(
+            [ended, hurried],
+            timeout=within_s + KILL_AFTER_S,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        hurried.cancel()
+        if not ended.done():
             log.warning("role.killed", child=self.role)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        await ended

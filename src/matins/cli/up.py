@@ -1,7 +1,7 @@
 """`matins up`: the engines and every role on this machine, in one command.
 
 The roles are processes of their own, the same as in production. What dies is started again, loudly.
-Ctrl-C stops all in order: the executor drains first, the engines go last.
+Ctrl-C stops all in order: the executor drains first, the engines go last. A second kills the roles.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def run_up(settings: Settings) -> None:
 
 async def _up(settings: Settings, console: Console) -> None:
     """1 the folder, 2 engines, 3 schema, 4 roles, 5 the demo, once, 6 say where all is, 7 watch."""
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
+    stopping, hurry = asyncio.Event(), asyncio.Event()
+    stop_on_signals(stopping, hurry.set)
     places = Places(settings)
     with DataFolder(places.data) as folder:
         places.make_tokens()
@@ -64,13 +64,13 @@ async def _up(settings: Settings, console: Console) -> None:
             ]
             [dsn, _] = [await _start(engine, stack) for engine in engines]
             await migrate(dsn)
-            children = await _start_roles(stack, settings, places)
+            children = await _start_roles(stack, settings, places, hurry)
             watches = [asyncio.create_task(child.watch()) for child in children]
             watches += [asyncio.create_task(_watch(engine)) for engine in engines]
             ready = asyncio.create_task(_welcome(places, folder, console))
             await _until_first(stopping, ready)
             await _until_first(stopping, *watches)
-            console.print("Stopping; running attempts get time to end. Ctrl-C again has no effect.")
+            console.print("Stopping; running attempts get time to end. Ctrl-C again ends them now.")
 
 
 async def _until_first(stopping: asyncio.Event, *tasks: asyncio.Task[None]) -> None:
@@ -101,8 +101,12 @@ async def _watch(engine: Engine) -> None:
         await engine.start()
 
 
-async def _start_roles(stack: AsyncExitStack, settings: Settings, places: Places) -> list[Child]:
-    """Start api, scheduler and executor; the stack stops them in the opposite order."""
+async def _start_roles(
+    stack: AsyncExitStack, settings: Settings, places: Places, hurry: asyncio.Event
+) -> list[Child]:
+    """Start api, scheduler and executor; the stack stops them in the opposite order, at once when
+    there is hurry.
+    """
     environment = os.environ | {"MATINS_DATA": str(places.data), "MATINS_STOP_WITH_STDIN": "true"}
     children = [
         Child("api", ["--demo"], environment),
@@ -112,7 +116,7 @@ async def _start_roles(stack: AsyncExitStack, settings: Settings, places: Places
     places.forget_api()
     for child in children:
         drain_s = settings.drain_s if child.role == "executor" else 0
-        stack.push_async_callback(child.stop, drain_s)
+        stack.push_async_callback(child.stop, drain_s, hurry)
         await child.start()
         if child.role == "api":
             await _published(places, child)

@@ -18,14 +18,13 @@ from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispenser
 from matins.gateway.report import Recorder
 from matins.gateway.wire import (
-    DisconnectedError,
     answer,
     decode,
     header,
     media_type,
     read_body,
 )
-from matins.kernel.http import MethodError, Receive, Scope, Send, respond_problem
+from matins.kernel.http import DisconnectedError, MethodError, Receive, Scope, Send, respond_problem
 from matins.kernel.service import Service
 from matins.kernel.settings import Settings
 

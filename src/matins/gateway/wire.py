@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from matins.domain.errors import InvalidInputError, MatinsError
-from matins.kernel.http import Receive, Scope, Send, respond
+from matins.kernel.http import DisconnectedError, Receive, Scope, Send, respond
 
 BODY_MAX = 8 * 1024 * 1024
 """The longest body of a request, in bytes."""
@@ -37,10 +37,6 @@ class TooLongError(MatinsError):
     code = "too-long"
     status = 413
     title = "The body is too long"
-
-
-class DisconnectedError(Exception):
-    """The client has gone, so nobody would read an answer."""
 
 
 def header(scope: Scope, name: bytes) -> bytes:

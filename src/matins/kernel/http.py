@@ -33,6 +33,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+class DisconnectedError(MatinsError):
+    """The client hung up, so nobody reads an answer. Nothing that it began is done."""
+
+    code = "disconnected"
+    status = 400
+    title = "The request broke off"
+
+    def __init__(self) -> None:
+        super().__init__("the client hung up before the end of its request")
+
+
 class MethodError(MatinsError):
     """The path is right, and this is no method of it."""
 
@@ -115,6 +126,21 @@ def health_app(ready: Callable[[], Awaitable[bool]]) -> App:
         await respond(send, status, body)
 
     return app
+
+
+def whole_body(receive: Receive) -> Receive:
+    """Raise DisconnectedError where a body ends before its end."""
+    is_whole = False
+
+    async def receive_body() -> MutableMapping[str, Any]:
+        nonlocal is_whole
+        message = await receive()
+        if message["type"] == "http.disconnect" and not is_whole:
+            raise DisconnectedError
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return receive_body
 
 
 async def respond(

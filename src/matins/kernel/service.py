@@ -102,8 +102,24 @@ async def pause(seconds: float, clock: Stopwatch, *events: asyncio.Event) -> Non
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def stop_on_signals(stopping: asyncio.Event) -> None:
-    """Let SIGTERM and SIGINT set `stopping`. Call it in the running loop of the main thread."""
+def stop_on_signals(stopping: asyncio.Event, at_once: Callable[[], None] | None = None) -> None:
+    """Let SIGTERM and SIGINT set `stopping`. Call it in the running loop of the main thread.
+
+    SIGINT while it stops, as by a second Ctrl-C, calls `at_once`; without that, it ends the process
+    here and now.
+    """
     loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stopping.set)
+
+    def interrupt() -> None:
+        if stopping.is_set():
+            (at_once or _end_at_once)()
+        stopping.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+
+
+def _end_at_once() -> None:
+    """End by SIGINT, so that a shell knows why."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGINT)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -212,3 +214,37 @@ async def test_a_task_that_should_never_end_is_begun_again_and_counted() -> None
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+STUBBORN = """
+import asyncio
+from matins.kernel.service import run_services, stop_on_signals
+
+class Stubborn:
+    async def run(self):
+        print("runs", flush=True)
+        await asyncio.Event().wait()
+
+    async def stop(self):
+        print("stops", flush=True)
+
+async def main():
+    stopping = asyncio.Event()
+    stop_on_signals(stopping)
+    await run_services([Stubborn()], stopping)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+async def test_an_interrupt_while_it_stops_ends_a_process_at_once(first: signal.Signals) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", STUBBORN), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout
+    for line, number in ((b"runs\n", first), (b"stops\n", signal.SIGINT)):
+        assert await process.stdout.readline() == line
+        process.send_signal(number)
+    async with asyncio.timeout(10):
+        assert await process.wait() == -signal.SIGINT
