@@ -47,6 +47,9 @@ JOBS_PASSED = Counter("matins_jobs_passed", "Jobs deleted some time after their 
 OLD_SNAPSHOT = Gauge(
     "matins_old_snapshot_seconds", "Age of the oldest snapshot, which keeps old versions of rows"
 )
+ROWS_HEALED = Counter(
+    "matins_rows_healed", "Rows beside runs that had gone missing and were made again", ["table"]
+)
 UPKEEP_BROKEN = Counter("matins_upkeep_broken", "Jobs met in the upkeep that can't be read")
 UPKEEP_FAILED = Counter("matins_upkeep_failed", "Tasks of the upkeep that ended with an error")
 EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")

@@ -33,7 +33,7 @@ from matins.store.database import Database
 from matins.store.queries import load_queries
 
 _Q = load_queries("dispatch.sql")
-_DEFAULT_TIMEOUT = next(
+DEFAULT_TIMEOUT = next(
     str(field.default) for field in msgspec.structs.fields(JobSpec) if field.name == "timeout"
 )
 
@@ -238,7 +238,7 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         team=row["team"],
         job=row["job"],
         target=msgspec.json.decode(row["target"], type=Target),
-        timeout_s=parse_duration(row["timeout"] or _DEFAULT_TIMEOUT),
+        timeout_s=parse_duration(row["timeout"] or DEFAULT_TIMEOUT),
         kind=Kind(row["kind"]),
         alone=row["alone"],
         started_at=row["started_at"],

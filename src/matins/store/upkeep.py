@@ -17,6 +17,7 @@ from matins.kernel.settings import Settings
 from matins.store.archiving import Archive
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
+from matins.store.healing import Healing
 from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
 from matins.store.purging import Purge
@@ -53,6 +54,7 @@ class Upkeep:
             "calendars": PostgresCalendars(database, owners).keep_up,
             "delete_after": PassingJobs(database, known, hints, self._stopping).delete,
             "snapshots": SnapshotWatch(database, clock).look,
+            "healing": Healing(history, clock, self._stopping).heal,
             "days": RetiringDays(history, clock, self._stopping).retire,
             "purge": Purge(history, archive, clock, self._stopping).purge,
         }

@@ -1,0 +1,120 @@
+-- Rows that a run in its state has beside it, and that went missing: by a restore, by a mistake. The
+-- run's own row is what counts. In one snapshot run and row belong together, so whatever lacks here
+-- is really gone; the lock shows that the run has not gone on since.
+
+-- name: heal
+-- A page of the runs that have not moved to the history, by runs_id; `ended` is where it ends.
+-- unqueued: a run has its place on the queue from its claim on at the earliest. So only where the
+--   head of the queue comes after that it is looked whether its row is there.
+WITH page AS MATERIALIZED (
+    SELECT id, due_at, state, claimed_at, finished_at, pool, priority
+    FROM runs
+    WHERE id > :after::uuid
+    ORDER BY id
+    LIMIT :limit::integer
+),
+unfinished AS MATERIALIZED (
+    SELECT id, due_at, state, pool, priority,
+           (extract(epoch FROM claimed_at) * 1000000)::bigint AS rank
+    FROM page
+    WHERE finished_at IS NULL
+      AND claimed_at < coalesce(:now::timestamptz, clock_timestamp()) - interval '1 minute'
+),
+heads AS MATERIALIZED (
+    SELECT q.pool, q.priority, head.rank, head.run_id
+    FROM (SELECT DISTINCT pool, priority FROM unfinished WHERE state = 'queued') AS q
+    LEFT JOIN LATERAL (
+        SELECT rank, run_id
+        FROM dispatch d
+        WHERE d.pool = q.pool AND d.priority = q.priority
+        ORDER BY rank, run_id
+        LIMIT 1
+    ) AS head ON true
+),
+unqueued AS (
+    SELECT r.id, r.due_at, r.pool, r.priority, u.rank, r.shared_losses
+    FROM unfinished u
+    JOIN heads h ON h.pool = u.pool AND h.priority = u.priority
+    JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
+    WHERE u.state = 'queued' AND r.state = 'queued'
+      AND coalesce((h.rank, h.run_id) > (u.rank, u.id), true)
+      AND NOT EXISTS (
+          SELECT
+          FROM dispatch d
+          WHERE d.pool = u.pool AND d.priority = u.priority AND d.run_id = u.id
+      )
+      AND NOT EXISTS (SELECT FROM retries t WHERE t.run_id = u.id AND t.held_by IS NOT NULL)
+    FOR NO KEY UPDATE OF r SKIP LOCKED
+),
+enqueued AS (
+    INSERT INTO dispatch (pool, priority, rank, run_id, due_at, alone)
+    SELECT pool, priority, rank, id, due_at, shared_losses >= :suspect_after::integer
+    FROM unqueued
+    ON CONFLICT DO NOTHING
+    RETURNING run_id
+),
+unscheduled AS (
+    SELECT r.id, r.due_at, r.partition, r.retry_at
+    FROM unfinished u
+    JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
+    WHERE u.state = 'retrying' AND r.state = 'retrying'
+      AND NOT EXISTS (
+          SELECT
+          FROM retries t
+          WHERE t.partition = r.partition AND t.retry_at = r.retry_at AND t.run_id = r.id
+      )
+    FOR NO KEY UPDATE OF r SKIP LOCKED
+),
+scheduled AS (
+    INSERT INTO retries (partition, retry_at, run_id, due_at)
+    SELECT partition, retry_at, id, due_at FROM unscheduled
+    ON CONFLICT DO NOTHING
+    RETURNING run_id
+)
+SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS ended,
+       (SELECT count(*) FROM page)::integer AS count,
+       array(SELECT run_id FROM enqueued) AS enqueued,
+       array(SELECT run_id FROM scheduled) AS scheduled,
+       array(SELECT id FROM unfinished WHERE state = 'running') AS running
+
+-- name: strays
+-- Of these runs, those of executors that are not known, or in no hand-out of theirs.
+SELECT r.id, r.executor, r.started_at, coalesce(j.spec ->> 'timeout', '') AS timeout,
+       e.id IS NOT NULL AND e.ended_at IS NULL AS is_alive,
+       coalesce(:now::timestamptz, clock_timestamp()) AS now
+FROM unnest(:run_ids::uuid[]) AS given (run_id)
+JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+JOIN jobs j ON j.id = r.job_id
+LEFT JOIN executors e ON e.id = r.executor
+WHERE r.state = 'running'
+  AND (e.id IS NULL OR NOT EXISTS (
+      SELECT FROM handouts h WHERE h.executor = r.executor AND r.id = ANY (h.run_ids)
+  ))
+
+-- name: hand_out_again
+-- As a hand-out that never arrived, under a number that no poll has: an executor that lives gives it
+-- back at its next heartbeat, and what one held that ended, or is not even known, is lost.
+WITH unknown AS (
+    INSERT INTO executors (
+        id, name, pools, slots, partition, first_seq, first_beat_at, beat_at, ended_at
+    )
+    SELECT :executor::uuid, 'unknown', '{}', 0, :partition::smallint, 0, now, now, now
+    FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+    ON CONFLICT (id) DO NOTHING
+),
+held AS (
+    SELECT r.id
+    FROM unnest(:run_ids::uuid[]) AS given (run_id)
+    JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+    WHERE r.state = 'running' AND r.executor = :executor
+      AND NOT EXISTS (
+          SELECT FROM handouts h WHERE h.executor = :executor AND r.id = ANY (h.run_ids)
+      )
+    FOR NO KEY UPDATE OF r SKIP LOCKED
+)
+INSERT INTO handouts AS h (executor, seq, handed_at, run_ids)
+SELECT :executor, 0, coalesce(:now, clock_timestamp()), array_agg(id)
+FROM held
+HAVING count(*) > 0
+ON CONFLICT (executor, seq) DO UPDATE SET run_ids = h.run_ids || excluded.run_ids
+RETURNING executor
