@@ -24,10 +24,12 @@ from matins.cache.status import ValkeyStatusCache
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.schedules.zones import data_version
 from matins.engines.places import ApiPlace, Places
+from matins.executor.accounts import Accounts
 from matins.executor.contact import Contact
 from matins.executor.fleet import Executor
 from matins.executor.keeper.frames import Limits
 from matins.executor.keeper.link import Keeper
+from matins.executor.keeper.proc import hide
 from matins.executor.targets import runners
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import DatabaseClock, HostClock
@@ -95,6 +97,7 @@ def run_role(
             await _stop_with_stdin(stopping)
         await main(stopping)
 
+    hide()  # the tokens and passwords in this process are nobody else's
     set_up_logs(role, level=settings.log_level)
     ZONE_DATA.info({"version": data_version()})
     uvloop.run(work())
@@ -189,7 +192,14 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
 
 async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
     places = Places(settings)
-    keeper = Keeper(Limits(cut_off_s=settings.cut_off_s, grace_s=settings.grace_s))
+    accounts = Accounts(settings.run_as, settings.slots)
+    limits = Limits(
+        cut_off_s=settings.cut_off_s,
+        grace_s=settings.grace_s,
+        apart=settings.namespaces,
+        processes=settings.processes,
+    )
+    keeper = Keeper(limits)
     link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
     clock = HostClock()
     contact = Contact(clock, settings.cut_off_s)
@@ -200,7 +210,7 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
 
     executor = Executor(
         link,
-        runners(keeper, contact),
+        runners(keeper, contact, accounts),
         clock,
         SystemRandom(),
         settings,

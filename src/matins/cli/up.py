@@ -24,6 +24,7 @@ from matins.engines.folders import DataFolder
 from matins.engines.places import Places
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
+from matins.executor.keeper.proc import hide
 from matins.kernel.clock import wall_ns
 from matins.kernel.logs import set_up_logs
 from matins.kernel.service import stop_on_signals
@@ -45,6 +46,7 @@ Engine = EmbeddedPostgres | EmbeddedValkey
 
 def run_up(settings: Settings) -> None:
     """Run until SIGINT or SIGTERM. Raises EngineError when something can't be started."""
+    hide()
     set_up_logs("up", level="warning" if settings.log_level == "info" else settings.log_level)
     asyncio.run(_up(settings, Console()))
 

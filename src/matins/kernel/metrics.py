@@ -59,6 +59,7 @@ START_LAG = Histogram("matins_start_lag_seconds", "Hand-out minus due time", buc
 RECORDED = Counter("matins_recorded", "Ends of attempts recorded", ["outcome"])
 SUPERSEDED = Counter("matins_superseded", "Ends reported of superseded attempts")
 ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this executor")
+KEEPERS_LOST = Counter("matins_keepers_lost", "Keepers that ended before their executor did")
 UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")
 GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor to the gateway")
 

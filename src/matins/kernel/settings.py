@@ -71,6 +71,12 @@ class Settings(msgspec.Struct, frozen=True):
     """T2: an executor that is silent for so long is declared lost; must be above T1."""
     grace_s: float = 5.0
     """Between SIGTERM and SIGKILL of a command."""
+    run_as: str | None = None
+    """Whom an executor that runs as root runs commands as: a user, or a range as 200000-200999."""
+    namespaces: bool = True
+    """Whether each command gets namespaces of its own, where the kernel grants them."""
+    processes: int = 4096
+    """How many processes a command may have, where the kernel counts them for it alone."""
     drain_s: float = 30.0
     """How long a stopping executor waits for its attempts."""
     stop_with_stdin: bool = False
@@ -160,6 +166,7 @@ _COUNTS = {
     "port": _PORTS,
     "health_port": _PORTS,
     "slots": (1, 100_000),
+    "processes": (1, 10_000_000),
     "claim_batch": (1, 100_000),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {

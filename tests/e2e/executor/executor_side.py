@@ -13,9 +13,11 @@ import msgspec
 
 from matins.executor.keeper.frames import Limits
 from matins.executor.keeper.link import Command, Keeper
+from matins.kernel.logs import set_up_logs
 
 
 async def main(cut_off_s: float, argv: list[str]) -> None:
+    set_up_logs("executor", level="critical")  # on stderr
     keeper = Keeper(Limits(cut_off_s=cut_off_s))
     await keeper.start()
     env = {"PATH": os.environ["PATH"], "MATINS_RUN_ID": f"of-{os.getpid()}", "MATINS_ATTEMPT": "1"}

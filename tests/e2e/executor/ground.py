@@ -83,10 +83,11 @@ def command(
     env: dict[str, str] | None = None,
     cwd: str | None = None,
     alone: bool = False,
+    team: str = "payments",
 ) -> Attempt:
     """An attempt at a command."""
     target = Target(command=CommandTarget(argv=list(argv), env=env or {}, cwd=cwd))
-    return msgspec.structs.replace(attempt(target, timeout_s, run_id), alone=alone)
+    return msgspec.structs.replace(attempt(target, timeout_s, run_id), alone=alone, team=team)
 
 
 def request(url: str, *, timeout_s: float = 20.0, **fields: object) -> Attempt:

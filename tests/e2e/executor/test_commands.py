@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.e2e.executor.ground import Commands, Processes, command, keeper_pid, until
+from tests.e2e.executor.ground import (
+    Commands,
+    Processes,
+    command,
+    every_pid,
+    keeper_pid,
+    until,
+)
 
 from matins.domain.runs import Outcome
 from matins.executor.keeper.link import Keeper
@@ -107,8 +115,23 @@ async def test_a_background_child_that_holds_the_output_does_not_hold_up_the_end
 ) -> None:
     async with asyncio.timeout(3):
         result = await commands.shell(f"{processes.sleep} & echo ok; exit 4")
-    assert (result.exit_code, result.output) == (4, "ok\n")
+    assert result.exit_code == 4
     assert processes.alive() == []
+
+
+async def test_what_a_command_leaves_running_is_killed_and_the_output_says_so(
+    commands: Commands, processes: Processes
+) -> None:
+    nap = processes.sleep
+    result = await commands.shell(f"echo ok; {nap} >&- 2>&- & setsid {nap} >&- 2>&- & exit 0")
+    assert result.outcome is Outcome.SUCCEEDED
+    told = "[2 processes were still running when the command ended, and killed: "
+    assert result.output.startswith(f"ok\n\n{told}")
+    assert processes.alive() == []
+
+
+async def test_a_command_that_leaves_nothing_running_is_told_nothing(commands: Commands) -> None:
+    assert (await commands.shell("echo ok; (true &) ; sleep 0.05 & wait")).output == "ok\n"
 
 
 async def test_a_background_child_may_finish_its_output(commands: Commands) -> None:
@@ -264,14 +287,28 @@ async def test_orphans_that_end_by_themselves_leave_no_zombies(
     [sleeper] = await processes.appear()
     for _ in range(20):
         await commands.shell("(sleep 0 &) ; (true &) ; exit 0")
-    await until(lambda: _children(keeper_pid()) == [sleeper])
+    await until(lambda: _zombies() == [] and processes.alive() == [sleeper])
     other.cancel()
     with pytest.raises(asyncio.CancelledError):
         await other
 
 
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def _zombies() -> list[int]:
+    """The processes below this one that have ended and were not taken leave of."""
+    parents = {pid: stat for pid in every_pid() if (stat := _stat(pid))}
+    found, family = [], {os.getpid()}
+    for pid in sorted(parents):  # who is younger has the higher number, but for one in many
+        if int(parents[pid][1]) in family:
+            family.add(pid)
+            found += [pid] if parents[pid][0] == "Z" else []
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _peak_kb(pid: int) -> int:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections import Counter
 from enum import Enum, auto
+from typing import Protocol
 
-from matins.executor.keeper.child import CHUNK, Child, StartError
 from matins.executor.keeper.frames import Limits, Order
-from matins.executor.keeper.orphans import Family, Orphans
+from matins.executor.keeper.proc import out_of_memory_count
+from matins.executor.keeper.reaper import CLEAR, TERMINATE
 from matins.executor.output import HeadTail, one_line
 
-RECHECK_S = 0.02
-"""How often it is checked whether killed processes are gone."""
+CHUNK = 64 * 1024
+"""How much output is read at once: what a pipe holds."""
 
-
-def signal_name(number: int) -> str:
-    """A signal's name, or its number where it has none: 32, 33, and the real-time signals."""
-    names = {it.value: it.name for it in signal.Signals}
-    return names.get(number, f"signal {number}")
+_NAMES = {it.value: it.name for it in signal.Signals}
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""The exit codes of a command that was killed, and of a shell whose command was."""
+_LEFT_MAX = 5
 
 
 class Phase(Enum):
@@ -33,154 +33,196 @@ class Phase(Enum):
     DRAINING = auto()
     """The command has exited; its children may still hold the pipe."""
     CLEARING = auto()
-    """The group was killed; what is left of it, and what left it, is hunted down."""
+    """All that is left of it is being killed."""
     OVER = auto()
 
 
-_ALIVE = frozenset({Phase.RUNNING, Phase.STOPPING, Phase.KILLED})
+class ReaperEnd(Protocol):
+    """The way to a command's reaper; see `held.ReaperLink`."""
+
+    def send(self, words: bytes) -> None:
+        """Tell it what to do with its command."""
+
+    def kill(self) -> None:
+        """End the reaper itself, and thereby all that it has."""
 
 
 class Command:
     """One command from its start until all of its processes are gone.
 
-    `wake_at` is when `step` wants to be called again, on the keeper's clock; it is also to be
-    called when any child has ended.
+    `wake_at` is when `wake` wants to be called, on the keeper's clock; once `is_over`, `result`
+    tells how it ended.
     """
 
-    def __init__(self, order: Order, limits: Limits, now: float) -> None:
-        """Start it. Raises StartError."""
+    def __init__(
+        self, order: Order, limits: Limits, reaper: ReaperEnd, output: int, now: float
+    ) -> None:
         self.id = order.id
-        self._limits = limits
-        self._timeout_s = order.timeout_s
-        self._child = Child(order.argv, order.env, order.cwd)
-        self.family = Family(self._child.pid, order.marks())
-        self.wake_at = now + order.timeout_s
-        self._phase = Phase.RUNNING
-        self._output = HeadTail(limits.head_max, limits.tail_max)
+        self.output = output
+        """The descriptor to read from, until `is_at_eof`."""
         self.is_at_eof = False
+        self.wake_at = now + order.timeout_s
+        self._timeout_s = order.timeout_s
+        self._limits = limits
+        self._reaper = reaper
+        self._phase = Phase.RUNNING
+        self._kept = HeadTail(limits.head_max, limits.tail_max)
         self._is_hurried = False
-        self._clear_until = 0.0
-        self._verdict = ("", "")
-        self._exit: int | StartError | None = None
-        self._left: list[int] = []
+        self._is_clear = False
+        self._verdict = ("", "", False)
+        """Outcome, reason, and whether it is permanent, where the exit code does not count."""
+        self._exit: int | None = None
+        self._hungry_before = out_of_memory_count()
+        self._hungry = 0
+        self._note = ""
+        self._is_forsaken = False
 
     @property
-    def output(self) -> int:
-        """The descriptor to read from, until `is_at_eof`."""
-        return self._child.output
+    def is_clear(self) -> bool:
+        """Whether nothing of it is left, so that its reaper may run another."""
+        return self._is_clear
 
-    def read(self) -> None:
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can come."""
+        return self._phase is Phase.OVER
+
+    def read(self, now: float) -> None:
         """Take what the command wrote."""
         try:
             chunk = os.read(self.output, CHUNK)
         except BlockingIOError:
             return
-        self._output.append(chunk)
+        self._kept.append(chunk)
         self.is_at_eof = not chunk
         if self.is_at_eof and self._phase is Phase.DRAINING:
-            self.wake_at = 0.0
-
-    def close(self) -> None:
-        """Close its pipes, once it is over."""
-        self._child.close()
+            self._finish(now)
 
     def stop(self, outcome: str, reason: str, now: float) -> None:
         """End it gently: SIGTERM, and SIGKILL after the grace. What ended before is left alone."""
-        if self._phase is not Phase.RUNNING or self._child.has_exited():
-            return
-        self._verdict = (outcome, reason)
-        self._enter(Phase.STOPPING, now + self._limits.grace_s)
-        self._child.signal_group(signal.SIGTERM)
-        self._child.signal_group(signal.SIGCONT)  # a stopped process can't hear SIGTERM
+        if self._phase is Phase.RUNNING:
+            self._verdict = (outcome, reason, False)
+            self._enter(Phase.STOPPING, now + self._limits.grace_s)
+            self._reaper.send(TERMINATE)
 
     def kill(self, outcome: str, reason: str, now: float) -> None:
         """End it at once. What ended by itself before keeps its result."""
         self._is_hurried = True
         if self._phase is Phase.DRAINING:
-            self.wake_at = now
-        if self._phase in (Phase.RUNNING, Phase.STOPPING) and not self._child.has_exited():
-            self._verdict = (outcome, reason)
-            self._kill_group(now)
-
-    def step(self, now: float, orphans: Orphans, others: Iterable[Family]) -> bool:
-        """Go on as far as can be gone now. True: it is over, and `result` tells how."""
-        if self._phase in _ALIVE and self._child.has_exited():
-            self._enter(Phase.DRAINING, now if self._is_hurried else now + self._limits.drain_s)
-        if now >= self.wake_at:
-            self._overdue(now, orphans)
-        if self._phase is Phase.DRAINING and self.is_at_eof:
             self._finish(now)
-        if self._phase is Phase.CLEARING:
-            self._clear(now, orphans, others)
-        return self._phase is Phase.OVER
+        if self._phase in (Phase.RUNNING, Phase.STOPPING):
+            self._verdict = (outcome, reason, False)
+            self._kill_all(now)
 
-    def result(self) -> dict[str, object]:
-        """How it ended, in the words of `Result`."""
-        outcome, reason, permanent = self._conclusion()
-        text = self._output.text()
-        if self._left:
-            text += f"\n[{len(self._left)} of its processes could not be ended]\n"
-        return {
-            "outcome": outcome,
-            "reason": one_line(reason),
-            "permanent": permanent,
-            "output": text,
-            "output_cut": self._output.cut,
-            "exit_code": self._exit if isinstance(self._exit, int) and self._exit >= 0 else None,
-        }
+    def hear(self, frame: dict[str, object], now: float) -> None:
+        """Take a word of its reaper."""
+        match frame:
+            case {"exit": int(code), "told": bool(told)}:
+                self._exit = code
+                if code in _KILLED and not told:
+                    self._hungry = out_of_memory_count() - self._hungry_before
+                if not told:  # it was faster than our word
+                    self._verdict = ("", "", False)
+                self._enter(Phase.DRAINING, now + self._limits.drain_s)
+                if self.is_at_eof or self._is_hurried:
+                    self._finish(now)
+            case {"left": list(names)}:
+                self._is_clear = True
+                if names and not self._verdict[0]:
+                    self._note = _told_of(names)
+                if self._phase is Phase.CLEARING:
+                    self._phase = Phase.OVER
+            case {"trouble": str(reason), "permanent": bool(permanent)}:
+                self._refuse("failed", reason, permanent=permanent)
+            case {"late": True}:
+                self._refuse("lost", cut_off_reason(self._limits.cut_off_s))
 
-    def _conclusion(self) -> tuple[str, str, bool]:
-        outcome, reason = self._verdict
-        if outcome:
-            return outcome, reason, False
-        if isinstance(self._exit, StartError):
-            return "failed", str(self._exit), self._exit.permanent
-        assert self._exit is not None
-        if self._exit < 0:
-            return "failed", f"killed by {signal_name(-self._exit)}", False
-        if self._exit > 0:
-            return "failed", f"exit code {self._exit}", False
-        return "succeeded", "", False
+    def lose(self) -> None:
+        """Its reaper is gone, and with it all that it had."""
+        if self._phase in (Phase.RUNNING, Phase.STOPPING):
+            self._verdict = ("lost", "the process that held it was killed", False)
+        if not (self._is_clear and self._phase is Phase.DRAINING):  # that may still be read
+            self._phase = Phase.OVER
 
-    def _enter(self, phase: Phase, wake_at: float) -> None:
-        self._phase, self.wake_at = phase, wake_at
-
-    def _overdue(self, now: float, orphans: Orphans) -> None:
+    def wake(self, now: float) -> None:
+        """Do what is to be done when `wake_at` has come."""
         match self._phase:
             case Phase.RUNNING:
                 self.stop("timed_out", f"timed out after {self._timeout_s:g} s", now)
             case Phase.STOPPING:
-                outcome, reason = self._verdict
+                outcome, reason, _ = self._verdict
                 grace = f"{self._limits.grace_s:g} s"
-                self._verdict = (outcome, f"{reason}; killed {grace} after SIGTERM")
-                self._kill_group(now)
-            case Phase.KILLED:  # it hangs in the kernel, or is not ours to kill
-                self._left = [self._child.pid]
-                orphans.give_up(self._left)
-                self._phase = Phase.OVER
+                self._verdict = (outcome, f"{reason}; killed {grace} after SIGTERM", False)
+                self._kill_all(now)
             case Phase.DRAINING:
                 self._finish(now)
-            case Phase.CLEARING | Phase.OVER:
+            case Phase.KILLED | Phase.CLEARING if not self._is_forsaken:  # is the reaper frozen?
+                self._is_forsaken = True
+                self.wake_at = now + self._limits.clear_s
+                self._reaper.kill()
+            case Phase.KILLED | Phase.CLEARING:  # it hangs in the kernel, or is not ours to kill
+                self._note = "\n[some of its processes could not be ended]\n"
+                self._phase = Phase.OVER
+            case Phase.OVER:
                 pass
 
-    def _kill_group(self, now: float) -> None:
+    def result(self) -> dict[str, object]:
+        """How it ended, in the words of `Result`."""
+        outcome, reason, permanent = self._conclusion()
+        return {
+            "outcome": outcome,
+            "reason": one_line(reason),
+            "permanent": permanent,
+            "output": self._kept.text() + self._note,
+            "output_cut": self._kept.cut,
+            "exit_code": self._exit if self._exit is not None and self._exit >= 0 else None,
+        }
+
+    def _conclusion(self) -> tuple[str, str, bool]:
+        if self._verdict[0]:
+            return self._verdict
+        assert self._exit is not None
+        if not self._exit:
+            return "succeeded", "", False
+        if self._exit < 0:
+            name = _NAMES.get(-self._exit, f"signal {-self._exit}")  # 32, 33 and others have none
+            reason = f"killed by {name}"
+        else:
+            reason = f"exit code {self._exit}"
+        if self._hungry:
+            reason += f"; memory ran out: the kernel ended {self._hungry} processes meanwhile"
+        return "failed", reason, False
+
+    def _refuse(self, outcome: str, reason: str, *, permanent: bool = False) -> None:
+        self._verdict = (outcome, reason, permanent)
+        self._is_clear = True
+        self._phase = Phase.OVER
+
+    def _enter(self, phase: Phase, wake_at: float) -> None:
+        self._phase, self.wake_at = phase, wake_at
+
+    def _kill_all(self, now: float) -> None:
         self._enter(Phase.KILLED, now + self._limits.clear_s)
-        self._child.signal_group(signal.SIGKILL)
+        self._reaper.send(CLEAR)
 
     def _finish(self, now: float) -> None:
-        """Kill the group while its name is still ours, then take the exit code."""
-        self._child.signal_group(signal.SIGKILL)
-        try:
-            self._exit = self._child.reap()
-        except StartError as error:
-            self._exit = error
-        self._clear_until = now + self._limits.clear_s
-        self._phase = Phase.CLEARING
+        """End what is left of it, now that its output is read."""
+        self._enter(Phase.CLEARING, now + self._limits.clear_s)
+        if self._is_clear:
+            self._phase = Phase.OVER
+        else:
+            self._reaper.send(CLEAR)
 
-    def _clear(self, now: float, orphans: Orphans, others: Iterable[Family]) -> None:
-        self._left = orphans.clear(self.family, others)
-        self.wake_at = now + RECHECK_S
-        if self._left and now < self._clear_until:
-            return
-        orphans.give_up(self._left)
-        self._phase = Phase.OVER
+
+def cut_off_reason(cut_off_s: float) -> str:
+    """Why a command ends, or is not started, after T1."""
+    return f"its executor had not reached the gateway for {cut_off_s:g} s"
+
+
+def _told_of(names: list[str]) -> str:
+    """Say which background processes were ended with their command."""
+    counts = Counter(names).most_common()
+    shown = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts[:_LEFT_MAX])
+    more = ", ..." if len(counts) > _LEFT_MAX else ""
+    what = "a background process was" if len(names) == 1 else f"{len(names)} processes were"
+    return f"\n[{what} still running when the command ended, and killed: {shown}{more}]\n"

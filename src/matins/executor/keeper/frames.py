@@ -2,12 +2,13 @@
 
 To the keeper: `{"run": {...Order}}`, `{"cancel": id}`, `{"kill": id}`, `{"contact": asked_at}`.
 From the keeper: `{"id": 0}` once it is ready, then `{"id": id, "result": {...}}` for each end.
+Between the keeper's own processes go frames of the same form (nursery.py, reaper.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 HEADER = 4
@@ -29,16 +30,36 @@ class Limits(NamedTuple):
     """How much of the output's start is kept."""
     tail_max: int = 32 * 1024
     """How much of the output's end is kept."""
+    apart: bool = True
+    """Whether each command gets namespaces of its own, where the kernel grants them."""
+    processes: int = 4096
+    """How many processes and threads a command may have, where they are counted for it alone."""
+
+
+class Account(NamedTuple):
+    """Whom a command is run as, by their numbers."""
+
+    uid: int
+    gid: int
+    groups: Sequence[int]
+    is_its_own: bool = False
+    """Whether no other command is run as the same at the same time."""
 
 
 class Order(NamedTuple):
-    """A command to run. `id` is unique to this keeper; `env` is the whole environment."""
+    """A command to run. `id` is unique to this keeper; `env` is the whole environment.
+
+    `start_by`, by the keeper's clock, is set by the keeper: the moment at which it is cut off.
+    """
 
     id: int
     argv: list[str]
     env: dict[str, str]
     cwd: str | None
     timeout_s: float
+    team: str = ""
+    account: Account | None = None
+    start_by: float = 0.0
 
     def marks(self) -> set[bytes]:
         """The variables by which processes of this attempt are known: they inherit them."""

@@ -6,22 +6,30 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import PIPE, Process
 
 import msgspec
+import structlog
 
 from matins.domain.attempts import Result
 from matins.domain.runs import Outcome
-from matins.executor.keeper.frames import HEADER, Limits, Order, encode
+from matins.executor.keeper.frames import HEADER, Account, Limits, Order, encode
 from matins.executor.keeper.proc import kill_marked
+from matins.kernel.metrics import KEEPERS_LOST
+
+log = structlog.get_logger()
 
 START_S = 20.0
 """How long a keeper may take to start."""
 
 SLACK_S = 30.0
 """A keeper that hasn't ended a command so long after all its own limits hangs, and is killed."""
+
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
+"""What a keeper gets of the executor's environment: what Python needs, and no secret."""
 
 BACKOFF_MAX_S = 5.0
 """The longest wait before yet another keeper is started."""
@@ -30,7 +38,8 @@ BACKOFF_MAX_S = 5.0
 class Command(msgspec.Struct, frozen=True):
     """What a keeper is to run: `env` is the whole environment, with the attempt's marks.
 
-    `alone`: in a keeper process of its own, so that nothing else dies with it.
+    `team`: whose it is; commands of different teams share nothing. `alone`: in a keeper process of
+    its own, so that nothing else dies with it.
     """
 
     argv: list[str]
@@ -38,6 +47,8 @@ class Command(msgspec.Struct, frozen=True):
     cwd: str | None
     timeout_s: float
     alone: bool = False
+    team: str = ""
+    account: Account | None = None
 
 
 class Keeper:
@@ -53,6 +64,7 @@ class Keeper:
         self._apart: set[_KeeperProcess] = set()
         self._starting = asyncio.Lock()
         self._failures = 0
+        self._contact_at: float | None = None
         self._is_closed = False
 
     async def start(self) -> None:
@@ -75,8 +87,11 @@ class Keeper:
         return result
 
     async def _run_apart(self, command: Command, cancel: asyncio.Event) -> Result:
+        if self._is_closed:
+            raise OSError("the executor is ending")
         process = await _KeeperProcess.spawn(self._limits)
         self._apart.add(process)
+        process.send({"contact": self._contact_at})
         try:
             await process.ready()
             return await process.run(command, cancel)
@@ -91,6 +106,7 @@ class Keeper:
         without it the keeper takes the moment at which it hears of it, which is right only if this
         process was not frozen in between.
         """
+        self._contact_at = asked_at
         for process in self._processes():
             process.send({"contact": asked_at})
 
@@ -118,6 +134,7 @@ class Keeper:
 class _Frame(msgspec.Struct):
     id: int
     result: Result | None = None
+    apart: bool | None = None
 
 
 class _KeeperProcess:
@@ -135,9 +152,9 @@ class _KeeperProcess:
         self._ids = itertools.count(1)
         self._open: dict[int, tuple[Order, asyncio.Future[Result]]] = {}
         self._is_ready = asyncio.Event()
-        self._listening = asyncio.create_task(self._listen(), name="keeper")
-        self.is_alive = True
         self._is_closing = False
+        self._tending = asyncio.create_task(self._tend(), name="keeper")
+        self.is_alive = True
 
     @classmethod
     async def spawn(cls, limits: Limits) -> _KeeperProcess:
@@ -150,7 +167,8 @@ class _KeeperProcess:
                     sys.executable,
                     *arguments,
                     stdin=theirs.fileno(),
-                    stdout=DEVNULL,
+                    stdout=PIPE,
+                    env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
                     start_new_session=True,
                 )
             streams = await asyncio.open_unix_connection(sock=ours)
@@ -176,9 +194,14 @@ class _KeeperProcess:
             self._writer.write(encode(frame))
 
     async def run(self, command: Command, cancel: asyncio.Event) -> Result:
-        """See Keeper.run."""
+        """See Keeper.run. Nothing is awaited between the look at `cancel` and the order."""
+        if cancel.is_set():
+            return Result(Outcome.CANCELLED, "cancelled before it was started")
         number = next(self._ids)
-        order = Order(number, command.argv, command.env, command.cwd, command.timeout_s)
+        order = Order(
+            *(number, command.argv, command.env, command.cwd, command.timeout_s),
+            *(command.team, command.account),
+        )
         end: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._open[number] = order, end
         self.send({"run": order._asdict()})
@@ -187,7 +210,7 @@ class _KeeperProcess:
             await asyncio.wait({end}, timeout=self._patience_s(command.timeout_s))
             if not end.done():
                 self._kill()
-            return await end
+            return await asyncio.shield(end)
         except asyncio.CancelledError:
             self.send({"kill": number})
             await asyncio.wait({end}, timeout=self._patience_s(0))
@@ -199,7 +222,7 @@ class _KeeperProcess:
         """Hang up: it kills what it runs, and ends."""
         self._is_closing = True
         self._writer.close()
-        await self._listening
+        await asyncio.shield(self._tending)
 
     def _patience_s(self, timeout_s: float) -> float:
         limits = self._limits
@@ -213,32 +236,50 @@ class _KeeperProcess:
         await cancel.wait()
         self.send({"cancel": number})
 
+    async def _tend(self) -> None:
+        """Listen until the keeper has ended, or can't be listened to; then it is buried."""
+        await self._listen()
+        self.is_alive = False
+        self._writer.close()  # unless it is at its end, this tells it to end
+        assert self._process.stdout is not None
+        try:
+            async with asyncio.timeout(2 * self._limits.clear_s):
+                await self._process.stdout.read()  # until the last of its processes has cleared up
+        except TimeoutError:
+            self._kill()
+        await self._process.wait()
+        await _kill_remains([order for order, _ in self._open.values()])
+        self._bury()
+
     async def _listen(self) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        try:
             while True:
                 size = int.from_bytes(await self._reader.readexactly(HEADER), "big")
                 frame = msgspec.json.decode(await self._reader.readexactly(size), type=_Frame)
-                self._is_ready.set()
-                if frame.result and (found := self._open.pop(frame.id, None)):
-                    found[1].set_result(frame.result)
-        await self._bury()
+                self._hear(frame)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        except Exception:  # whatever it is, the keeper must be replaced
+            log.exception("keeper.unheard")
 
-    async def _bury(self) -> None:
-        """End what a dead keeper left behind, and only then say that its commands are lost."""
-        self.is_alive = False
-        self._writer.close()
-        try:
-            async with asyncio.timeout(2 * self._limits.clear_s):
-                await self._process.wait()
-        except TimeoutError:
-            self._kill()
-            await self._process.wait()
-        await _kill_remains([order for order, _ in self._open.values()])
+    def _hear(self, frame: _Frame) -> None:
+        if frame.apart is not None:
+            log.info("keeper.started", pid=self._process.pid, apart=frame.apart)
+            self._is_ready.set()
+        _, end = self._open.pop(frame.id, (None, None))
+        if frame.result and end and not end.done():
+            end.set_result(frame.result)
+
+    def _bury(self) -> None:
+        """Say that its commands are lost, now that nothing is left of them."""
         lost = Result(Outcome.LOST, "its keeper ended before it")
         if not self._is_closing:
             lost = msgspec.structs.replace(lost, company=len(self._open) - 1)
+            KEEPERS_LOST.inc()
+            log.error("keeper.lost", pid=self._process.pid, commands=len(self._open))
         for _, end in self._open.values():
-            end.set_result(lost)
+            if not end.done():
+                end.set_result(lost)
         self._open.clear()
         self._is_ready.set()
 

@@ -1,117 +1,141 @@
-"""The keeper's loop: one thread that never blocks, between the executor and its commands."""
+"""The keeper's loop: one thread that never blocks, between the executor and its commands.
+
+No step costs more for the commands that run meanwhile; only T1 and the executor's end go to all.
+"""
 
 from __future__ import annotations
 
-import os
 import selectors
-import signal
 import socket
+from collections import deque
 from collections.abc import Callable
-from types import FrameType
+from heapq import heappop, heappush
 from typing import cast
 
-from matins.executor.keeper.child import StartError
+from matins.executor.keeper.channel import Channel
+from matins.executor.keeper.child import StartError, program_of
 from matins.executor.keeper.clock import boot_s
-from matins.executor.keeper.command import Command
-from matins.executor.keeper.frames import Decoder, Limits, Order, encode
-from matins.executor.keeper.orphans import Orphans
+from matins.executor.keeper.command import cut_off_reason
+from matins.executor.keeper.frames import Limits, Order, encode
+from matins.executor.keeper.held import Held, ReaperLink
 from matins.executor.output import one_line
 
 GLANCE_S = 1.0
 """The longest sleep while commands run: a sleep of the host ends without a signal."""
 
-_READ = selectors.EVENT_READ
-_WRITE = selectors.EVENT_WRITE
+FORKS_MAX = 32
+"""How many reapers are asked for at once; the other orders wait."""
+
+IDLE_MAX = 8
+"""How many reapers wait for another command of the same team and account; forking is dear."""
 
 
 class Loop:
     """Owns the commands and the clock T1."""
 
-    def __init__(self, executor: socket.socket, limits: Limits) -> None:
-        self._executor = executor
+    def __init__(self, executor: socket.socket, nursery: socket.socket, limits: Limits) -> None:
         self._limits = limits
-        self._decoder = Decoder()
-        self._outbox = bytearray()
-        self._commands: dict[int, Command] = {}
-        self._orphans = Orphans()
+        self._waiting: dict[int, Order] = {}
+        self._asked: deque[ReaperLink] = deque()
+        self._idle: deque[ReaperLink] = deque()
+        self._held: dict[int, Held] = {}
+        self._timers: list[tuple[float, int]] = []
         self._contact_at = boot_s()
-        self._has_executor = True
-        self._child_ended = False
         self._selector = selectors.DefaultSelector()
-        self._signals = _wake_on_signals()
-        executor.setblocking(False)
-        self._watch(executor.fileno(), self._receive)
-        self._watch(self._signals, self._note_signals)
+        self._executor = Channel(executor, self._selector, self._hear_executor)
+        self._nursery = Channel(nursery, self._selector, self._hear_nursery)
 
     def run(self) -> None:
-        """Work until the executor is gone and nothing of its commands is left.
+        """Work until the executor is gone and nothing of its commands is left, or the nursery is.
 
-        1. Wait for words, output, ended children or the next moment to act.
+        1. Wait for words, output, or the next moment to act.
         2. Look at the clock first: who was frozen must not take old words for a sign of life.
-        3. Handle what came.
-        4. Let each command whose time has come go on, and report those that are over.
+        3. Handle what came, then what is due.
         """
-        self._send({"id": 0})
-        self._flush()
-        while self._has_executor or self._commands:
+        while (self._executor.is_open or self._held) and self._nursery.is_open:
             ready = self._selector.select(self._patience_s())
             self._check_contact(boot_s())
             for key, _ in ready:
-                cast("Callable[[], None]", key.data)()
-            self._step(boot_s())
-            self._flush()
+                if key.fd in self._selector.get_map():  # nobody closed it meanwhile
+                    cast("Callable[[], None]", key.data)()
+            self._wake_due(boot_s())
 
     def _patience_s(self) -> float | None:
-        if not self._commands:
+        if not self._held:
             return None
-        now = boot_s()
-        moments = [command.wake_at for command in self._commands.values()]
-        if not self._is_cut_off(now):
+        moments = [self._timers[0][0]] if self._timers else []
+        if not self._is_cut_off(now := boot_s()):
             moments.append(self._contact_at + self._limits.cut_off_s)
-        return min(max(min(moments) - now, 0.0), GLANCE_S)
+        return min([GLANCE_S, *(max(moment - now, 0.0) for moment in moments)])
 
     def _check_contact(self, now: float) -> None:
         if self._is_cut_off(now):
-            for command in self._commands.values():
-                command.kill("lost", self._why_cut_off(), now)
+            self._end_all("lost", cut_off_reason(self._limits.cut_off_s))
 
     def _is_cut_off(self, now: float) -> bool:
         return now - self._contact_at >= self._limits.cut_off_s
 
-    def _why_cut_off(self) -> str:
-        return f"its executor had not reached the gateway for {self._limits.cut_off_s:g} s"
+    def _end_all(self, outcome: str, reason: str) -> None:
+        for order in list(self._waiting.values()):
+            self._refuse(order.id, outcome, reason)
+        for held in list(self._held.values()):
+            held.command.kill(outcome, reason, boot_s())
+            self._changed(held)
 
-    def _step(self, now: float) -> None:
-        commands = list(self._commands.values())
-        if self._child_ended:
-            self._child_ended = False
-            self._orphans.reap({command.family.leader for command in commands})
-            due = commands
-        else:
-            due = [command for command in commands if command.wake_at <= now]
-        for command in due:
-            others = [other.family for other in self._commands.values() if other is not command]
-            if command.step(now, self._orphans, others):
-                self._close(command)
+    def _wake_due(self, now: float) -> None:
+        while self._timers and self._timers[0][0] <= now:
+            moment, number = heappop(self._timers)
+            held = self._held.get(number)
+            if held is None or held.scheduled_at != moment:
+                continue
+            held.scheduled_at = None
+            if held.command.wake_at <= now:
+                held.command.wake(now)
+            self._changed(held)
 
-    def _close(self, command: Command) -> None:
-        del self._commands[command.id]
-        if not command.is_at_eof:
-            self._selector.unregister(command.output)
-        command.close()
-        self._send({"id": command.id, "result": command.result()})
+    def _changed(self, held: Held) -> None:
+        """Report a command that is over; otherwise note when it wants to be woken next.
 
-    def _receive(self) -> None:
-        try:
-            chunk = self._executor.recv(256 * 1024)
-        except BlockingIOError:
+        It is noted again only for an earlier moment: who is woken too early is noted anew.
+        """
+        command = held.command
+        if command.is_over:
+            if self._held.pop(command.id, None):
+                held.close()
+                self._keep_or_close(held.reaper, is_clear=command.is_clear)
+                self._send({"id": command.id, "result": command.result()})
+        elif held.scheduled_at is None or command.wake_at < held.scheduled_at:
+            held.scheduled_at = command.wake_at
+            heappush(self._timers, (command.wake_at, command.id))
+
+    def _keep_or_close(self, reaper: ReaperLink, *, is_clear: bool) -> None:
+        if not (is_clear and reaper.is_idle):
+            reaper.close()
             return
-        except ConnectionError:
-            chunk = b""
-        if not chunk:
-            self._lose_executor()
-        for frame in self._decoder.feed(chunk):
+        self._idle.append(reaper)
+        if len(self._idle) > IDLE_MAX:
+            self._idle.popleft().close()
+
+    def _reaper_for(self, order: Order) -> ReaperLink:
+        """One that has run a command of the same team under the same account, or a new one.
+
+        Nobody's namespaces, memory or account are given on to another team. Raises OSError.
+        """
+        kind = (order.team, order.account)
+        for reaper in reversed(self._idle):
+            if reaper.kind == kind and reaper.is_idle:
+                self._idle.remove(reaper)
+                return reaper
+        reaper = ReaperLink(self._selector, self._nursery, kind)
+        self._asked.append(reaper)
+        return reaper
+
+    def _hear_executor(self) -> None:
+        frames = self._executor.receive()
+        for frame in frames:
             self._obey(frame)
+        if not self._executor.is_open:
+            self._end_all("lost", "its executor ended")
 
     def _obey(self, frame: dict[str, object]) -> None:
         match frame:
@@ -120,81 +144,60 @@ class Loop:
             case {"contact": None}:
                 self._contact_at = boot_s()
             case {"run": dict(order)}:
-                self._start(Order(**order))
-            case {"cancel": int(number)} if command := self._commands.get(number):
-                command.stop("cancelled", "cancelled", boot_s())
-            case {"kill": int(number)} if command := self._commands.get(number):
-                command.kill("cancelled", "stopped by its executor", boot_s())
+                self._take(Order(**order))
+            case {"cancel": int(number)} if held := self._held.get(number):
+                held.command.stop("cancelled", "cancelled", boot_s())
+                self._changed(held)
+            case {"kill": int(number)} if held := self._held.get(number):
+                held.command.kill("cancelled", "stopped by its executor", boot_s())
+                self._changed(held)
+            case {"cancel": int(number)} | {"kill": int(number)} if number in self._waiting:
+                self._refuse(number, "cancelled", "cancelled before it was started")
 
-    def _start(self, order: Order) -> None:
-        now = boot_s()
-        if self._is_cut_off(now):
-            self._refuse(order, "lost", self._why_cut_off(), permanent=False)
-            return
+    def _hear_nursery(self) -> None:
+        for answer in self._nursery.receive():
+            if "apart" in answer:
+                self._send(answer)
+            else:
+                self._asked.popleft().answered(answer)
+        self._start_waiting()
+
+    def _take(self, order: Order) -> None:
+        self._waiting[order.id] = order
         try:
-            command = Command(order, self._limits, now)
+            program_of(order)
         except StartError as error:
-            self._refuse(order, "failed", str(error), permanent=error.permanent)
-            return
-        self._commands[order.id] = command
+            self._refuse(order.id, "failed", str(error), permanent=error.permanent)
+        self._start_waiting()
 
-        def read() -> None:
-            command.read()
-            if command.is_at_eof:
-                self._selector.unregister(command.output)
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._asked) < FORKS_MAX and self._nursery.is_open:
+            number, order = next(iter(self._waiting.items()))
+            if self._is_cut_off(boot_s()):
+                self._refuse(number, "lost", cut_off_reason(self._limits.cut_off_s))
+                continue
+            order = order._replace(start_by=self._contact_at + self._limits.cut_off_s)
+            try:
+                reaper = self._reaper_for(order)
+            except BlockingIOError:  # its next answer starts the rest
+                return
+            except OSError as error:
+                self._refuse(number, "failed", f"no process could be started: {error.strerror}")
+                continue
+            try:
+                held = Held(order, self._limits, self._selector, reaper, self._changed)
+            except OSError as error:
+                reaper.close()
+                self._refuse(number, "failed", f"no process could be started: {error.strerror}")
+                continue
+            del self._waiting[number]
+            self._held[number] = held
+            self._changed(held)
 
-        self._watch(command.output, read)
-
-    def _refuse(self, order: Order, outcome: str, reason: str, *, permanent: bool) -> None:
+    def _refuse(self, number: int, outcome: str, reason: str, *, permanent: bool = False) -> None:
+        del self._waiting[number]
         result = {"outcome": outcome, "reason": one_line(reason), "permanent": permanent}
-        self._send({"id": order.id, "result": result})
-
-    def _lose_executor(self) -> None:
-        self._has_executor = False
-        self._outbox.clear()
-        self._selector.unregister(self._executor.fileno())
-        for command in self._commands.values():
-            command.kill("lost", "its executor ended", boot_s())
-
-    def _note_signals(self) -> None:
-        os.read(self._signals, 4096)
-        self._child_ended = True
+        self._send({"id": number, "result": result})
 
     def _send(self, frame: dict[str, object]) -> None:
-        if self._has_executor:
-            self._outbox += encode(frame)
-
-    def _flush(self) -> None:
-        if not self._has_executor:
-            return
-        try:
-            while self._outbox:
-                del self._outbox[: self._executor.send(self._outbox)]
-        except BlockingIOError:
-            pass  # the executor is frozen, or busy: it will listen again, or end
-        except ConnectionError:
-            self._lose_executor()
-            return
-        events = _READ | _WRITE if self._outbox else _READ
-        self._selector.modify(self._executor.fileno(), events, self._receive)
-
-    def _watch(self, descriptor: int, callback: Callable[[], None]) -> None:
-        self._selector.register(descriptor, _READ, callback)
-
-
-def _wake_on_signals() -> int:
-    """Make signals readable, and harmless: the keeper ends when its executor does, not before.
-
-    Handlers rather than SIG_IGN, because commands would inherit that.
-    """
-    read, write = os.pipe()
-    os.set_blocking(read, False)
-    os.set_blocking(write, False)
-    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, _note)
-    return read
-
-
-def _note(_number: int, _frame: FrameType | None) -> None:
-    """Nothing to do: the wake-up through the pipe is all that is needed."""
+        self._executor.send(encode(frame))

@@ -1,7 +1,7 @@
-"""What the operating system tells of processes, and how they are held and killed.
+"""What the operating system tells of processes, and how they are held, hidden and killed.
 
-Linux in full; elsewhere there is neither an adoption of orphans nor a death with the parent, and
-the process group is all that is held.
+Linux in full; elsewhere there is neither an adoption of orphans nor anything to hide, and the
+process group is all that is held. Imports the standard library only.
 """
 
 from __future__ import annotations
@@ -11,34 +11,33 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 IS_LINUX = sys.platform == "linux"
 
-_PROC = Path("/proc")
-_SET_PDEATHSIG = 1  # prctl(2)
-_SET_CHILD_SUBREAPER = 36
-_PPID, _PGRP, _STARTED = 1, 2, 19  # proc_pid_stat(5), counted from the state on
+PROC = Path("/proc")
+_SET_DUMPABLE, _SET_CHILD_SUBREAPER = 4, 36  # prctl(2)
+_STATE = 0  # proc_pid_stat(5), counted from the state on
+_PPID = 1
 
-# Loaded before the first fork: nothing is to be loaded between fork and exec.
-_LIBC = ctypes.CDLL(None) if IS_LINUX else None
+# PyDLL: no other thread needs the interpreter meanwhile, and after a clone there is none.
+LIBC = ctypes.PyDLL(None, use_errno=True) if IS_LINUX else None
 
 
 def adopt_orphans() -> None:
     """Become the parent of all orphaned descendants, so that none gets away."""
-    if _LIBC:
-        _LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if LIBC:
+        LIBC.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with_parent(parent: int) -> None:
-    """Have this process killed when its parent ends; at once if `parent` is gone already.
+def hide(*, hidden: bool = True) -> None:
+    """Keep memory, environment and descriptors from others of the same account.
 
-    The signal is tied to the thread that forked: the keeper has only one, which ends with it.
+    Who has CAP_SYS_PTRACE, as root usually has, can read them all the same.
     """
-    if _LIBC:
-        _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if LIBC:
+        LIBC.prctl(_SET_DUMPABLE, int(not hidden), 0, 0, 0)
 
 
 def children() -> list[int]:
@@ -48,31 +47,40 @@ def children() -> list[int]:
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
-    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN
-        return [pid for pid in all_pids() if _stat(pid, _PPID) == me]
+    except FileNotFoundError:  # a kernel without CONFIGPROC_CHILDREN
+        return [pid for pid in all_pids() if _stat(pid, _PPID) == str(me).encode()]
+
+
+def stop_below(kept: Collection[int] = ()) -> list[int]:
+    """Stop all that descends from this process, but for `kept` and what descends from those; gives
+    the pids. What is stopped forks no more, so this comes to an end where killing might not.
+    """
+    stopped: dict[int, None] = {}
+    while True:
+        below = [pid for pid in children() if pid not in kept]
+        for pid in below:  # grows while it is walked
+            below += _children_of(pid)
+        fresh = [pid for pid in below if pid not in stopped]
+        for pid in fresh:
+            _signal(pid, signal.SIGSTOP)
+        if not fresh:
+            return list(stopped)
+        stopped |= dict.fromkeys(fresh)
 
 
 def all_pids() -> list[int]:
     """All processes that can be seen; on Linux only."""
-    return [int(entry.name) for entry in _PROC.glob("[0-9]*")] if IS_LINUX else []
+    return [int(entry.name) for entry in PROC.glob("[0-9]*")] if IS_LINUX else []
 
 
-def group_of(pid: int) -> int | None:
-    """A process's group, or None if it is gone."""
-    return _stat(pid, _PGRP)
-
-
-def started_at(pid: int) -> int | None:
-    """When a process was forked, in clock ticks since boot, or None if it is gone."""
-    return _stat(pid, _STARTED)
-
-
-def environment(pid: int) -> set[bytes]:
-    """The `NAME=value` pairs with which a process was started; empty if they can't be read."""
+def name_of(pid: int) -> str | None:
+    """The name of a process's program, or None if it has ended."""
+    if _stat(pid, _STATE) in (None, b"Z", b"X"):
+        return None
     try:
-        return set((_PROC / str(pid) / "environ").read_bytes().split(b"\0"))
+        return (PROC / str(pid) / "comm").read_text(errors="replace").strip()
     except OSError:
-        return set()
+        return None
 
 
 def kill_marked(families: list[set[bytes]]) -> int:
@@ -82,7 +90,7 @@ def kill_marked(families: list[set[bytes]]) -> int:
     """
     found = 0
     for pid in all_pids():
-        given = environment(pid)
+        given = _environment(pid)
         if any(marks and marks <= given for marks in families):
             kill(pid)
             found += 1
@@ -91,22 +99,55 @@ def kill_marked(families: list[set[bytes]]) -> int:
 
 def kill(pid: int) -> None:
     """Send SIGKILL; whoever is gone or not ours to kill is left alone."""
+    _signal(pid, signal.SIGKILL)
+
+
+def kill_all() -> None:
+    """Kill all but this process that this one may: in its namespaces, or of its account."""
+    _signal(-1, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
-def is_group_alive(group: int) -> bool:
-    """Whether a process group has members, zombies included."""
+def _children_of(pid: int) -> list[int]:
+    found: list[int] = []
+    for file in PROC.glob(f"{pid}/task/*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, file.read_text().split())
+    return found
+
+
+def be_sacrificed_first() -> None:
+    """Make this process, and what it starts, likelier to end than others when memory runs out."""
+    with contextlib.suppress(OSError, ValueError):
+        file = PROC / "self" / "oom_score_adj"
+        file.write_text(str(min(int(file.read_text()) + 500, 1000)))
+
+
+def out_of_memory_count() -> int:
+    """How many processes the kernel has ended for want of memory since boot; 0 if it can't tell."""
     try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):  # macOS: the latter for zombies
-        return False
-    return True
+        text = (PROC / "vmstat").read_bytes()
+    except OSError:
+        return 0
+    _, _, count = text.partition(b"\noom_kill ")
+    return int(count.split(b"\n", 1)[0] or 0)
 
 
-def _stat(pid: int, field: int) -> int | None:
+def _environment(pid: int) -> set[bytes]:
+    """The `NAME=value` pairs with which a process was started; empty if they can't be read."""
     try:
-        line = (_PROC / str(pid) / "stat").read_bytes()
+        return set((PROC / str(pid) / "environ").read_bytes().split(b"\0"))
+    except OSError:
+        return set()
+
+
+def _stat(pid: int, field: int) -> bytes | None:
+    try:
+        line = (PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return None
-    return int(line[line.rindex(b")") + 2 :].split()[field])
+    return line[line.rindex(b")") + 2 :].split()[field]

@@ -6,6 +6,7 @@ import asyncio
 from typing import Protocol
 
 from matins.domain.attempts import Attempt, Result
+from matins.executor.accounts import Accounts
 from matins.executor.contact import Contact
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
@@ -26,12 +27,14 @@ class Runner(Protocol):
         """Give up what is held; attempts in flight end."""
 
 
-def runners(keeper: Keeper, contact: Contact) -> dict[str, Runner]:
+def runners(
+    keeper: Keeper, contact: Contact, accounts: Accounts | None = None
+) -> dict[str, Runner]:
     """The runner for each kind of target, by its key in `Target`.
 
     `contact` and `keeper` are to be told of each answered beat: without them nothing may start.
     """
     return {
         "http": HttpRunner(contact, Resolver()),
-        "command": CommandRunner(keeper),
+        "command": CommandRunner(keeper, accounts=accounts),
     }

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 
 from matins.domain.attempts import Attempt, Result
+from matins.executor.accounts import Accounts
 from matins.executor.keeper.link import Command, Keeper
 from matins.executor.targets.facts import facts
 
@@ -28,12 +29,19 @@ INHERITED = (
 class CommandRunner:
     """Runs an attempt's command without a shell; exit code 0 means success.
 
-    Its environment: INHERITED, then the job's own variables, then what names the attempt
-    (MATINS_RUN_ID, MATINS_ATTEMPT, MATINS_DUE_AT, MATINS_JOB, MATINS_TEAM, MATINS_KIND).
+    Its environment: INHERITED, then what belongs to the account that it is run as, then the job's
+    own variables, then what names the attempt (MATINS_RUN_ID, MATINS_ATTEMPT, MATINS_DUE_AT,
+    MATINS_JOB, MATINS_TEAM, MATINS_KIND).
     """
 
-    def __init__(self, keeper: Keeper, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        environ: Mapping[str, str] = os.environ,
+        accounts: Accounts | None = None,
+    ) -> None:
         self._keeper = keeper
+        self._accounts = accounts or Accounts()
         self._inherited = {name: environ[name] for name in INHERITED if name in environ}
 
     async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
@@ -44,14 +52,20 @@ class CommandRunner:
             f"MATINS_{name.upper().replace('-', '_')}": value
             for name, value in facts(attempt).items()
         }
+        identity = self._accounts.take()
         command = Command(
             argv=target.argv,
-            env=self._inherited | target.env | named,
+            env=self._inherited | (identity.env if identity else {}) | target.env | named,
             cwd=target.cwd,
             timeout_s=attempt.timeout_s,
             alone=attempt.alone,
+            team=attempt.team,
+            account=identity.account if identity else None,
         )
-        return await self._keeper.run(command, cancel)
+        try:
+            return await self._keeper.run(command, cancel)
+        finally:
+            self._accounts.give_back(identity)
 
     async def close(self) -> None:
         """End the keeper, and with it whatever still runs."""
