@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
@@ -10,8 +11,10 @@ import pytest
 
 from matins.domain.claims import Claim, Claimed, Ended
 from matins.domain.handouts import Handout, Poll, Running
+from matins.testing import roles
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.world import World
 from matins.testing.roles import Stage
 from matins.testing.simulation import Simulation
 
@@ -150,5 +153,19 @@ def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str)
     for seed in range(SEEDS_MAX):
         violations = Simulation(seed, hours=HOURS, plant=plant).run()
         if any(found_by in violation for violation in violations):
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds did not find it")
+
+
+@pytest.mark.timeout(600)
+def test_memory_that_outlives_the_database_s_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(_world: World, _era: int) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(roles, "era_over", never)
+    monkeypatch.setattr(roles, "pinned", lambda port, _world: port)
+    for seed in range(SEEDS_MAX):
+        violations = Simulation(seed, hours=HOURS, fail_overs=True).run()
+        if any("due times have no row" in violation for violation in violations):
             return
     pytest.fail(f"{SEEDS_MAX} seeds did not find it")

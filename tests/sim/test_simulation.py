@@ -46,6 +46,17 @@ def test_every_seed_holds_and_the_rare_paths_are_taken() -> None:
     assert [path for path in RARE if not seen[path]] == []
 
 
+@pytest.mark.timeout(600)
+def test_no_due_time_is_lost_when_the_database_goes_back_in_time() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(4):
+        simulation = Simulation(seed, hours=HOURS, fail_overs=True)
+        assert simulation.run() == []
+        seen += simulation.seen
+    assert seen["database went back in time"] >= 4
+    assert seen["attempt started that the database forgot"]
+
+
 def test_the_same_seed_is_the_same_history() -> None:
     first, second = Simulation(77, hours=0.02), Simulation(77, hours=0.02)
     assert first.run() == second.run()

@@ -19,6 +19,7 @@ from matins.domain.lineage import ServerId
 from matins.engines.accounts import server_account
 from matins.engines.processes import Server as Process
 from matins.store.database import Database, can_write, check_writable
+from matins.store.hints import PostgresHints
 from matins.store.queries import Query
 from matins.store.server import POOLED, Server, hosts_of
 from matins.testing.proxy import Proxy
@@ -161,6 +162,19 @@ async def test_sessions_of_an_era_that_is_over_are_not_used_again(database: Data
         await database.fetch(ONE)
     async with database.session() as session:
         assert session.get_server_pid() != before
+
+
+async def test_who_listens_goes_along_to_the_next_server(database: Database) -> None:
+    words = PostgresHints(database).listen("jobs")
+    assert await anext(words) == ""
+    database.server.judge(ELSEWHERE)
+    session = await asyncpg.connect(database.server.dsn)
+    await session.execute("NOTIFY matins_jobs, 'of the server before'")
+    assert await anext(words) == ""  # a gap: look at everything
+    await session.execute("NOTIFY matins_jobs, 'now'")
+    assert await anext(words) == "now"
+    await session.close()
+    await words.aclose()  # type: ignore[attr-defined] # it is a generator
 
 
 async def test_an_older_primary_is_refused(database: Database) -> None:

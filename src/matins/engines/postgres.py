@@ -22,11 +22,15 @@ from matins.engines.folders import FolderLock, own_folder, read_or_make_secret, 
 from matins.engines.pidfile import disarm_alien_pid, is_ready, running_pid
 from matins.engines.processes import Server, end, is_running, run, until
 from matins.engines.sockets import make_socket_folder, remove_socket_folder
+from matins.kernel.clock import elapsed_s
 
 PORT = 5432
 """It only names the socket, `.s.PGSQL.5432`."""
 FAST_STOP = [(signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0)]
 """Fast, then immediate shutdown (PostgreSQL's manual, 18.5 Shutting Down the Server)."""
+BACKENDS_S = 10.0
+"""How long a start after a crash is tried again: while backends of the killed postmaster still hold
+its shared memory, a new one ends at once, and its log alone would say why."""
 IMMEDIATE_STOP = [(signal.SIGQUIT, 10.0)]
 
 
@@ -86,11 +90,12 @@ class EmbeddedPostgres:
             synced = settings.get("fsync") != "off"
             await make_cluster(programs, self._data, self._account, password, synced=synced)
         await check_version(programs, self._data, self._account)
+        has_crashed = (self._data / "postmaster.pid").exists()
         await self._end_survivor()
         sockets = make_socket_folder(self.folder, self._account)
         text = configuration(sockets, settings)
         write_private(self.folder / "matins.conf", text, account=self._account)
-        await self._launch(programs)
+        await self._launch(programs, BACKENDS_S if has_crashed else 0.0)
         await self._check_health(programs, sockets, password)
         dsn = f"postgresql://{USER}:{password}@/{DATABASE}?host={quote(str(sockets))}&port={PORT}"
         write_private(self.folder / "address", dsn + "\n")
@@ -112,15 +117,15 @@ class EmbeddedPostgres:
     def _is_postmaster(self, pid: int) -> bool:
         return is_running(pid, self._data.stat().st_uid, ["-D", str(self._data)])
 
-    async def _launch(self, programs: Path) -> None:
+    async def _launch(self, programs: Path, patience_s: float) -> None:
         """Start the postmaster and wait until it is ready.
 
-        Backends of a killed postmaster take a moment to notice; while they hold its shared memory a
-        new one refuses to start, and is started again.
+        One that ends at its start is started again for as long as `patience_s`.
         """
+        patient_until_s = elapsed_s() + patience_s
         try:
             async with asyncio.timeout(self._start_s):
-                while not await self._launch_once(programs):  # not our memory
+                while not await self._launch_once(programs, patient_until_s):
                     await asyncio.sleep(0.2)
         except TimeoutError:
             words = "" if self._server is None else self._server.last_words()
@@ -128,16 +133,16 @@ class EmbeddedPostgres:
                 f"PostgreSQL was not ready within {self._start_s:g} s; its log ends:\n{words}"
             ) from None
 
-    async def _launch_once(self, programs: Path) -> bool:
+    async def _launch_once(self, programs: Path, patient_until_s: float) -> bool:
         conf = f"config_file={self.folder / 'matins.conf'}"
         argv: list[str | Path] = [programs / "postgres", "-D", self._data, "-c", conf]
         server = self._server = Server(argv, self._account, self.folder / "postgres.log")
         await until(lambda: server.returncode() is not None or is_ready(self._data, server.pid))
         if server.returncode() is None:
             return True
-        words = server.last_words()
-        if "shared memory block" in words:
+        if elapsed_s() < patient_until_s:
             return False
+        words = server.last_words()
         raise EngineError(f"PostgreSQL ended at its start; its log ends:\n{words}")
 
     async def _check_health(self, programs: Path, sockets: Path, password: str) -> None:

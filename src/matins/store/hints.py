@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 
-import asyncpg
 import structlog
 
 from matins.domain.errors import UnavailableError
 from matins.domain.ports import Hints
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
+from matins.store.server import Session
 
 log = structlog.get_logger()
 
@@ -67,14 +67,20 @@ class PostgresHints:
             finally:
                 session.terminate()
 
-    async def _next(self, words: asyncio.Queue[str], session: asyncpg.Connection) -> str | None:
-        """The next word; None after a silence in which the connection proved to be alive."""
+    async def _next(self, words: asyncio.Queue[str], session: Session) -> str | None:
+        """The next word; None after a silence in which the connection proved to be alive.
+
+        Raises UnavailableError once another server has taken over, whose words are not heard here.
+        """
+        word = None
         try:
             async with asyncio.timeout(_PROOF_OF_LIFE_S):
-                return await words.get()
+                word = await words.get()
         except TimeoutError:
             await session.execute("SELECT 1")
-            return None
+        if session.era != self._database.server.era:
+            raise UnavailableError("PostgreSQL: another server has taken over meanwhile")
+        return word
 
 
 def _into(words: asyncio.Queue[str]) -> Callable[[object, int, str, object], None]:

@@ -70,6 +70,9 @@ class Simulation:
     gateways: int = 2
     executors: int = 3
     jobs: int = 16
+    fail_overs: bool = False
+    """Let the database lose its last seconds every minute. Runs whose ends it lost are not waited
+    for: the upkeep finds them, and it is not played."""
     plant: Callable[[Stage], None] = lambda _: None
     seen: Counter[str] = field(default_factory=Counter)
     """How often each rare path was taken."""
@@ -106,13 +109,16 @@ class Simulation:
             world.add_job(self._uuid(), self._spec(number))
         nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen, world)
         trouble = [self._start(nemesis.rage()), self._start(self._own())]
+        if self.fail_overs:
+            trouble.append(self._start(self._fail_over(nemesis)))
         await self._pass(self.hours * 3600)
         for task in trouble:
             task.cancel()
         self._weather.clear()
         await self._pass(_HEAL_S)
         self._checker.check_ledger(self._time.now())
-        await self._end()
+        if not self.fail_overs:
+            await self._end()
         self._clear_away()
         return self._checker.violations
 
@@ -145,6 +151,12 @@ class Simulation:
                 self._checker.violations.append(f"{seat} ended by itself: {fault}")
                 return
             await asyncio.sleep(rng.uniform(0.5, 20))
+
+    async def _fail_over(self, nemesis: Nemesis) -> None:
+        rng = rng_of(self._rng)
+        while True:
+            await asyncio.sleep(rng.uniform(20, 100))
+            await nemesis.fail_over()
 
     async def _own(self) -> None:
         """Be an owner who changes jobs and cancels runs."""
@@ -210,13 +222,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20, help="how many seeds to play")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--hours", type=float, default=1.0, help="virtual hours a seed")
+    parser.add_argument("--fail-overs", action="store_true", help="let the database go back")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     seen: Counter[str] = Counter()
     failed = 0
     for seed in range(given.first, given.first + given.seeds):
         begun_s = elapsed_s()
-        simulation = Simulation(seed, hours=given.hours)
+        simulation = Simulation(seed, hours=given.hours, fail_overs=given.fail_overs)
         violations = simulation.run()
         seen += simulation.seen
         failed += bool(violations)
