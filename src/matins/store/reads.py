@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -29,13 +28,14 @@ from matins.store.database import Database
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
 from matins.store.job_rows import job_of, readable
-from matins.store.past import LATEST, Stretch, around, stretches
+from matins.store.past import LATEST, around, stretches
 from matins.store.queries import Query, load_queries
 
 RECENT = timedelta(days=7)
 """How far lists of runs of many jobs look back, unless they are told."""
 
 _Q = load_queries("reads.sql")
+_ROOMS = (RunState.DEAD, RunState.RETRYING)
 _FIRST_ID = UUID(int=0)
 _LAST_ID = UUID(int=(1 << 128) - 1)
 
@@ -90,14 +90,10 @@ class PostgresReads:
         due_ats = [due_of(run) for run in run_ids]
         rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
         found = [status_of(row) for row in rows]
-        past: dict[Stretch, list[UUID]] = defaultdict(list)
-        for run in set(run_ids).difference(status.id for status in found):
-            past[around(due_of(run), due_of(run))].append(run)
         found = await self._fleet.tell_waiting(rows, found)
-        for day, runs in past.items():
-            rows = await self._database.fetch(day.pin(_Q["past_statuses"]), run_ids=runs)
-            found += [status_of(row) for row in rows]
-        return found
+        missing = set(run_ids).difference(status.id for status in found)
+        rows = await self._by_id(sorted(missing, key=lambda run: run.int, reverse=True))
+        return found + [status_of(row) for row in rows]
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
         """A job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
@@ -116,7 +112,15 @@ class PostgresReads:
         before: UUID | None,
         limit: int,
     ) -> RunPage:
-        """Runs in these states, newest first, of a team's jobs or of all."""
+        """Runs in these states, newest first, of a team's jobs or of all.
+
+        What is rare among all runs is found by the tables that hold only such.
+        """
+        if team is not None:
+            check_name("team", team)
+        if len(states) == 1 and states[0] in _ROOMS:
+            rows = await self._in_room(states[0], team, since, before, limit)
+            return await self._told(rows, limit)
         given: dict[str, object] = {
             "since": since or await self.now() - RECENT,
             "states": list(states),
@@ -124,10 +128,47 @@ class PostgresReads:
         if team is None:
             rows = await self._newest(_Q["runs_recent"], before, limit, **given)
         else:
-            check_name("team", team)
             rows = await self._newest(_Q["runs_of_team"], before, limit, team=team, **given)
+        return await self._told(rows, limit)
+
+    async def _told(self, rows: Sequence[asyncpg.Record], limit: int) -> RunPage:
         runs = [_run(row, row["team"], row["job"]) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
+
+    async def _in_room(
+        self,
+        state: RunState,
+        team: str | None,
+        since: datetime | None,
+        before: UUID | None,
+        limit: int,
+    ) -> list[asyncpg.Record]:
+        """Runs in a state, newest first, by the ids in a table that holds such."""
+        since = since or await self.now() - RECENT
+        given = {} if team is None else {"team": team}
+        query = _Q[state if team is None else f"{state}_of_team"]
+        found: list[asyncpg.Record] = []
+        oldest = before or _LAST_ID
+        while len(found) < limit:
+            rows = await self._database.fetch(query, before=oldest, limit=limit, **given)
+            ids = [row["run_id"] for row in rows if due_of(row["run_id"]) >= since]
+            found += [row for row in await self._by_id(ids) if row["state"] == state]
+            if len(ids) < limit:
+                break
+            oldest = ids[-1]  # some have gone on meanwhile: look further
+        return found[:limit]
+
+    async def _by_id(self, run_ids: Sequence[UUID]) -> list[asyncpg.Record]:
+        """The rows of runs, in the order of their ids downwards."""
+        found: list[asyncpg.Record] = []
+        if run_ids:
+            async for days in stretches(self._database.fetch, due_of(run_ids[0])):
+                ids = [run for run in run_ids if days.first <= due_of(run) < days.past]
+                if ids:
+                    found += await self._database.fetch(days.pin(_Q["runs_by_id"]), run_ids=ids)
+                if days.first <= due_of(run_ids[-1]):
+                    break
+        return sorted(found, key=lambda row: row["id"].int, reverse=True)
 
     async def _job_ever(self, team: str, name: str) -> asyncpg.Record | None:
         check_name("team", team)

@@ -46,16 +46,6 @@ JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 
--- name: past_statuses
--- By the index on id of each table, in a stretch of days.
-SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, t.name AS team, j.name AS job
-FROM all_runs r
-JOIN jobs j ON j.id = r.job_id
-JOIN teams t ON t.id = r.team_id
-WHERE r.id = ANY (:run_ids::uuid[])
-  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
-
 -- name: runs_of_job
 -- By the unique key (job_id, due_at, kind), in a stretch of days. A run's id is in the order of its
 -- due time.
@@ -89,25 +79,66 @@ JOIN teams t ON t.id = r.team_id
 ORDER BY r.id DESC
 
 -- name: runs_of_team
--- The newest of each of its jobs, by the unique key (job_id, due_at, kind); of these the newest.
+-- By runs_team and past_runs_team, in a stretch of days.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
        t.name AS team, j.name AS job
-FROM teams t
-JOIN jobs j ON j.team_id = t.id
-CROSS JOIN LATERAL (
+FROM (
     SELECT *
     FROM all_runs
-    WHERE job_id = j.id
+    WHERE team_id = (SELECT id FROM teams WHERE name = :team)
       AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
       AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
       AND id < :before::uuid
       AND state = ANY (:states::text[])
-    ORDER BY due_at DESC, id DESC
+    ORDER BY id DESC
     LIMIT :limit
 ) r
-WHERE t.name = :team
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
 ORDER BY r.id DESC
+
+-- name: runs_by_id
+-- By the index on id of each table, in a stretch of days.
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
+       t.name AS team, j.name AS job
+FROM all_runs r
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
+WHERE r.id = ANY (:run_ids::uuid[])
+  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
+
+-- name: dead
+-- By dead_letters_pkey, or dead_letters_of_team.
+SELECT run_id
+FROM dead_letters
+WHERE run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: dead_of_team
+SELECT run_id
+FROM dead_letters
+WHERE team_id = (SELECT id FROM teams WHERE name = :team) AND run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: retrying
+-- All that wait are looked at, which are few beside all that have ended.
+SELECT run_id
+FROM retries
+WHERE held_by IS NULL AND run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: retrying_of_team
+SELECT w.run_id
+FROM retries w
+JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
+WHERE r.team_id = (SELECT id FROM teams WHERE name = :team)
+  AND w.held_by IS NULL AND w.run_id < :before::uuid
+ORDER BY w.run_id DESC
 LIMIT :limit
 
 -- name: attempts

@@ -25,7 +25,7 @@ LOCK_MS = 100
 """How long claims may be held up, at the most, by a move that waits for a long read."""
 
 _Q = load_queries("retiring.sql")
-_PREPARED = ("validate_runs", "validate_attempts", "index_state", "index_team")
+_PREPARED = ("validate_runs", "validate_attempts", "index_state")
 
 log = structlog.get_logger()
 
@@ -73,7 +73,8 @@ class RetiringDays:
         broken = await self._database.run(session, _Q["broken_indexes"], name=f"runs_{digits}")
         for index in broken:
             await session.execute(f"DROP INDEX CONCURRENTLY {index['name']}")
-        for name in _PREPARED:
+        [row] = await self._database.run(session, _Q["has_team_index"], name=f"runs_{digits}")
+        for name in _PREPARED if row["has_index"] else (*_PREPARED, "index_team"):
             await session.execute(_Q[name].sql.replace("DAY", digits))
         async with session.transaction():
             await session.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")

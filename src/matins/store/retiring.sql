@@ -30,12 +30,19 @@ SELECT indexrelid::regclass::text AS name
 FROM pg_index
 WHERE indrelid = to_regclass(:name::text) AND NOT indisvalid
 
+-- name: has_team_index
+SELECT EXISTS (
+    SELECT FROM pg_index
+    WHERE indrelid = to_regclass(:name::text) AND pg_get_indexdef(indexrelid) LIKE '%(team_id, id)'
+) AS has_index
+
 -- name: index_state
 CREATE INDEX CONCURRENTLY IF NOT EXISTS runs_DAY_state ON runs_DAY (state, id)
     WHERE state <> 'succeeded'
 
 -- name: index_team
-CREATE INDEX CONCURRENTLY IF NOT EXISTS runs_DAY_team ON runs_DAY (team_id, state, id)
+-- Tables of a version before lack it.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS runs_DAY_team ON runs_DAY (team_id, id)
 
 -- name: retire
 SELECT retire_day(:day::date) AS retired

@@ -6,7 +6,11 @@ CREATE TABLE past_attempts (LIKE attempts INCLUDING ALL) PARTITION BY RANGE (due
 
 -- For lists. Rows here change no more, so an index on `state` costs no update anything.
 CREATE INDEX past_runs_state ON past_runs (state, id) WHERE state <> 'succeeded';
-CREATE INDEX past_runs_team ON past_runs (team_id, state, id);
+CREATE INDEX past_runs_team ON past_runs (team_id, id);
+
+-- For lists of a team; the tables of days that are there already get it when they move.
+CREATE INDEX runs_team ON ONLY runs (team_id, id);
+CREATE INDEX dead_letters_of_team ON dead_letters (team_id, run_id);
 
 CREATE VIEW all_runs AS
 SELECT * FROM runs
