@@ -62,6 +62,20 @@ async def test_a_queued_run_says_that_nobody_serves_its_pool_wherever_it_is_show
     assert [it["reason"] for it in (run, shown, *listed)] == ["no executor serves pool gpu"] * 5
 
 
+async def test_an_executor_that_says_nothing_is_silent(owner: Owner, database: Database) -> None:
+    async with database.session() as session:
+        await session.execute(
+            "INSERT INTO executors"
+            " (id, name, pools, slots, partition, first_beat_at, beat_at, first_seq)"
+            " SELECT gen_random_uuid(), n, '{gpu}', 1, 0, now(), now() - s::interval, 1"
+            " FROM (VALUES ('here', '9 s'), ('gone', '61 s')) AS e (n, s)"
+        )
+    states = {it["name"]: it["state"] for it in (await owner.get("/v1/executors")).json}
+    assert states == {"here": "alive", "gone": "silent"}
+    await owner.job(pool="gpu", schedule=None)
+    assert "reason" not in (await owner.post(f"{JOB}/trigger")).json
+
+
 async def test_readiness_tells_what_stands_still(scene: Scene) -> None:
     await scene.owner.job(pool="gpu", schedule=None)
     await scene.owner.post(f"{JOB}/trigger")

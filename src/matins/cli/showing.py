@@ -45,6 +45,7 @@ _STYLES = {
     "skipped": "bright_black",
     "active": "green",
     "alive": "green",
+    "silent": "bold red",
     "paused": "yellow",
     "quarantined": "bold red",
     "overdue": "bold red",

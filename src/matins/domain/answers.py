@@ -249,11 +249,14 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 
 class ExecutorRecord(msgspec.Struct, frozen=True):
-    """One incarnation of an executor, and how many attempts it runs."""
+    """One incarnation of an executor, and how many attempts it runs.
+
+    One that is `silent` has not beaten for a minute, and no scheduler has declared it lost yet.
+    """
 
     id: UUID
     name: str
-    state: Literal["alive", "lost", "stopped"]
+    state: Literal["alive", "silent", "lost", "stopped"]
     pools: list[str]
     slots: int
     running: int

@@ -18,7 +18,7 @@ from matins.domain.answers import (
     RunPage,
 )
 from matins.domain.errors import InvalidInputError, NotFoundError
-from matins.domain.fleet import instant
+from matins.domain.fleet import SILENT, instant
 from matins.domain.handouts import RunStatus
 from matins.domain.ids import due_of, names_instant
 from matins.domain.jobs import Job
@@ -207,7 +207,7 @@ class PostgresReads:
 
     async def executors(self) -> list[ExecutorRecord]:
         """All executors alive, and those that ended within a day."""
-        rows = await self._database.fetch(_Q["executors"])
+        rows = await self._database.fetch(_Q["executors"], silent=SILENT)
         return [msgspec.convert(dict(row), ExecutorRecord) for row in rows]
 
     async def partitions(self) -> list[PartitionRecord]:

@@ -158,8 +158,11 @@ ORDER BY number
 
 -- name: executors
 SELECT e.id, e.name,
-       CASE WHEN e.ended_at IS NULL THEN 'alive' WHEN e.stopped THEN 'stopped' ELSE 'lost' END
-           AS state,
+       CASE WHEN e.stopped THEN 'stopped'
+            WHEN e.ended_at IS NOT NULL THEN 'lost'
+            WHEN e.beat_at < coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
+                THEN 'silent'
+            ELSE 'alive' END AS state,
        e.pools, e.slots, coalesce(held.running, 0)::integer AS running, e.first_beat_at, e.beat_at,
        e.ended_at
 FROM executors e
