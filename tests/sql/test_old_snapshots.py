@@ -11,11 +11,12 @@ import asyncpg
 import pytest
 
 from matins.store.database import session_settings
+from matins.store.fronts import CLASSES
 from matins.store.queries import load_queries
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-COUNT = 200
+COUNT = 500
 TURNS = 10
 BEFORE_ALL, BEFORE_ALL_IDS = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
 
@@ -32,6 +33,18 @@ RETRYING = """
 INSERT INTO retries (partition, retry_at, run_id, due_at)
 SELECT 7, $1, gen_random_uuid(), $1 FROM generate_series(1, $2::integer)
 """
+EXECUTOR = """
+INSERT INTO executors (
+    id, name, pools, slots, partition, first_beat_at, beat_at, first_seq
+) VALUES (gen_random_uuid(), 'one', '{default}', 9, 1, now(), now(), 1)
+RETURNING id
+"""
+QUEUED = """
+INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+SELECT 'default', 1, $1::bigint + n, gen_random_uuid(), now()
+FROM generate_series(1, $2::integer) AS n
+"""
+QUERIES = load_queries("agenda.sql") | load_queries("dispatch.sql")
 
 
 @pytest.fixture
@@ -66,6 +79,20 @@ async def test_loading_passes_by_the_retries_that_were_promoted(
     await expect_fewer_pages(session, "load_retries")
 
 
+async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None:
+    executor = await session.fetchval(EXECUTOR)
+    await session.execute(QUEUED, 0, TURNS * COUNT)
+    await session.execute("DELETE FROM dispatch")
+    await session.execute(QUEUED, TURNS * COUNT, 1)
+    given = {"executor": executor, "pool": "default", "free": 1, "priorities": CLASSES, "now": NOON}
+    given |= {"suspect_after": 2}
+    async with session.transaction():
+        whole = await read(session, "take", given | {"seq": 1, "fronts": [0, 0, 0]})
+        await session.execute(QUEUED, TURNS * COUNT, 1)
+        bounded = await read(session, "take", given | {"seq": 2, "fronts": [TURNS * COUNT] * 3})
+    assert bounded < whole / 4
+
+
 async def expect_fewer_pages(session: asyncpg.Connection, name: str) -> None:
     """Expect of a query that it finds the same from a lower bound, with few of the pages."""
     whole = await pages(session, name, BEFORE_ALL)
@@ -75,7 +102,6 @@ async def expect_fewer_pages(session: asyncpg.Connection, name: str) -> None:
 
 async def pages(session: asyncpg.Connection, name: str, after: datetime) -> int:
     """How many pages of tables and indexes a query looks at, that finds a single row."""
-    query = load_queries("agenda.sql")[name]
     given = {
         "partitions": [7],
         "after_ats": [after],
@@ -83,6 +109,12 @@ async def pages(session: asyncpg.Connection, name: str, after: datetime) -> int:
         "until": NOON + 100 * MINUTE,
         "share": 1,
     }
+    return await read(session, name, given)
+
+
+async def read(session: asyncpg.Connection, name: str, given: dict[str, object]) -> int:
+    """How many pages a query looks at."""
+    query = QUERIES[name]
     text = await session.fetchval(
         f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query.sql}", *query.arguments(given)
     )

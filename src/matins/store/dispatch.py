@@ -30,6 +30,7 @@ from matins.domain.runs import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.targets import Target
 from matins.domain.watching import ExecutorSeen
 from matins.store.database import Database
+from matins.store.fronts import CLASSES, Found, Fronts
 from matins.store.queries import load_queries
 
 _Q = load_queries("dispatch.sql")
@@ -45,15 +46,20 @@ class PostgresDispatch:
         self._takes = takes
         self._records = records
         self._reads = reads
+        self._fronts = Fronts()
 
     async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
+        front = self._fronts.of(pool)
+        begun = front.begin()
         try:
             rows = await self._takes.fetch(
                 _Q["take"],
                 executor=poll.executor,
                 seq=poll.seq,
                 pool=pool,
+                priorities=CLASSES,
+                fronts=begun,
                 free=poll.free,
                 suspect_after=SUSPECT_AFTER,
             )
@@ -61,6 +67,8 @@ class PostgresDispatch:
             return await self.taken(poll) or Handout()
         if not rows:
             return Handout(unknown=True)
+        now, count, *firsts = rows[0]["found"]
+        front.note(begun, poll.free, Found(now, count, firsts))
         started = [row for row in rows if row["id"]]
         return await self._handout(poll.executor, started) if started else None
 

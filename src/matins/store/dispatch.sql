@@ -4,9 +4,12 @@
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
 --   that comes late, from a gateway that was frozen, or under a number of an earlier life.
 --   The lock makes the declaration, or the beat that says so, wait for us, or us for it.
--- picked: by the primary key; rows that others are taking are passed over. So are suspects while
+-- picked: by the primary key, priority by priority, each from where its queue can begin (see
+--   fronts.py); as they are read one after the other, no more is locked than is taken. Rows that
+--   others are taking are passed over. So are suspects while
 --   the executor has one, which is looked up only where a suspect waits; of several, one is taken.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
+-- found, in the first row: the rank of now, how many were picked, and the first rank of each class.
 WITH alive AS (
     SELECT done_polls @> :seq::bigint AS is_done
     FROM executors
@@ -14,20 +17,26 @@ WITH alive AS (
     FOR SHARE
 ),
 picked AS (
-    SELECT pool, priority, rank, run_id, alone
-    FROM dispatch
-    WHERE pool = :pool::text AND EXISTS (SELECT FROM alive WHERE NOT is_done)
-      AND (NOT alone OR NOT EXISTS (
-          SELECT
-          FROM handouts h
-          CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
-          JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
-          WHERE h.executor = :executor AND r.executor = h.executor AND r.state = 'running'
-            AND r.shared_losses >= :suspect_after::integer
-      ))
-    ORDER BY pool, priority, rank, run_id
+    SELECT d.*
+    FROM unnest(:priorities::smallint[], :fronts::bigint[]) AS class (priority, front)
+    CROSS JOIN LATERAL (
+        SELECT pool, priority, rank, run_id, alone
+        FROM dispatch
+        WHERE pool = :pool::text AND priority = class.priority AND rank >= class.front
+          AND EXISTS (SELECT FROM alive WHERE NOT is_done)
+          AND (NOT alone OR NOT EXISTS (
+              SELECT
+              FROM handouts h
+              CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+              JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+              WHERE h.executor = :executor AND r.executor = h.executor AND r.state = 'running'
+                AND r.shared_losses >= :suspect_after::integer
+          ))
+        ORDER BY rank, run_id
+        LIMIT :free
+        FOR UPDATE SKIP LOCKED
+    ) AS d
     LIMIT :free
-    FOR UPDATE SKIP LOCKED
 ),
 taken AS (
     DELETE FROM dispatch d
@@ -56,7 +65,14 @@ noted AS (
     HAVING count(*) > 0
 )
 SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
+       CASE WHEN row_number() OVER () = 1 THEN array[
+           (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
+           (SELECT count(*) FROM picked)
+       ] || array(
+           SELECT (SELECT min(rank) FROM picked WHERE picked.priority = class.priority)
+           FROM unnest(:priorities) AS class (priority)
+       ) END AS found
 FROM alive
 LEFT JOIN started s ON true
 LEFT JOIN jobs j ON j.id = s.job_id

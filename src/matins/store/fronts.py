@@ -1,0 +1,76 @@
+"""Where the queue of each pool can begin: what lies before is taken, and is not walked over again.
+
+PostgreSQL can't remove the index entries of rows that were taken while any session has an older
+snapshot, and a take that begins at the very first would look at all of them, each time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from matins.domain.jobs import PRIORITIES
+
+CLASSES: Final = sorted(PRIORITIES.values())
+"""The priorities, in the order of taking."""
+
+LATE: Final = 10_000_000
+"""How far before what was found a queue can begin. In ranks, as all here, which are microseconds of
+the database's clock: no claim takes longer to be seen.
+"""
+
+SWEEP: Final = 5_000_000
+"""How often a pool is looked through from the very first rank: what is put back has its old one."""
+
+_POOLS_MAX: Final = 10_000
+
+
+class Found(NamedTuple):
+    """What a take found: the rank of now, how many runs it picked, and the first of each class."""
+
+    now: int
+    picked: int
+    firsts: Sequence[int | None]
+
+
+class Front:
+    """Where the queue of one pool can begin, class by class. Several takes may run side by side."""
+
+    def __init__(self) -> None:
+        self._ranks = [0] * len(CLASSES)
+        self._now = 0
+        self._sweep_at = 0
+
+    def begin(self) -> list[int]:
+        """Return the rank at which the next take begins, for each class."""
+        return [0] * len(CLASSES) if self._now >= self._sweep_at else list(self._ranks)
+
+    def note(self, begun: Sequence[int], free: int, found: Found) -> None:
+        """Go on from what a take found that began at these ranks and asked for so many runs."""
+        if found.now < self._now - LATE:  # the clock went back, and ranks with it
+            self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0
+        self._now = max(self._now, found.now)
+        if not any(begun):
+            self._sweep_at = found.now + SWEEP
+        for at, first in enumerate(found.firsts):
+            if found.picked >= free and not any(found.firsts[at:]):
+                break  # it got what it asked for, and did not look at this class
+            seen = found.now if first is None else first
+            if begun[at] <= self._ranks[at]:
+                self._ranks[at] = max(self._ranks[at], seen - LATE)
+
+
+class Fronts:
+    """The fronts of the pools that were asked last."""
+
+    def __init__(self) -> None:
+        self._fronts: OrderedDict[str, Front] = OrderedDict()
+
+    def of(self, pool: str) -> Front:
+        """Return the front of a pool."""
+        front = self._fronts.setdefault(pool, Front())
+        self._fronts.move_to_end(pool)
+        if len(self._fronts) > _POOLS_MAX:
+            self._fronts.popitem(last=False)
+        return front
