@@ -53,8 +53,8 @@ from matins.store.upkeep import Upkeep
 
 log = structlog.get_logger()
 
-CLAIM_LOCK_S = 0.25
-"""How long a claim waits for a lock before it goes on without what is locked."""
+HOT_LOCK_S = 0.25
+"""How long claims and ends wait for a lock before they go on without what is locked."""
 
 READ_LOCK_S = 1.0
 """How long the other statements of a scheduler wait for one."""
@@ -110,7 +110,9 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
         takes = await stack.enter_async_context(_database(server, "take", 2, by_key_only=True))
-        records = await stack.enter_async_context(_database(server, "record", 2, by_key_only=True))
+        records = await stack.enter_async_context(
+            _database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
+        )
         beats = await stack.enter_async_context(_database(server, "beat", 4, by_key_only=True))
         owners = await stack.enter_async_context(_database(server, "owners", 8))
         hints = PostgresHints(owners)
@@ -151,7 +153,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         )
         claims = await stack.enter_async_context(
             _database(
-                server, "claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=CLAIM_LOCK_S
+                server, "claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=HOT_LOCK_S
             )
         )
         reads = await stack.enter_async_context(

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from matins.domain.attempts import Result
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.handouts import End, Ending, Report, ReportAnswer, Running, RunStatus
 from matins.domain.ports import Dispatch, StatusCache
 from matins.domain.runs import Outcome, RunState, decide
@@ -149,6 +149,10 @@ class Recorder:
         try:
             endings = await self._decide(executor, ends)
             recorded = await self._dispatch.record(executor, endings) if endings else []
+        except BlockedError:
+            if len(ends) == 1:
+                raise
+            return await self._record_free(executor, ends)
         except UnavailableError:
             raise
         except Exception as error:  # whatever the data made of it
@@ -158,6 +162,20 @@ class Recorder:
             first = await self._record(executor, ends[:half])
             return first + await self._record(executor, ends[half:])
         self._note(endings, recorded)
+        return recorded
+
+    async def _record_free(self, executor: UUID, ends: list[End]) -> list[RunStatus]:
+        """Record both halves of what is blocked, each as far as it goes. Raises BlockedError."""
+        recorded: list[RunStatus] = []
+        blocked: BlockedError | None = None
+        half = len(ends) // 2
+        for part in (ends[:half], ends[half:]):
+            try:
+                recorded += await self._record(executor, part)
+            except BlockedError as error:
+                blocked = error
+        if blocked:
+            raise blocked
         return recorded
 
     async def _decide(self, executor: UUID, ends: list[End]) -> list[Ending]:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from matins.domain.attempts import Attempt
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
 from matins.domain.ids import run_id
 from matins.domain.retry import RetryPolicy
@@ -50,6 +50,7 @@ class Rows:
         self.batches: list[int] = []
         self.lost_answers: Counter[str] = Counter()
         self.poisoned: set[UUID] = set()
+        self.locked: set[UUID] = set()
         self.started_at = DUE
         """When attempts start."""
         self.open = asyncio.Event()
@@ -110,6 +111,8 @@ class Rows:
         for it in endings:
             if it.end.run_id in self.poisoned and "poison" in it.end.result.output:
                 raise ValueError("invalid byte sequence")
+            if it.end.run_id in self.locked:
+                raise BlockedError("canceling statement due to lock timeout")
         recorded = []
         for it in endings:
             row = self.runs.get(it.end.run_id)

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.gateway.rows import Rows, Statuses, until
 
 from matins.domain.attempts import Result
-from matins.domain.errors import UnavailableError
+from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.handouts import Beat, End, Poll, Report, ReportAnswer
 from matins.domain.retry import Backoff, RetryPolicy
 from matins.domain.runs import Outcome, RunState
@@ -54,6 +54,19 @@ async def test_a_success_is_recorded_without_looking_anything_up() -> None:
     assert await desk.report(End(run, 1, OK)) == ReportAnswer()
     assert desk.state(run) is RunState.SUCCEEDED
     assert desk.rows.calls["running"] == 0
+
+
+async def test_an_end_whose_run_is_locked_holds_up_no_other() -> None:
+    desk = Desk()
+    runs = await desk.started(9)
+    desk.rows.locked = {runs[4]}
+    ends = [End(run, 1, OK) for run in runs]
+    with pytest.raises(BlockedError):
+        await desk.report(*ends)
+    assert [run for run in runs if desk.state(run) is RunState.RUNNING] == [runs[4]]
+    desk.rows.locked = set()
+    assert await desk.report(*ends) == ReportAnswer()
+    assert {desk.state(run) for run in runs} == {RunState.SUCCEEDED}
 
 
 async def test_a_failure_is_retried_by_the_jobs_policy() -> None:
