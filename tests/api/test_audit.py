@@ -111,7 +111,7 @@ async def test_a_deleted_job_is_audited_up_to_its_end(scene: Scene) -> None:
     await scene.claim(minute(1))
     await scene.owner.delete(JOB)
     job = await audited(scene)
-    assert (job["due"], job["unfinished"], job["skipped"]) == (2, 1, {"deleted": 1})
+    assert (job["due"], job["cancelled"], job["skipped"]) == (2, 1, {"deleted": 1})
 
 
 async def test_what_was_triggered_is_no_due_time(scene: Scene) -> None:
