@@ -176,6 +176,15 @@ async def test_a_hand_out_that_is_awaited_open_or_newer_than_the_beat_stays(grou
     assert ids(await take(ground, 4)) == set()
 
 
+async def test_polls_that_are_awaited_or_open_can_still_be_taken_for(ground: Ground) -> None:
+    awaited, opened = await queue(ground, 2)
+    await register(ground)
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 4, awaiting=[1], open=[2]))
+    assert ids(await take(ground, 1, 1)) == {awaited}
+    assert ids(await take(ground, 2, 1)) == {opened}
+    assert (await take(ground, 3, 1)).unknown
+
+
 async def test_a_closed_hand_out_is_forgotten(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)

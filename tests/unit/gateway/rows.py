@@ -51,6 +51,8 @@ class Rows:
         self.lost_answers: Counter[str] = Counter()
         self.poisoned: set[UUID] = set()
         self.locked: set[UUID] = set()
+        self.unfit: set[UUID] = set()
+        """Executors for which there is never anything."""
         self.started_at = DUE
         """When attempts start."""
         self.open = asyncio.Event()
@@ -78,7 +80,7 @@ class Rows:
             return Handout(unknown=True)
         if (poll.executor, poll.seq) in self.handouts:
             return await self.taken(poll) or Handout()
-        waiting = self.queue[pool]
+        waiting = self.queue[pool] if poll.executor not in self.unfit else deque[UUID]()
         taken = [waiting.popleft() for _ in range(min(poll.free, len(waiting)))]
         for name in taken:
             row = self.runs[name]

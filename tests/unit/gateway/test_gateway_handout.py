@@ -79,6 +79,15 @@ async def test_the_start_lag_is_that_of_the_rows_and_never_negative(
         assert after - before == pytest.approx(2 * lag_s)
 
 
+async def test_a_retry_has_no_start_lag() -> None:
+    async with opened() as gate:
+        before = REGISTRY.get_sample_value("matins_start_lag_seconds_count")
+        [run] = gate.rows.enqueue()
+        gate.rows.runs[run].attempt = 1
+        assert [it.number for it in (await gate.asking()).attempts] == [2]
+        assert REGISTRY.get_sample_value("matins_start_lag_seconds_count") == before
+
+
 async def test_a_poll_that_waits_is_woken_by_a_hint() -> None:
     async with opened() as gate:
         poll = gate.asking()
@@ -244,6 +253,20 @@ async def test_polls_that_their_executor_is_done_with_hold_up_no_others() -> Non
         gate.rows.enqueue()
         await gate.words.send("dispatch", ["default"])
         assert len((await good).attempts) == 1
+
+
+async def test_polls_for_which_there_is_nothing_hold_up_no_others() -> None:
+    async with opened(poll_s=0.01) as gate:
+        unfit = [gate.executor() for _ in range(3)]
+        gate.rows.unfit |= set(unfit)
+        asking = [asyncio.create_task(gate.ask(Poll(name, 1, ["default"], 10))) for name in unfit]
+        await asleep(gate, 3)
+        good = gate.asking()
+        gate.rows.enqueue()
+        async with asyncio.timeout(5):
+            assert len((await good).attempts) == 1
+        for task in asking:
+            task.cancel()
 
 
 async def test_a_poll_whose_attempts_have_ended_is_answered_and_holds_up_no_others() -> None:
