@@ -70,14 +70,15 @@ def _look(value: object, kind: inspect.Type, where: str) -> _Found:
 def _look_into(value: dict[str, object], kind: inspect.StructType, where: str) -> _Found:
     """The faults of a mapping that is to become a Struct."""
     fields = {field.encode_name: field for field in kind.fields}
-    unknown = [Problem(_at(where, name), _unknown(name, fields)) for name in value.keys() - fields]
-    missing = [
+    unknown = {name: _meant(name, fields) for name in sorted(value.keys() - fields)}
+    shape = [Problem(_at(where, it), _unknown(meant, fields)) for it, meant in unknown.items()]
+    shape += [
         Problem(_at(where, name), "is missing")
         for name, field in fields.items()
-        if field.required and name not in value
+        if field.required and name not in value and name not in unknown.values()
     ]
     inner = _all(_look(value[it], fields[it].type, _at(where, it)) for it in fields if it in value)
-    shape = sorted(unknown, key=lambda it: it.where) + missing + inner.shape
+    shape += inner.shape
     if shape or not hasattr(kind.cls, "problems"):
         return _Found(shape, inner.meaning)
     meant = msgspec.convert(value, kind.cls)
@@ -160,9 +161,13 @@ def _named(value: object) -> str:
     return "a mapping"
 
 
-def _unknown(name: str, fields: Iterable[str]) -> str:
-    near = get_close_matches(name, fields, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(fields))}"
+def _meant(name: str, fields: Iterable[str]) -> str:
+    """The field that a misspelt one was to be; empty if that can't be told."""
+    return next(iter(get_close_matches(name, fields, n=1)), "")
+
+
+def _unknown(meant: str, fields: Iterable[str]) -> str:
+    hint = f"did you mean {meant}?" if meant else f"known are {', '.join(sorted(fields))}"
     return f"is not known here; {hint}"
 
 

@@ -142,7 +142,7 @@ def test_all_that_is_wrong_comes_at_once_with_what_is_wrong_in_meaning() -> None
     with pytest.raises(InvalidInputError) as refused:
         read_value({"jobs": jobs, "team": 7}, JobFile)
     assert {it.where for it in refused.value.problems} == {
-        *("jobs[0].nam", "jobs[0].name", "jobs[0].target", "jobs[0].retry.attempts"),
+        *("jobs[0].nam", "jobs[0].target", "jobs[0].retry.attempts"),
         *("team", "jobs[1].target.http.url"),
     }
 
