@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
+import msgspec
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.claims import Advance, Claim, Claimed, RetryDue
 from matins.domain.errors import BlockedError
+from matins.domain.ids import partition_of
 from matins.domain.runs import RunState
+from matins.domain.schedules.schedule import Schedule
 from matins.scheduler.pieces import cut, piecewise
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.world import JobRow, World
@@ -87,6 +90,7 @@ async def test_a_job_that_is_being_changed_holds_up_no_other() -> None:
         agenda.jobs = {changed.id}
         await asyncio.sleep(10)
         assert worst_lag_s(ground, others) < 4 * LOCK_S
+        assert {ground.dues(job)[-1] for job in others} == {15}
         assert ground.dues(changed)[-1] == 5
         agenda.jobs = set()
         await asyncio.sleep(1)
@@ -100,6 +104,10 @@ async def test_a_locked_partition_costs_the_others_one_wait() -> None:
     jobs = [ground.job(every="1s") for _ in range(300)]
     locked = jobs[0].partition
     others = [job for job in jobs if job.partition != locked]
+    for second in range(60):  # one more of the locked partition in each second
+        name = next(it for it in iter(ground.uuid, None) if partition_of(it) == locked)
+        schedule = Schedule(cron=f"{second} * * * * *")
+        ground.world.add_job(name, msgspec.structs.replace(jobs[0].spec, schedule=schedule))
     async with ground.running(agenda=agenda) as scheduler:
         await asyncio.sleep(5.5)
         agenda.partitions = {locked}
