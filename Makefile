@@ -49,6 +49,7 @@ bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minu
 	@$(BIN)/python -m bench.end_to_end
 	@$(BIN)/python -m bench.schedules
 	@$(BIN)/python -m bench.forecast
+	@$(BIN)/python -m bench.history
 
 sim: $(VENV)/.installed-dev  ## Run the simulator over many seeds: make sim SEEDS=200 HOURS=2
 	@$(BIN)/python -m matins.testing.simulation --seeds $(or $(SEEDS),50) --hours $(or $(HOURS),2)

@@ -1,8 +1,9 @@
-"""What history costs: the hot statements with 1 day, 100 days and 2 years of it.
+"""What grows with jobs and history: hot statements, lists, and the loading of a fresh scheduler.
 
-    python -m bench.history [--jobs 1000000] [--runs 1000]
+    python -m bench.history [--jobs 1000000] [--runs 1000] [--recent 200000] [--due 150000]
 
-`--runs` is the number of runs on each day that is over. Figures are processor time of PostgreSQL.
+`--runs` is the number of runs on each day that is over, `--recent` on each of the last five days,
+which the lists are measured with. `--due` jobs are due within two minutes of a scheduler's start.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from uuid import UUID
 import asyncpg
 import uvloop
 
+from bench import loading
 from bench.ground import copy, fill_jobs, folder, postgres
 from bench.hot import compare
+from bench.lists import lists, split_teams, spoil
 from matins.kernel.clock import HostClock
 from matins.store.database import Database
 from matins.store.retiring import RetiringDays
 
 DAYS = (1, 100, 730)
 ROUNDS = 120
+TODAY = "SELECT date_trunc('day', clock_timestamp(), 'UTC')"
 
 _FILL = """
 WITH j AS (
@@ -30,7 +34,7 @@ WITH j AS (
     FROM (SELECT * FROM jobs LIMIT $2) AS chosen
 ),
 made AS (
-    INSERT INTO runs (
+    INSERT INTO {table} (
         id, job_id, due_at, fire_at, claimed_at, started_at, finished_at, executor, epoch, team_id,
         attempt, partition, priority, kind, state, pool
     )
@@ -45,18 +49,34 @@ SELECT count(*) FROM made
 """
 
 
-async def main(jobs: int, runs: int) -> None:
+async def main(given: argparse.Namespace) -> None:
     """Measure and print."""
     with folder() as path:
         async with postgres(path) as dsn:
-            ids = await fill_jobs(dsn, jobs, None, None)
-            await hot_statements(dsn, ids, runs)
+            ids = await fill_jobs(dsn, given.jobs, None, None)
+            await hot_statements(dsn, ids, given.runs)
+            await long_lists(dsn, given.jobs // 10, given.recent)
+    await loading.main(given.jobs, given.due)
+
+
+async def long_lists(dsn: str, jobs: int, runs: int) -> None:
+    """Lists beside two years of history, the last five days of it full."""
+    session = await asyncpg.connect(dsn)
+    today = await session.fetchval(TODAY)
+    await split_teams(session, jobs)
+    for day in range(5):
+        table = "runs" if day < 2 else "past_runs"
+        first = today - timedelta(days=day, minutes=-30)
+        await session.execute(_FILL.format(table=table), first, runs)
+    await spoil(session, today - timedelta(days=5))
+    await session.close()
+    await lists(dsn, today + timedelta(days=1))
 
 
 async def hot_statements(dsn: str, jobs: list[UUID], runs: int) -> None:
     """The same statements beside more and more days, by turns in copies of one database."""
     session = await asyncpg.connect(dsn)
-    today = await session.fetchval("SELECT date_trunc('day', clock_timestamp(), 'UTC')")
+    today = await session.fetchval(TODAY)
     copies, made = [], 1
     for days in DAYS:
         await fill_days(session, today, range(made, days), runs)
@@ -78,7 +98,7 @@ async def fill_days(session: asyncpg.Connection, now: datetime, days: range, run
     for day in days:
         first = now - timedelta(days=day)
         await session.execute("SELECT ensure_day($1)", first.date())
-        await session.execute(_FILL, first, runs)
+        await session.execute(_FILL.format(table="runs"), first, runs)
 
 
 async def retire(dsn: str) -> None:
@@ -94,5 +114,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=1_000)
-    given = parser.parse_args()
-    uvloop.run(main(given.jobs, given.runs))
+    parser.add_argument("--recent", type=int, default=200_000)
+    parser.add_argument("--due", type=int, default=150_000)
+    uvloop.run(main(parser.parse_args()))

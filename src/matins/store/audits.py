@@ -65,7 +65,8 @@ class PostgresAudits:
         found: list[JobAudit] = []
         rows_from = {it.id: rows_since(revisions[it.id], span) for it in subjects}
         # the row before may reach into the span
-        before = await newest_runs_before(self._database.fetch, rows_from)
+        begins = {it.id: revisions[it.id][0].effective_at for it in subjects if revisions[it.id]}
+        before = await newest_runs_before(self._database.fetch, rows_from, begins)
         for subject in subjects:
             if subject.id in faults:
                 found.append(unaudited(subject, faults[subject.id]))

@@ -67,12 +67,20 @@ async def newest_runs(fetch: Fetch, job_ids: Iterable[UUID]) -> dict[UUID, async
 
 
 async def newest_runs_before(
-    fetch: Fetch, befores: Mapping[UUID, datetime]
+    fetch: Fetch, befores: Mapping[UUID, datetime], begins: Mapping[UUID, datetime] | None = None
 ) -> dict[UUID, asyncpg.Record]:
-    """Return the newest scheduled row before an instant of each of the jobs that has any."""
+    """Return the newest scheduled row before an instant of each of the jobs that has any.
+
+    `begins` says of jobs since when there are any; before that nothing is looked for.
+    """
+    begins = begins or {}
     found: dict[UUID, asyncpg.Record] = {}
     async for days in stretches(fetch, max(befores.values(), default=None)):
-        missing = {job_id: at for job_id, at in befores.items() if job_id not in found}
+        missing = {
+            job_id: at
+            for job_id, at in befores.items()
+            if job_id not in found and begins.get(job_id, days.first) < days.past
+        }
         if not missing:
             break
         given = {"job_ids": list(missing), "befores": list(missing.values())}
