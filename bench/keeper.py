@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from matins.domain.runs import Outcome
@@ -33,15 +34,23 @@ def command(*argv: str) -> Command:
     return Command(list(argv), env, None, 1000.0)
 
 
-async def measure(long: int) -> tuple[float, float]:
-    """Give short commands a second, and the longest that one of them took, in seconds."""
+async def measure(long: int) -> tuple[float, float, float]:
+    """Give long commands started a second, then short ones run a second, and the longest of these
+    in seconds.
+    """
     keeper = Keeper(Limits(cut_off_s=600.0))
     await keeper.start()
     stopping = asyncio.Event()
-    beside = [
-        asyncio.create_task(keeper.run(command("sleep", "900"), stopping)) for _ in range(long)
-    ]
-    await keeper.run(command("true"), asyncio.Event())  # those before it have been started
+    with TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        script = f"touch {folder}/$MATINS_RUN_ID; exec sleep 900"
+        beside = [
+            asyncio.create_task(keeper.run(command("sh", "-c", script), stopping))
+            for _ in range(long)
+        ]
+        while len(os.listdir(folder)) < long:  # noqa: PTH208 # nothing tells of them
+            await asyncio.sleep(0.01)
+        starts = long / (time.perf_counter() - began)
     took: list[float] = []
     end = time.perf_counter() + SECONDS
 
@@ -54,20 +63,21 @@ async def measure(long: int) -> tuple[float, float]:
     await asyncio.gather(*(work() for _ in range(WORKERS)))
     await keeper.close()
     await asyncio.gather(*beside)
-    return len(took) / SECONDS, max(took)
+    return starts, len(took) / SECONDS, max(took)
 
 
 def main(other: str | None) -> None:
     """Print the figures; each in a process of its own."""
     sources = {"this version": str(HERE / "src")} | ({"the other": other} if other else {})
-    print(f"\n{'long commands':>14}{'':>16}{'short ones/s':>14}{'longest, ms':>14}")
+    print(f"\n{'long commands':>14}{'':>16}{'starts/s':>10}{'short ones/s':>14}{'longest, ms':>14}")
     for long in LONG:
         for name, source in sources.items():
             environ = os.environ | {"PYTHONPATH": f"{source}:{HERE}"}
             words = [sys.executable, "-m", "bench.keeper", "--one", str(long)]
             told = subprocess.run(words, env=environ, capture_output=True, text=True, check=True)
-            rate, longest = map(float, told.stdout.splitlines()[-1].split())
-            print(f"{long:14}{name:>16}{rate:14.0f}{longest * 1e3:14.0f}", flush=True)
+            starts, rate, longest = map(float, told.stdout.splitlines()[-1].split())
+            figures = f"{starts:10.0f}{rate:14.0f}{longest * 1e3:14.0f}"
+            print(f"{long:14}{name:>16}{figures}", flush=True)
 
 
 if __name__ == "__main__":

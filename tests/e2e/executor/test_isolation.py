@@ -12,7 +12,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.e2e.executor.ground import Commands, Processes, command, keeper_pid, until
+from tests.e2e.executor.ground import (
+    Commands,
+    Processes,
+    command,
+    every_pid,
+    keeper_pid,
+    until,
+)
 
 from matins.domain.runs import Outcome
 from matins.executor.accounts import Accounts
@@ -135,6 +142,15 @@ async def test_a_daemon_without_any_sign_ends_with_its_command_beside_an_older_o
         assert daemon.alive() == []
 
 
+async def test_a_command_that_forks_on_and_on_ends(processes: Processes) -> None:
+    own = Processes()
+    hopping = f"import os\nfor _ in range(20000):\n  if os.fork(): os._exit(0)\n# {own.sleep}"
+    async with executor({"apart": False}) as commands, beside(commands, processes):
+        hop = command(sys.executable, "-S", "-c", hopping, timeout_s=3)
+        assert (await commands.run(hop)).outcome is Outcome.SUCCEEDED
+        assert [pid for pid in every_pid() if own.sleep.encode() in _cmdline(pid)] == []
+
+
 async def test_a_command_that_kills_its_reaper_ends_itself_only(processes: Processes) -> None:
     own = Processes()
     async with executor({"apart": False}) as commands, beside(commands, processes):
@@ -210,6 +226,13 @@ async def test_when_the_nursery_is_killed_its_keeper_ends_and_is_replaced(
     assert [(await it).company for it in running] == [1, 1]
     await until(lambda: not processes.alive())
     assert (await commands.shell("echo again")).output == "again\n"
+
+
+def _cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _environ(pid: int) -> bytes:

@@ -76,11 +76,12 @@ class Command:
         self._hungry = 0
         self._note = ""
         self._is_forsaken = False
+        self._is_reaper_spoilt = False
 
     @property
     def is_clear(self) -> bool:
         """Whether nothing of it is left, so that its reaper may run another."""
-        return self._is_clear
+        return self._is_clear and not self._is_reaper_spoilt
 
     @property
     def is_over(self) -> bool:
@@ -126,8 +127,9 @@ class Command:
                 self._enter(Phase.DRAINING, now + self._limits.drain_s)
                 if self.is_at_eof or self._is_hurried:
                     self._finish(now)
-            case {"left": list(names)}:
+            case {"left": list(names), "spoilt": bool(spoilt)}:
                 self._is_clear = True
+                self._is_reaper_spoilt = spoilt
                 if names and not self._verdict[0]:
                     self._note = _told_of(names)
                 if self._phase is Phase.CLEARING:

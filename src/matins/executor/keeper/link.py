@@ -248,6 +248,8 @@ class _KeeperProcess:
         except TimeoutError:
             self._kill()
         await self._process.wait()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
         await _kill_remains([order for order, _ in self._open.values()])
         self._bury()
 

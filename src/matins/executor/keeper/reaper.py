@@ -48,8 +48,8 @@ class Reaper:
 
     Is given `Order`s, each with a descriptor for the output. Says `{"trouble", "permanent"}` or
     `{"late"}` of a command that was not started; otherwise `{"exit", "told"}` at its end and
-    `{"left"}` when nothing is left of it. `told`: it was asked to end before. `left`: the names of
-    processes that were there after the command's own end.
+    `{"left", "spoilt"}` when nothing is left of it. `told`: it was asked to end before. `left`: the
+    names of processes that were there after the command's own end. `spoilt`: it runs no other.
     """
 
     def __init__(self, control: int, processes: int, *, apart: bool) -> None:
@@ -73,7 +73,7 @@ class Reaper:
             be_sacrificed_first()
             hide()
             folder = os.open(".", os.O_RDONLY)
-            while self._has_keeper and (not self._apart or (PROC / "self").exists()):
+            while self._has_keeper and not self._is_spoilt():
                 if not self._frames:
                     self._receive()
                 elif "argv" in (frame := self._frames.popleft()):
@@ -128,8 +128,12 @@ class Reaper:
                 self._clear()
         if not IS_LINUX:  # the group is all that is known of what it forked
             self._signal_group(signal.SIGKILL)
-        self._say({"left": sorted(self._left.values())})
+        self._say({"left": sorted(self._left.values()), "spoilt": self._is_spoilt()})
         leader.returncode = 0  # it was waited for
+
+    def _is_spoilt(self) -> bool:
+        """Whether a command has left namespaces that the next one can't live in."""
+        return self._apart and not (PROC / "self").exists()
 
     def _obey(self) -> None:
         self._receive()
