@@ -236,7 +236,10 @@ def _cmdline(pid: int) -> bytes:
 
 
 def _environ(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/environ").read_bytes()
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:  # it is hidden even from us
+        return b""
 
 
 def _oom_score(pid: int) -> int:

@@ -13,8 +13,7 @@ from matins.executor.accounts import Accounts
 from matins.executor.keeper.child import TooLateError, spawn
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import Command
-from matins.executor.keeper.frames import Limits, Order
-from matins.executor.keeper.reaper import CLEAR, TERMINATE
+from matins.executor.keeper.frames import CLEAR, TERMINATE, Limits, Order
 
 NOW = 1000.0
 

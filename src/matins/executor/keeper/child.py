@@ -6,10 +6,10 @@ import errno
 import os
 import resource
 from subprocess import DEVNULL, Popen
-from typing import NamedTuple
 
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.frames import Account, Order
+from matins.executor.keeper.program import Program, StartError, program_of
 
 _LASTING = frozenset(
     {
@@ -25,31 +25,8 @@ _LASTING = frozenset(
 )
 
 
-class StartError(Exception):
-    """A command could not be started. `permanent`: another try would end the same way."""
-
-    def __init__(self, reason: str, permanent: bool) -> None:
-        super().__init__(reason)
-        self.permanent = permanent
-
-
 class TooLateError(Exception):
     """The moment by which the command had to start is over."""
-
-
-class Program(NamedTuple):
-    """What is executed, in bytes as the operating system takes it."""
-
-    argv: list[bytes]
-    env: dict[bytes, bytes]
-    cwd: bytes | None
-
-
-def program_of(order: Order) -> Program:
-    """Encode what is to be executed. Raises StartError for what no program can be given."""
-    names = _encode_all(list(order.env))
-    env = dict(zip(names, _encode_all(list(order.env.values())), strict=True))
-    return Program(_encode_all(order.argv), env, _encode_all([order.cwd])[0] if order.cwd else None)
 
 
 def spawn(order: Order, output: int, processes: int | None) -> Popen[bytes]:
@@ -109,14 +86,3 @@ def _start_error(name: str, error: OSError) -> StartError:
     }
     reason = reasons.get(error.errno or 0) or error.strerror
     return StartError(f"{name}: {reason}", error.errno in _LASTING)
-
-
-def _encode_all(texts: list[str]) -> list[bytes]:
-    try:
-        encoded = [os.fsencode(text) for text in texts]
-    except UnicodeEncodeError as error:
-        raise StartError(f"{error.object!r} is not valid text", True) from error
-    for text in encoded:
-        if b"\0" in text:
-            raise StartError(f"{text!r} holds a NUL, which no command can be given", True)
-    return encoded

@@ -8,9 +8,8 @@ from collections import Counter
 from enum import Enum, auto
 from typing import Protocol
 
-from matins.executor.keeper.frames import Limits, Order
+from matins.executor.keeper.frames import CLEAR, TERMINATE, Limits, Order
 from matins.executor.keeper.proc import out_of_memory_count
-from matins.executor.keeper.reaper import CLEAR, TERMINATE
 from matins.executor.output import HeadTail, one_line
 
 CHUNK = 64 * 1024

@@ -73,6 +73,16 @@ def encode(frame: dict[str, object]) -> bytes:
     return len(body).to_bytes(HEADER, "big") + body
 
 
+FORK, KILL = b"f", b"k"
+"""What the nursery is asked for: a reaper, with the end of its socket; the end of one, by pid."""
+
+PID_BYTES = 4
+"""How long a pid is behind KILL."""
+
+TERMINATE, CLEAR = encode({"do": "terminate"}), encode({"do": "clear"})
+"""What a reaper is told: to ask its command to end, or to end all of it."""
+
+
 class Decoder:
     """Puts frames together from chunks of any size."""
 

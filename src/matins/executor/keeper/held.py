@@ -10,8 +10,7 @@ from collections.abc import Callable
 from matins.executor.keeper.channel import Channel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import Command
-from matins.executor.keeper.frames import Limits, Order, encode
-from matins.executor.keeper.nursery import FORK, KILL, PID_BYTES
+from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, Limits, Order, encode
 
 
 class ReaperLink:

@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 from typing import cast
 
 from matins.executor.keeper.channel import Channel
-from matins.executor.keeper.child import StartError, program_of
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import cut_off_reason
 from matins.executor.keeper.frames import Limits, Order, encode
 from matins.executor.keeper.held import Held, ReaperLink
+from matins.executor.keeper.program import StartError, program_of
 from matins.executor.output import one_line
 
 GLANCE_S = 1.0

@@ -12,15 +12,10 @@ import select
 import socket
 
 from matins.executor.keeper.apart import can_fork_apart, fork_apart
-from matins.executor.keeper.frames import Limits, encode
+from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, Limits, encode
 from matins.executor.keeper.proc import adopt_orphans, children, hide, kill, stop_below
 from matins.executor.keeper.reaper import Reaper
 from matins.executor.keeper.signals import drain, wake_on_children
-
-FORK, KILL = b"f", b"k"
-"""What it is asked for: a reaper, with the end of its socket; the end of one, with its pid."""
-
-PID_BYTES = 4
 
 PATIENCE_S = 10.0
 """How long reapers have to clear up after the keeper's end before they are killed."""

@@ -15,7 +15,7 @@ from collections import deque
 from subprocess import Popen
 from typing import NoReturn
 
-from matins.executor.keeper.child import StartError, TooLateError, spawn
+from matins.executor.keeper.child import TooLateError, spawn
 from matins.executor.keeper.frames import Account, Decoder, Order, encode
 from matins.executor.keeper.proc import (
     IS_LINUX,
@@ -30,10 +30,8 @@ from matins.executor.keeper.proc import (
     name_of,
     stop_below,
 )
+from matins.executor.keeper.program import StartError
 from matins.executor.keeper.signals import drain, wake_on_children
-
-TERMINATE, CLEAR = encode({"do": "terminate"}), encode({"do": "clear"})
-"""What it is told: to ask the command to end, or to end all of it."""
 
 RECHECK_MS = 20
 """How often it is checked whether killed processes are gone."""
