@@ -3,7 +3,8 @@
     python -m bench.end_to_end [--only steady|burst|sustained] [--api 1] [--executors 1]
 
 The target does nothing, all times are the database's. `steady`: so many jobs due at the start of
-each second, for ten seconds. `burst`: 20,000 jobs due in one second. `sustained`: 80,000 at once.
+each second, for ten seconds, and what APScheduler's in-memory store shows beside it. `burst`:
+20,000 jobs due in one second. `sustained`: 80,000 at once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import asyncpg
 import uvloop
 
+from bench import bare
 from bench.ground import fill_jobs, folder, postgres
 from matins.domain.schedules.schedule import Schedule
 from matins.engines.places import Places
@@ -52,26 +55,30 @@ async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
         first = await _whole_second(dsn, LEAD_S)
         seconds = 10
         last = first + timedelta(seconds=seconds - 1)
-        await fill_jobs(dsn, rate, Schedule(every="1s", anchor=first.isoformat()), first)
+        jobs = await fill_jobs(dsn, rate, Schedule(every="1s", anchor=first.isoformat()), first)
         async with _roles(path, dsn, apis, executors) as cpu:
             await _until(dsn, first)
             idle = cpu()
             await _finished(dsn, rate * seconds, last)
             spent = {role: used - idle[role] for role, used in cpu().items()}
         await _print(dsn, f"steady {rate}/s", first, last, spent)
+        await _print_bare(path, dsn, jobs, last)
+    beside = (sys.executable, "-m", "bench.beside", "--rate", str(rate))
+    await (await asyncio.create_subprocess_exec(*beside)).wait()
 
 
 async def burst(path: Path, count: int, apis: int, executors: int) -> None:
     """`count` jobs due at one instant."""
     async with postgres(path) as dsn:
         due = await _whole_second(dsn, LEAD_S + count / 20_000)
-        await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due)
+        jobs = await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due)
         async with _roles(path, dsn, apis, executors) as cpu:
             await _until(dsn, due)
             idle = cpu()
             await _finished(dsn, count, due)
             spent = {role: used - idle[role] for role, used in cpu().items()}
         await _print(dsn, f"burst {count}", due, due, spent)
+        await _print_bare(path, dsn, jobs, due)
 
 
 async def _whole_second(dsn: str, ahead_s: float) -> datetime:
@@ -189,6 +196,18 @@ async def _print(
         f" {row['runs'] / seconds['span']:,.0f} runs/s; CPU us a run: "
         + ", ".join(f"{role} {spent / row['runs'] * 1e6:.0f}" for role, spent in cpu.items())
     )
+
+
+async def _print_bare(path: Path, dsn: str, jobs: list[UUID], last: datetime) -> None:
+    """Print the CPU of a bare loop of the same statements, with the same jobs, a day later."""
+    session = await asyncpg.connect(dsn)
+    await session.execute("DELETE FROM dispatch")  # what came due after the last one
+    await session.close()
+    before = _cpu_by_role({}, path)["postgres"]
+    spent = await bare.spend(dsn, jobs, last + bare.DAY)
+    spent["postgres"] = _cpu_by_role({}, path)["postgres"] - before
+    text = ", ".join(f"{role} {used / len(jobs) * 1e6:.0f}" for role, used in spent.items())
+    print(f"beside it, a bare loop of the same statements: CPU us a run: {text}")
 
 
 if __name__ == "__main__":
