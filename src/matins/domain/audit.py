@@ -145,6 +145,7 @@ def _judge(
     span: Span,
     fleet: Fleet | None,
 ) -> JobAudit:
+    span = _to_the_second(span)
     try:
         periods = _periods(job, revisions, span)
     except ScheduleError as error:
@@ -169,6 +170,12 @@ def _judge(
         pending = [fires for fires in unclaimed.values() if fires > claimed_until]
         late = _late(job, pending, on_record.values(), fleet)
     return _finding(job, len(due), on_record, missing, strange, _doubled(rows, due), late)
+
+
+def _to_the_second(span: Span) -> Span:
+    """Return the span with its end at a whole second: due times before it are the same."""
+    over = timedelta(microseconds=span.until.microsecond)
+    return msgspec.structs.replace(span, until=span.until - over + SECOND) if over else span
 
 
 def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.audit import LedgerRow, Span, Subject, audit
@@ -13,6 +14,8 @@ from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
 
 _SHOWN_MAX = 5
+_READ_WITHIN_S = 20.0
+"""After a step, who neither read the clock nor lost its leases for so long breaks a rule."""
 
 
 class Checker:
@@ -32,7 +35,18 @@ class Checker:
         self._given: set[tuple[UUID, int]] = set()
         self._forgotten: set[tuple[UUID, int]] = set()
         """Attempts handed out, or ended, in a time that was lost: they are handed out again."""
+        self._went_back = False
+        self._unseen_s = 0.0
+        self._unseen_until_s = 0.0
         world.watchers.append(self._changed)
+
+    def clock_stepped(self, seconds: float) -> None:
+        """The database's clock stepped; until they have read it again, others go by the old one."""
+        now_s = asyncio.get_running_loop().time()
+        unseen_s = self._unseen_s if now_s < self._unseen_until_s else 0.0
+        self._went_back |= seconds < 0
+        self._unseen_s = max(0.0, unseen_s - seconds)
+        self._unseen_until_s = now_s + _READ_WITHIN_S
 
     def started(self, run: UUID, number: int) -> None:
         """An executor begins with an attempt."""
@@ -54,17 +68,42 @@ class Checker:
             del self._underway[run]
 
     def check_ledger(self, now: datetime) -> None:
-        """Every due time of every job has a row."""
+        """Every due time of every job has a row.
+
+        What follows ends is left out once the clock went back: ends lie before due times then, and
+        which due time follows which can't be read out of the rows.
+        """
         rows: dict[UUID, list[LedgerRow]] = {}
         for run in self._world.runs.values():
+            if run.kind is not Kind.SCHEDULED:
+                continue
             row = LedgerRow(run.due_at, run.state, run.reason, run.due_until, run.finished_at)
             rows.setdefault(run.job_id, []).append(row)
         for job in self._world.jobs.values():
+            schedule = job.spec.schedule
+            if self._went_back and schedule and schedule.follows_end:
+                continue
             self._audit(job, rows.get(job.id, []), now)
+
+    def open_runs(self) -> list[RunRow]:
+        """The runs that are still to end.
+
+        One that runs by the rows, and ended in a time that the database lost, is not among them
+        while its executor lives: its poll is open for others, so that no beat tells of it.
+        """
+        runs = [run for run in self._world.runs.values() if run.state not in FINAL]
+        return [it for it in runs if not self._has_ended(it)]
+
+    def _has_ended(self, run: RunRow) -> bool:
+        """Whether the database forgot that a run has ended."""
+        return run.state is RunState.RUNNING and (run.id, run.attempt) in self._forgotten
 
     def check_ended(self) -> None:
         """Every run has ended, and nothing is left of any."""
-        open_runs = [run for run in self._world.runs.values() if run.state not in FINAL]
+        open_runs = self.open_runs()
+        self._seen["end that the database forgot"] += sum(
+            self._has_ended(run) for run in self._world.runs.values()
+        )
         for run in open_runs[:_SHOWN_MAX]:
             self._broken(f"run {run.id} (attempt {run.attempt}) did not end: it is {run.state}")
         dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}
@@ -121,20 +160,31 @@ class Checker:
             self._broken(f"run {run.id} of {run.due_at} has another run's name")
         if run.state not in FIRST:
             self._broken(f"run {run.id} was made {run.state}")
-        if run.fire_at > self._world.now() and run.epoch:
+        if run.epoch and run.fire_at > self._latest_now():
             self._broken(f"run {run.id} was claimed before its fire time")
         if run.due_until is not None:
             self._seen["range of due times"] += 1
         self._check_epoch(run)
 
+    def _latest_now(self) -> datetime:
+        """The latest that anybody may take the time to be."""
+        if asyncio.get_running_loop().time() >= self._unseen_until_s:
+            return self._world.now()
+        return self._world.now() + timedelta(seconds=self._unseen_s)
+
     def _check_chain(self, run: RunRow, unfinished: Iterable[RunRow]) -> None:
-        """A job that follows ends has one run at a time, but for those of an earlier schedule."""
+        """A job that follows ends has one run at a time, but for those of an earlier schedule.
+
+        Runs that were triggered are no part of it.
+        """
         job = self._world.jobs[run.job_id]
         if job.spec.schedule is None or not job.spec.schedule.follows_end:
             return
+        if run.kind is not Kind.SCHEDULED:
+            return
         self._seen["run that follows an end"] += 1
         for other in unfinished:
-            if other.due_at > job.timing.since:
+            if other.kind is Kind.SCHEDULED and other.due_at > job.timing.since:
                 self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
     def _check_epoch(self, run: RunRow) -> None:

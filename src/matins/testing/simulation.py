@@ -51,6 +51,7 @@ MISFIRES = (
     Misfire(policy="last"),
     Misfire(policy="skip"),
 )
+BACKOFF = Backoff(initial="2s", max="20s")
 
 _HEAL_S = 180.0
 _END_MAX_S = 1_800.0
@@ -84,6 +85,11 @@ class Simulation:
         self._processes: list[Process] = []
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    @property
+    def violations(self) -> list[str]:
+        """The rules that were broken."""
+        return self._checker.violations
+
     def run(self) -> list[str]:
         """Play to the end, or to the first broken rule; gives the broken rules."""
         return run_virtual(self._play())
@@ -107,7 +113,9 @@ class Simulation:
                 self._start(self._keep_running(f"{name} {number}", role))
         for number in range(self.jobs):
             world.add_job(self._uuid(), self._spec(number))
-        nemesis = Nemesis(rng_of(self._rng), self._weather, self._living, self.seen, world)
+        nemesis = Nemesis(
+            *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
+        )
         trouble = [self._start(nemesis.rage()), self._start(self._own())]
         if self.fail_overs:
             trouble.append(self._start(self._fail_over(nemesis)))
@@ -128,7 +136,7 @@ class Simulation:
             target=Target(http=HttpTarget(url="http://target.example/")),
             schedule=SCHEDULES[number % len(SCHEDULES)],
             misfire=self._rng.choice(MISFIRES),
-            retry=RetryPolicy(attempts=3, lost=4, backoff=Backoff(initial="2s", max="20s")),
+            retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
         )
 
     async def _keep_running(self, seat: str, role: Role) -> None:
@@ -159,24 +167,40 @@ class Simulation:
             await nemesis.fail_over()
 
     async def _own(self) -> None:
-        """Be an owner who changes jobs and cancels runs."""
+        """Be an owner who edits, pauses, resumes and triggers jobs, and cancels runs."""
         rng, world = rng_of(self._rng), self._stage.world
         while True:
             await asyncio.sleep(rng.uniform(5, 60))
             job = rng.choice(list(world.jobs.values()))
-            match rng.choice(("change", "pause", "resume", "cancel")):
-                case "change":
+            deed = rng.choice(("reschedule", "edit", "pause", "resume", "trigger", "cancel"))
+            self.seen[f"owner: {deed}"] += 1
+            match deed:
+                case "reschedule":
                     spec = msgspec.structs.replace(job.spec, schedule=rng.choice(SCHEDULES))
                     world.change_job(job.id, spec=spec)
+                case "edit":
+                    world.change_job(job.id, spec=self._edited(job.spec, rng))
                 case "pause":
                     world.change_job(job.id, state=JobState.PAUSED)
                 case "resume":
                     world.change_job(job.id, state=JobState.ACTIVE)
+                case "trigger":
+                    world.trigger(job.id)
+                    await self._stage.hints.send("dispatch", [job.spec.pool])
                 case "cancel":
                     moving = [run for run in world.runs.values() if run.state not in FINAL]
                     if moving:
                         world.cancel(rng.choice(moving).id)
             await self._stage.hints.send("jobs", [str(job.id)])
+
+    def _edited(self, spec: JobSpec, rng: Random) -> JobSpec:
+        """Give a job other policies and the same schedule."""
+        return msgspec.structs.replace(
+            spec,
+            misfire=rng.choice(MISFIRES),
+            retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
+            priority=rng.choice(("high", "normal", "low")),
+        )
 
     async def _end(self) -> None:
         """Let nothing more be due, and wait until all runs have ended."""
@@ -184,7 +208,7 @@ class Simulation:
         for job in world.jobs.values():
             world.change_job(job.id, state=JobState.PAUSED)
         waited_s = 0.0
-        while any(run.state not in FINAL for run in world.runs.values()):
+        while self._checker.open_runs():
             if self._checker.violations or waited_s > _END_MAX_S:
                 break
             await asyncio.sleep(_LOOK_S)

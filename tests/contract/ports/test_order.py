@@ -154,6 +154,13 @@ async def test_an_executor_that_lives_keeps_what_it_runs(queue: Queue) -> None:
     assert await queue.take() is not None
 
 
+async def test_a_beat_that_comes_late_opens_no_poll_that_was_done_with(queue: Queue) -> None:
+    await queue.put(JOBS["normal"], SPEC)
+    for next_seq in (3, 1):
+        await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, next_seq))
+    assert [await queue.take() is not None for _ in range(3)] == [False, False, True]
+
+
 async def test_pools_are_served_apart(queue: Queue) -> None:
     spec = msgspec.structs.replace(SPEC, pool="other")
     await queue.ground.rows.add_job(JOBS["high"], spec)

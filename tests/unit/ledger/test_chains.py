@@ -68,6 +68,11 @@ def audited(
     return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
 
 
+def test_a_span_may_end_within_the_second_after_a_due_time() -> None:
+    found = audited([revision(0)], [*ran(15, 31), runs(47)], until=47.005, now=47.005)
+    assert (found.due, found.unfinished, found.holds) == (3, 1, True)
+
+
 def test_all_is_well_when_each_due_time_follows_the_end_before_it() -> None:
     found = audited([revision(0)], ran(15, 31, 47))
     assert (found.due, found.succeeded, found.holds) == (3, 3, True)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from matins.domain.claims import Claimed
 from matins.domain.errors import UnavailableError
@@ -66,6 +66,8 @@ class Process:
         """Set when it is asked to end in good order."""
         self.trap = ""
         self.trap_s: float | None = None
+        self.cut: Literal["", "calls", "answers"] = ""
+        """The direction in which nothing passes between this process and all others."""
         self._stragglers: set[asyncio.Task[Any]] = set()
 
     def crash(self) -> None:
@@ -83,7 +85,7 @@ class Process:
             raise UnavailableError("the answer came while the process was frozen")
         await asyncio.sleep(rng.uniform(0.0005, 0.005))
         fate = rng.random()
-        if weather.away or fate < weather.fail_before:
+        if weather.away or self.cut == "calls" or fate < weather.fail_before:
             raise UnavailableError("it could not be reached")
         fate -= weather.fail_before
         if fate < weather.straggle:
@@ -95,6 +97,9 @@ class Process:
         answer = await method()
         self._note(answer)
         await self.clock.gate()
+        if self.cut == "answers":
+            self.seen[f"{name}: answers cut off"] += 1
+            raise UnavailableError("no answer comes through")
         if weather.fail_after and rng.random() < weather.fail_after:
             self.seen[f"{name}: answer lost"] += 1
             raise UnavailableError("the answer was lost")
@@ -104,7 +109,7 @@ class Process:
         """Listen to hints, some of which get lost."""
         async for word in words:
             await self.clock.gate()
-            if self.rng.random() >= self.weather.hints_lost:
+            if self.cut != "answers" and self.rng.random() >= self.weather.hints_lost:
                 yield word
 
     def _note(self, answer: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -16,9 +17,21 @@ class MemoryStatusCache:
 
     def __init__(self) -> None:
         self._statuses: dict[UUID, RunStatus] = {}
+        self._is_there = asyncio.Event()
+        self._is_there.set()
+
+    def go_away(self) -> None:
+        """Answer nobody until `come_back`, and forget everything."""
+        self.empty()
+        self._is_there.clear()
+
+    def come_back(self) -> None:
+        """Answer again, those who wait too."""
+        self._is_there.set()
 
     async def put(self, statuses: Sequence[RunStatus]) -> None:
         """See `domain.ports.StatusCache`."""
+        await self._is_there.wait()
         for status in statuses:
             if status.state in FINAL:
                 self._statuses[status.id] = status
@@ -27,6 +40,8 @@ class MemoryStatusCache:
 
     async def get(self, run_id: UUID) -> bytes | None:
         """See `domain.ports.StatusCache`."""
+        if not self._is_there.is_set():
+            return None
         status = self._statuses.get(run_id)
         return None if status is None else msgspec.json.encode(status)
 

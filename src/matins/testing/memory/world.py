@@ -14,7 +14,7 @@ import msgspec
 
 from matins.domain.audit import Revision
 from matins.domain.handouts import Beat
-from matins.domain.ids import PARTITIONS, partition_of, run_id
+from matins.domain.ids import PARTITIONS, partition_of, run_id, whole_ms
 from matins.domain.jobs import PRIORITIES, JobSpec, JobState
 from matins.domain.ledger import timetable_of, unaccounted
 from matins.domain.runs import Kind, Outcome, RunState
@@ -195,6 +195,26 @@ class World:
             run.finished_at = self.now()
             self.move(run, RunState.CANCELLED)
 
+    def trigger(self, job_id: UUID) -> None:
+        """Run a job now, beside its schedule; of two triggers in one millisecond one counts."""
+        job, now = self.jobs[job_id], self.now()
+        due = whole_ms(now)
+        run = RunRow(
+            id=run_id(job_id, due, Kind.MANUAL),
+            job_id=job_id,
+            due_at=due,
+            fire_at=due,
+            claimed_at=now,
+            epoch=0,
+            partition=job.partition,
+            pool=job.spec.pool,
+            priority=PRIORITIES[job.spec.priority],
+            kind=Kind.MANUAL,
+            state=RunState.QUEUED,
+        )
+        if self.insert(run):
+            self.enqueue(run, now)
+
     def insert(self, run: RunRow) -> bool:
         """Insert a run unless (job, due time, kind) has its row; False if it has."""
         key = (run.job_id, run.due_at, run.kind)
@@ -225,16 +245,19 @@ class World:
 
     def newest_run(self, job_id: UUID) -> RunRow | None:
         """The scheduled run of a job with the latest due time."""
-        runs = (it for it in self.runs.values() if it.job_id == job_id)
-        scheduled = (it for it in runs if it.kind is Kind.SCHEDULED)
-        return max(scheduled, key=lambda run: run.due_at, default=None)
+        return max(self.scheduled(job_id), key=lambda run: run.due_at, default=None)
+
+    def scheduled(self, job_id: UUID) -> list[RunRow]:
+        """The scheduled runs of a job."""
+        runs = self.runs.values()
+        return [it for it in runs if it.job_id == job_id and it.kind is Kind.SCHEDULED]
 
     def run_count(self, job: JobRow) -> int:
         """How many due times a job's schedule has had; counted only where it matters."""
         if job.spec.schedule is None or job.spec.schedule.max_runs is None:
             return 0
         since = job.timing.since
-        return sum(it.job_id == job.id and it.due_at > since for it in self.runs.values())
+        return sum(it.due_at > since for it in self.scheduled(job.id))
 
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
@@ -252,9 +275,7 @@ class World:
         if job.state is JobState.ACTIVE:
             since -= timedelta(seconds=1)
         now = self.now()
-        rows = sorted(
-            (run.due_at, run.due_until) for run in self.runs.values() if run.job_id == job.id
-        )
+        rows = sorted((run.due_at, run.due_until) for run in self.scheduled(job.id))
         missing = unaccounted(timetable.due_between(since, now, 1_000_000), rows)
         self._skip(job, timetable, chain(*missing))
 
