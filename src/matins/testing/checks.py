@@ -85,25 +85,9 @@ class Checker:
                 continue
             self._audit(job, rows.get(job.id, []), now)
 
-    def open_runs(self) -> list[RunRow]:
-        """The runs that are still to end.
-
-        One that runs by the rows, and ended in a time that the database lost, is not among them
-        while its executor lives: its poll is open for others, so that no beat tells of it.
-        """
-        runs = [run for run in self._world.runs.values() if run.state not in FINAL]
-        return [it for it in runs if not self._has_ended(it)]
-
-    def _has_ended(self, run: RunRow) -> bool:
-        """Whether the database forgot that a run has ended."""
-        return run.state is RunState.RUNNING and (run.id, run.attempt) in self._forgotten
-
     def check_ended(self) -> None:
         """Every run has ended, and nothing is left of any."""
-        open_runs = self.open_runs()
-        self._seen["end that the database forgot"] += sum(
-            self._has_ended(run) for run in self._world.runs.values()
-        )
+        open_runs = [run for run in self._world.runs.values() if run.state not in FINAL]
         for run in open_runs[:_SHOWN_MAX]:
             self._broken(f"run {run.id} (attempt {run.attempt}) did not end: it is {run.state}")
         dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}

@@ -26,7 +26,6 @@ _STRIKES = {
     "cut": 4,
     "away": 2,
     "step": 2,
-    "fail over": 2,
     "no cache": 1,
 }
 """How often each kind of strike comes, beside the others."""
@@ -44,8 +43,7 @@ class Nemesis:
     """Strikes every few seconds, by what `_STRIKES` says.
 
     A process crashes, stops, freezes, falls into a trap in its next call, or is cut off in one
-    direction; the database is away, comes back without its last seconds, or has its clock stepped;
-    the cache is away.
+    direction; the database is away, or has its clock stepped; the cache is away.
     """
 
     def __init__(
@@ -74,6 +72,14 @@ class Nemesis:
             name = self._rng.choice(sorted(self._living))
             await self._strike(name.split()[0], self._living[name])
 
+    async def fail_over(self) -> None:
+        """Let the database lose its last seconds, as an asynchronous fail-over does."""
+        self._seen["database went back in time"] += 1
+        rows = copy_rows(self._world)
+        await asyncio.sleep(self._rng.choice(_LOST_S))
+        await self._take_away(self._rng.choice(_FAIL_OVER_S))
+        go_back(self._world, rows)
+
     async def _strike(self, role: str, process: Process) -> None:
         match self._rng.choices(tuple(_STRIKES), tuple(_STRIKES.values()))[0]:
             case "crash" if role == "executor" and self._rng.random() < _STOPPED:
@@ -96,8 +102,6 @@ class Nemesis:
             case "away":
                 self._seen["database away"] += 1
                 await self._take_away(self._rng.choice(_AWAY_S))
-            case "fail over":
-                await self._fail_over()
             case "no cache":
                 await self._take_cache()
 
@@ -115,14 +119,6 @@ class Nemesis:
         self._seen[f"clock stepped {'back' if seconds < 0 else 'forward'}"] += 1
         self._time.jump(seconds)
         self._checker.clock_stepped(seconds)
-
-    async def _fail_over(self) -> None:
-        """Let the database lose its last seconds, as an asynchronous fail-over does."""
-        self._seen["database went back in time"] += 1
-        rows = copy_rows(self._world)
-        await asyncio.sleep(self._rng.choice(_LOST_S))
-        await self._take_away(self._rng.choice(_FAIL_OVER_S))
-        go_back(self._world, rows)
 
     async def _take_away(self, seconds: float) -> None:
         self._weather.away = True

@@ -208,7 +208,7 @@ class Simulation:
         for job in world.jobs.values():
             world.change_job(job.id, state=JobState.PAUSED)
         waited_s = 0.0
-        while self._checker.open_runs():
+        while any(run.state not in FINAL for run in world.runs.values()):
             if self._checker.violations or waited_s > _END_MAX_S:
                 break
             await asyncio.sleep(_LOOK_S)

@@ -1,0 +1,59 @@
+"""A lease in force gives no right to a partition that is another's."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from tests.contract.ports.ground import SPEC, START, Ground, claim
+
+from matins.domain.attempts import Result
+from matins.domain.claims import BEGINNING, RetryDue
+from matins.domain.handouts import Beat, End, Ending, Poll
+from matins.domain.ids import partition_of
+from matins.domain.runs import Outcome, RunState
+
+HOLDER, OTHER, EXECUTOR = (UUID(int=number) for number in range(1, 4))
+JOB = next(it for it in (UUID(int=n) for n in range(10, 1000)) if partition_of(it) < 128)
+
+
+@pytest.fixture
+async def epochs(ground: Ground) -> dict[int, int]:
+    """The partitions of one of two schedulers, each of which holds a half under epoch 1."""
+    await ground.rows.add_job(JOB, SPEC)
+    first = await ground.leases.acquire(HOLDER, 128, 3600)
+    second = await ground.leases.acquire(OTHER, 128, 3600)
+    assert partition_of(JOB) in first
+    assert set(first.values()) == set(second.values()) == {1}
+    return first
+
+
+async def test_to_claim(ground: Ground, epochs: dict[int, int]) -> None:
+    wanted = claim(JOB, START)
+    answer = await ground.agenda.claim(OTHER, epochs, [wanted])
+    assert (answer.made, answer.refused) == (set(), {partition_of(JOB)})
+    assert (await ground.agenda.claim(HOLDER, epochs, [wanted])).made == {wanted.run_id}
+
+
+async def test_to_promote(ground: Ground, epochs: dict[int, int]) -> None:
+    wanted = claim(JOB, START)
+    await ground.agenda.claim(HOLDER, epochs, [wanted])
+    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
+    await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    failed = End(wanted.run_id, 1, Result(Outcome.FAILED, "why"))
+    await ground.dispatch.record(EXECUTOR, [Ending(failed, RunState.RETRYING, "why", 0.0)])
+    retries = await _retries(ground)
+    assert await ground.agenda.promote(OTHER, epochs, retries) == {partition_of(JOB)}
+    assert await _retries(ground) == retries
+    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
+    assert await _retries(ground) == []
+
+
+async def test_to_renew(ground: Ground, epochs: dict[int, int]) -> None:
+    assert await ground.leases.renew(OTHER, epochs, None, 3600) == set()
+    assert await ground.leases.renew(HOLDER, epochs, None, 3600) == epochs.keys()
+
+
+async def _retries(ground: Ground) -> list[RetryDue]:
+    after = {partition_of(JOB): BEGINNING}
+    return await ground.agenda.load_retries(after, ground.clock.now(), 9)
