@@ -41,6 +41,21 @@ def test_skip_runs_none_that_is_late() -> None:
     assert ran(HOUR_LATE, Misfire("skip")) == []
 
 
+@pytest.mark.parametrize(("late_s", "runs"), [(60, True), (61, False)])
+def test_up_to_a_minute_late_is_on_time(late_s: int, runs: bool) -> None:
+    due = [NOW - timedelta(seconds=late_s)]
+    assert (ran(due, Misfire("skip")) == due) is runs
+
+
+@pytest.mark.parametrize("policy", ["all", "last"])
+@pytest.mark.parametrize(("late_s", "runs"), [(600, True), (601, False)])
+def test_what_is_older_than_the_policy_allows_does_not_run(
+    policy: Policy, late_s: int, runs: bool
+) -> None:
+    due = [NOW - timedelta(seconds=late_s)]
+    assert (ran(due, Misfire(policy, max_age="10m")) == due) is runs
+
+
 @pytest.mark.parametrize("policy", ["all", "last", "skip"])
 def test_a_late_wake_up_is_no_misfire(policy: Policy) -> None:
     due = [NOW - timedelta(seconds=n) for n in (3, 2, 1)]
