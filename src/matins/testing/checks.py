@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -14,7 +13,8 @@ from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
 
 _SHOWN_MAX = 5
-_READ_WITHIN_S = 20.0
+_NOTHING = timedelta(0)
+_READ_WITHIN = timedelta(seconds=20)
 """After a step, who neither read the clock nor lost its leases for so long breaks a rule."""
 
 
@@ -36,17 +36,17 @@ class Checker:
         self._forgotten: set[tuple[UUID, int]] = set()
         """Attempts handed out, or ended, in a time that was lost: they are handed out again."""
         self._went_back = False
-        self._unseen_s = 0.0
-        self._unseen_until_s = 0.0
+        self._unseen = _NOTHING
+        self._unseen_until = world.now()
         world.watchers.append(self._changed)
 
     def clock_stepped(self, seconds: float) -> None:
         """The database's clock stepped; until they have read it again, others go by the old one."""
-        now_s = asyncio.get_running_loop().time()
-        unseen_s = self._unseen_s if now_s < self._unseen_until_s else 0.0
+        step, now = timedelta(seconds=seconds), self._world.now()
+        unseen = self._unseen if now - step < self._unseen_until else _NOTHING
         self._went_back |= seconds < 0
-        self._unseen_s = max(0.0, unseen_s - seconds)
-        self._unseen_until_s = now_s + _READ_WITHIN_S
+        self._unseen = max(_NOTHING, unseen - step)
+        self._unseen_until = now + _READ_WITHIN
 
     def started(self, run: UUID, number: int) -> None:
         """An executor begins with an attempt."""
@@ -152,9 +152,8 @@ class Checker:
 
     def _latest_now(self) -> datetime:
         """The latest that anybody may take the time to be."""
-        if asyncio.get_running_loop().time() >= self._unseen_until_s:
-            return self._world.now()
-        return self._world.now() + timedelta(seconds=self._unseen_s)
+        now = self._world.now()
+        return now + self._unseen if now < self._unseen_until else now
 
     def _check_chain(self, run: RunRow, unfinished: Iterable[RunRow]) -> None:
         """A job that follows ends has one run at a time, but for those of an earlier schedule.
