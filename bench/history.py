@@ -1,9 +1,9 @@
-"""What grows with jobs and history: hot statements, lists, and the loading of a fresh scheduler.
+"""What grows with jobs and history: hot statements and lists; `bench.loading` has the loading.
 
-    python -m bench.history [--jobs 1000000] [--runs 1000] [--recent 200000] [--due 150000]
+    python -m bench.history [--jobs 1000000] [--runs 1000] [--recent 200000]
 
 `--runs` is the number of runs on each day that is over, `--recent` on each of the last five days,
-which the lists are measured with. `--due` jobs are due within two minutes of a scheduler's start.
+which the lists are measured with.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from uuid import UUID
 import asyncpg
 import uvloop
 
-from bench import loading
 from bench.ground import copy, fill_jobs, folder, postgres
 from bench.hot import compare
 from bench.lists import lists, split_teams, spoil
@@ -56,7 +55,6 @@ async def main(given: argparse.Namespace) -> None:
             ids = await fill_jobs(dsn, given.jobs, None, None)
             await hot_statements(dsn, ids, given.runs)
             await long_lists(dsn, given.jobs // 10, given.recent)
-    await loading.main(given.jobs, given.due)
 
 
 async def long_lists(dsn: str, jobs: int, runs: int) -> None:
@@ -115,5 +113,4 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=1_000)
     parser.add_argument("--recent", type=int, default=200_000)
-    parser.add_argument("--due", type=int, default=150_000)
     uvloop.run(main(parser.parse_args()))
