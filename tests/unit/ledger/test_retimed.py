@@ -1,0 +1,49 @@
+"""What a change keeps of what decides about due times."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from matins.domain.jobs import JobSpec, JobState
+from matins.domain.ledger import Standing, retimed
+from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.targets import CommandTarget, Target
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+NOW = NOON + timedelta(minutes=90)
+HOURLY = Schedule(cron="0 * * * *")
+SPEC = JobSpec("job", Target(command=CommandTarget(["true"])), HOURLY)
+AT_THREE = Exemption(NOON + timedelta(hours=3))
+
+
+def changed(schedule: Schedule | None) -> Timing:
+    """The timing of a job that was due hourly since noon, after a change of its schedule."""
+    timing = Timing(NOON, NOON, exemptions=(AT_THREE,))
+    job = Standing(UUID(int=1), 1, 1, 1, JobState.ACTIVE, SPEC, timing, (), NOON, NOW)
+    return retimed(job, msgspec.structs.replace(SPEC, schedule=schedule), (), NOW)
+
+
+def test_runs_are_counted_on_while_the_schedule_stays() -> None:
+    assert changed(HOURLY).since == NOON
+
+
+def test_runs_are_counted_anew_for_a_new_schedule() -> None:
+    assert changed(Schedule(cron="0 * * * *", jitter="1m")).since == NOW
+
+
+@pytest.mark.parametrize(
+    ("cron", "kept"), [("0 15 * * *", (AT_THREE,)), ("30 * * * *", ())], ids=str
+)
+def test_exemptions_stay_where_the_new_schedule_is_due(
+    cron: str, kept: tuple[Exemption, ...]
+) -> None:
+    assert changed(Schedule(cron=cron)).exemptions == kept
+
+
+def test_the_anchor_never_changes() -> None:
+    assert changed(Schedule(every="7m")).anchor == NOON
