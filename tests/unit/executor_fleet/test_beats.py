@@ -1,0 +1,44 @@
+"""What beats tell, and what their answers do."""
+
+from __future__ import annotations
+
+from tests.unit.executor_fleet.bench import Bench, at_work, virtual
+
+from matins.domain.handouts import Beat
+from matins.domain.runs import RunState
+
+
+@virtual
+async def test_an_incarnation_that_hears_by_its_beat_that_it_is_lost_ends_at_once() -> None:
+    async with at_work(Bench()) as bench:
+        bench.runner.lasts_s = 600.0
+        bench.rows.enqueue()
+        await bench.until(lambda: bool(bench.runner.running))
+        bench.link.away = {"poll"}
+        bench.rows.ended.add(bench.link.beats[-1].executor)
+        took_s = await bench.until(lambda: not bench.runner.running)
+        assert took_s < 2 * bench.settings.beat_s
+        bench.link.away = set()
+
+
+@virtual
+async def test_a_closed_poll_is_told_until_a_beat_of_it_was_answered_and_no_longer() -> None:
+    async with at_work(Bench()) as bench:
+        await bench.until(lambda: bool(bench.link.polls))
+        bench.link.deaf = {"beat"}
+        [run] = bench.rows.enqueue()
+        await bench.until(lambda: bench.rows.states() == {RunState.SUCCEEDED: 1})
+        first = await next_beat(bench)
+        [seq] = first.closed
+        assert (run, 1) not in first.held
+        assert (await next_beat(bench)).closed == [seq]
+        bench.link.deaf = set()
+        await next_beat(bench)
+        assert (await next_beat(bench)).closed == []
+
+
+async def next_beat(bench: Bench) -> Beat:
+    """The next beat that is sent."""
+    before = len(bench.link.beats)
+    await bench.until(lambda: len(bench.link.beats) > before)
+    return bench.link.beats[before]
