@@ -17,7 +17,9 @@ from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings, read_settings
-from matins.roles import run_api, run_role, run_scheduler
+from matins.roles.api import run_api
+from matins.roles.process import run_role
+from matins.roles.scheduler import run_scheduler
 
 _DONE = Result(Outcome.SUCCEEDED)
 

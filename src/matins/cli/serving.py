@@ -28,25 +28,25 @@ def api(
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's targets too.")] = False,
 ) -> None:
     """Run an API: for owners, and the gateway for executors."""
-    _load("matins.roles", "run_api")(read_settings(), demo=demo)
+    _load("matins.roles.api", "run_api")(read_settings(), demo=demo)
 
 
 @commands.command(epilog="Example: matins scheduler")
 def scheduler() -> None:
     """Run a scheduler: it claims what is due."""
-    _load("matins.roles", "run_scheduler")(read_settings())
+    _load("matins.roles.scheduler", "run_scheduler")(read_settings())
 
 
 @commands.command(epilog="Example: MATINS_POOLS=default,gpu MATINS_SLOTS=20 matins executor")
 def executor() -> None:
     """Run an executor: it calls the targets. It needs only MATINS_URL and MATINS_TOKEN."""
-    _load("matins.roles", "run_executor")(read_settings())
+    _load("matins.roles.executor", "run_executor")(read_settings())
 
 
 @commands.command(epilog="Example: MATINS_POSTGRES=postgresql://db/matins matins migrate")
 def migrate(as_json: AsJson = False) -> None:
     """Bring the schema of PostgreSQL up to date."""
-    applied = _load("matins.roles", "run_migrate")(read_settings())
+    applied = _load("matins.roles.migrate", "run_migrate")(read_settings())
     if as_json:
         print_json({"applied": applied})
     elif applied:

@@ -1,0 +1,66 @@
+"""The role `api`: owners' side, gateway and status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from random import SystemRandom
+
+from matins.api.app import build_api
+from matins.cache.status import ValkeyStatusCache
+from matins.engines.places import ApiPlace, Places
+from matins.gateway.asgi import Gateway
+from matins.kernel.clock import HostClock
+from matins.kernel.http import HttpServer
+from matins.kernel.service import Service, run_services
+from matins.kernel.settings import Settings
+from matins.roles.database import HOT_LOCK_S, open_database
+from matins.roles.process import run_role
+from matins.store.dispatch import PostgresDispatch
+from matins.store.hints import PostgresHints
+from matins.store.migrate import check_database
+from matins.store.server import Server, ServerWatch
+
+
+def run_api(settings: Settings, *, demo: bool = False) -> None:
+    """Run the API: owners' side, gateway and status. `demo` serves the demo's targets as well."""
+    run_role("api", settings, lambda stopping: _api(settings, stopping, demo=demo))
+
+
+async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> None:
+    places = Places(settings)
+    server = Server(places.postgres())
+    await check_database(server)
+    clock, rng = HostClock(), SystemRandom()
+    async with AsyncExitStack() as stack:
+        takes = await stack.enter_async_context(open_database(server, "take", 2, by_key_only=True))
+        records = await stack.enter_async_context(
+            open_database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
+        )
+        beats = await stack.enter_async_context(open_database(server, "beat", 4, by_key_only=True))
+        owners = await stack.enter_async_context(open_database(server, "owners", 8))
+        hints = PostgresHints(owners)
+        cache = ValkeyStatusCache(places.valkey())
+        stack.push_async_callback(cache.close)
+        dispatch = PostgresDispatch(takes, records, beats)
+        token = places.executor_token()
+        gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
+        app = build_api(
+            database=owners,
+            hot=[takes, records, beats, owners],
+            hints=hints,
+            cache=cache,
+            gateway=gateway,
+            admin_token=places.admin_token(),
+            demo=demo,
+        )
+        door = HttpServer(app, settings.host, settings.port)
+        place = ApiPlace(door.url, os.getpid())
+        places.publish_api(place)
+        # Stopped last first: the waiting polls are answered before the server waits for them.
+        services: list[Service] = [ServerWatch(server, clock), door, *gateway.services()]
+        try:
+            await run_services(services, stopping)
+        finally:
+            places.withdraw_api(place)

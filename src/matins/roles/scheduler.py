@@ -1,0 +1,90 @@
+"""The role `scheduler`: it claims what is due, and does the upkeep."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from functools import partial
+from random import SystemRandom
+from uuid import uuid4
+
+from matins.engines.places import Places
+from matins.kernel.clock import DatabaseClock, HostClock
+from matins.kernel.lease_file import LeaseFile
+from matins.kernel.metrics import SCHEDULE_LAG
+from matins.kernel.service import Service, run_services
+from matins.kernel.settings import Settings
+from matins.roles.database import HOT_LOCK_S, open_database
+from matins.roles.process import health, run_role
+from matins.scheduler.role import Era, SchedulerRole
+from matins.scheduler.scheduler import Scheduler
+from matins.store.agenda import PostgresAgenda
+from matins.store.database import can_write
+from matins.store.days import DayKeeper
+from matins.store.dispatch import PostgresWatch
+from matins.store.hints import PostgresHints
+from matins.store.leases import PostgresLeases
+from matins.store.migrate import check_database
+from matins.store.server import Server, ServerWatch
+from matins.store.upkeep import Upkeep
+
+READ_LOCK_S = 1.0
+"""How long the other statements of a scheduler wait for one."""
+
+
+def run_scheduler(settings: Settings) -> None:
+    """Run a scheduler."""
+    run_role("scheduler", settings, lambda stopping: _scheduler(settings, stopping))
+
+
+async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
+    server = Server(Places(settings).postgres())
+    await check_database(server)
+    term_s = settings.lease_term_s
+    async with AsyncExitStack() as stack:
+        # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else, nor
+        # claims for whoever holds a lock.
+        leases = await stack.enter_async_context(
+            open_database(server, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
+        )
+        claims = await stack.enter_async_context(
+            open_database(
+                server, "claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=HOT_LOCK_S
+            )
+        )
+        reads = await stack.enter_async_context(
+            open_database(server, "agenda", 4, by_key_only=True, lock_s=READ_LOCK_S)
+        )
+        slow = await stack.enter_async_context(open_database(server, "upkeep", 1, by_key_only=True))
+        history = await stack.enter_async_context(
+            open_database(server, "history", 1, deadline_s=300)
+        )
+        clock, hints = HostClock(), PostgresHints(reads)
+
+        lease_file = stack.enter_context(LeaseFile(settings.lease_file))
+
+        def begin() -> Era:
+            agenda = PostgresAgenda(claims.pinned(), reads.pinned())
+            scheduler = Scheduler(
+                lease_file.note(uuid4()),
+                leases=PostgresLeases(leases.pinned()),
+                agenda=agenda,
+                watch=PostgresWatch(reads.pinned()),
+                hints=hints,
+                clock=DatabaseClock(agenda.database_time),
+                rng=SystemRandom(),
+                settings=settings,
+            )
+            return Era(scheduler, partial(server.changed, server.era))
+
+        role = SchedulerRole(begin, lease_file.predecessor)
+        SCHEDULE_LAG.set_function(role.lag_s)
+
+        async def is_ready() -> bool:
+            return role.is_ready() and await can_write(leases, claims, reads)
+
+        days = DayKeeper(reads, clock)
+        upkeep = Upkeep(slow, history, hints, clock, settings)
+        services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
+        services += health(settings, is_ready)
+        await run_services(services, stopping)
