@@ -42,23 +42,16 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
     await check_database(server)
     term_s = settings.lease_term_s
     async with AsyncExitStack() as stack:
+        enter, pool = stack.enter_async_context, partial(open_database, server)
         # Nothing may wait for as long as a lease lasts; leases and claims wait for nobody else, nor
         # claims for whoever holds a lock.
-        leases = await stack.enter_async_context(
-            open_database(server, "lease", 2, by_key_only=True, deadline_s=term_s / 3)
+        leases = await enter(pool("lease", 2, by_key_only=True, deadline_s=term_s / 3))
+        claims = await enter(
+            pool("claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=HOT_LOCK_S)
         )
-        claims = await stack.enter_async_context(
-            open_database(
-                server, "claim", 4, by_key_only=True, deadline_s=term_s / 2, lock_s=HOT_LOCK_S
-            )
-        )
-        reads = await stack.enter_async_context(
-            open_database(server, "agenda", 4, by_key_only=True, lock_s=READ_LOCK_S)
-        )
-        slow = await stack.enter_async_context(open_database(server, "upkeep", 1, by_key_only=True))
-        history = await stack.enter_async_context(
-            open_database(server, "history", 1, deadline_s=300)
-        )
+        reads = await enter(pool("agenda", 4, by_key_only=True, lock_s=READ_LOCK_S))
+        slow = await enter(pool("upkeep", 1, by_key_only=True))
+        history = await enter(pool("history", 1, deadline_s=300))
         clock, hints = HostClock(), PostgresHints(reads)
 
         lease_file = stack.enter_context(LeaseFile(settings.lease_file))
