@@ -14,11 +14,11 @@ async def test_an_incarnation_that_hears_by_its_beat_that_it_is_lost_ends_at_onc
         bench.runner.lasts_s = 600.0
         bench.rows.enqueue()
         await bench.until(lambda: bool(bench.runner.running))
-        bench.link.away = {"poll"}
+        bench.link.away = bench.link.deaf = {"poll"}  # or the answer to a poll would tell
         bench.rows.ended.add(bench.link.beats[-1].executor)
         took_s = await bench.until(lambda: not bench.runner.running)
         assert took_s < 2 * bench.settings.beat_s
-        bench.link.away = set()
+        bench.link.away = bench.link.deaf = set()
 
 
 @virtual
