@@ -16,7 +16,8 @@ import pytest
 from matins.executor.keeper.frames import HEADER, Limits, Order, encode
 from matins.kernel.clock import elapsed_s
 
-T1_S = 30.0
+T1_S = 300.0
+"""Far more than a test takes: what is missed by a little is not made up for by waiting."""
 PATIENCE_S = 20.0
 NAP = ["sleep", "60"]
 STUBBORN = ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"]
@@ -121,34 +122,34 @@ def side(tmp_path: Path) -> Iterator[Side]:
 
 def test_without_contact_a_command_is_killed_at_t1_and_not_before(side: Side) -> None:
     side.run(1, NAP)
-    side.sleep(T1_S - 10)
+    side.sleep(T1_S - 100)
     assert side.still_runs(1)
-    side.sleep(10)
+    side.sleep(100)
     assert side.end_of(1) == LOST
 
 
 def test_t1_counts_from_when_was_asked_what_is_now_answered(side: Side) -> None:
     side.run(1, NAP)
-    side.sleep(20)
-    side.contact(10)
-    side.sleep(15)
+    side.sleep(200)
+    side.contact(100)
+    side.sleep(150)
     assert side.still_runs(1)
-    side.sleep(5)
+    side.sleep(50)
     assert side.end_of(1) == LOST
 
 
 def test_an_older_answer_that_comes_later_takes_nothing_back(side: Side) -> None:
     side.run(1, NAP)
-    side.sleep(20)
-    side.contact(20)
-    side.contact(5)
-    side.sleep(20)
+    side.sleep(200)
+    side.contact(200)
+    side.contact(50)
+    side.sleep(200)
     assert side.still_runs(1)
 
 
 def test_an_answer_from_the_future_counts_as_one_of_now(side: Side) -> None:
     side.run(1, NAP)
-    side.contact(1_000)
+    side.contact(10_000)
     side.sleep(T1_S)
     assert side.end_of(1) == LOST
 
@@ -179,11 +180,11 @@ def test_when_its_executor_is_gone_it_ends_what_runs_and_itself(side: Side) -> N
 
 
 def test_a_command_is_told_to_end_at_its_time_out(side: Side) -> None:
-    side.run(1, NAP, timeout_s=20.0)
-    side.sleep(15)
+    side.run(1, NAP, timeout_s=200.0)
+    side.sleep(150)
     assert side.still_runs(1)
-    side.sleep(5)
-    assert side.end_of(1) == ("timed_out", "timed out after 20 s")
+    side.sleep(50)
+    assert side.end_of(1) == ("timed_out", "timed out after 200 s")
 
 
 def test_a_command_that_does_not_end_when_told_to_is_killed_after_the_grace(side: Side) -> None:
