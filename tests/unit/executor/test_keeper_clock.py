@@ -20,7 +20,7 @@ T1_S = 300.0
 """Far more than a test takes: what is missed by a little is not made up for by waiting."""
 PATIENCE_S = 20.0
 NAP = ["sleep", "60"]
-STUBBORN = ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"]
+STUBBORN = "trap '' TERM; touch {}; while :; do sleep 0.05; done"
 
 
 class Side:
@@ -187,9 +187,13 @@ def test_a_command_is_told_to_end_at_its_time_out(side: Side) -> None:
     assert side.end_of(1) == ("timed_out", "timed out after 200 s")
 
 
-def test_a_command_that_does_not_end_when_told_to_is_killed_after_the_grace(side: Side) -> None:
-    side.run(1, STUBBORN)
-    assert side.still_runs(1)
+def test_a_command_that_does_not_end_when_told_to_is_killed_after_the_grace(
+    side: Side, tmp_path: Path
+) -> None:
+    is_deaf = tmp_path / "deaf"
+    side.run(1, ["sh", "-c", STUBBORN.format(is_deaf)])
+    while not is_deaf.exists():
+        assert side.still_runs(1)
     side.tell({"cancel": 1})
     assert side.still_runs(1)
     side.sleep(5)
