@@ -85,7 +85,7 @@ async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None
     await session.execute("DELETE FROM dispatch")
     await session.execute(QUEUED, TURNS * COUNT, 1)
     given = {"executor": executor, "pool": "default", "free": 1, "priorities": CLASSES, "now": NOON}
-    given |= {"suspect_after": 2}
+    given |= {"suspect_after": 2, "passed": []}
     async with session.transaction():
         whole = await read(session, "take", given | {"seq": 1, "fronts": [0, 0, 0]})
         await session.execute(QUEUED, TURNS * COUNT, 1)

@@ -17,9 +17,12 @@ from matins.domain.handouts import Beat, Poll
 from matins.domain.ids import partition_of
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
+from matins.store.dispatch import PostgresDispatch
+from matins.store.fronts import SWEEP
 
 HOLDER, OTHER, EXECUTOR, JOB = (UUID(int=number) for number in range(1, 5))
 PATIENCE_S = 20.0
+SWEEP_S = SWEEP / 1e6
 
 # What a change of a job does that puts a due time on record.
 UNCOMMITTED = """
@@ -167,6 +170,27 @@ async def test_a_take_passes_by_what_is_being_taken(
             answer = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
     assert answer is not None
     assert [attempt.run_id for attempt in answer.attempts] == [second]
+
+
+async def test_a_take_passes_by_runs_that_stay_locked_until_they_are_free(
+    dsn: str, ground: Ground, other: asyncpg.Connection
+) -> None:
+    first, second, third = await queue(ground, 3)
+    hasty = Database(dsn, name="hasty", by_key_only=True, lock_s=0.01, now=ground.clock.now)
+    dispatch = PostgresDispatch(hasty, hasty, hasty)
+
+    async def take(seq: int, free: int) -> list[UUID]:
+        answer = await dispatch.take(Poll(EXECUTOR, seq, ["default"], free), "default")
+        return [attempt.run_id for attempt in answer.attempts] if answer else []
+
+    async with other.transaction():
+        await other.execute("SELECT FROM runs WHERE id = $1 FOR UPDATE", first)
+        assert await take(1, free=1) == [second]
+        assert await take(2, free=9) == [third]
+    ground.clock.move(SWEEP_S)
+    assert await take(3, free=9) == []
+    assert await take(4, free=9) == [first]
+    await hasty.close()
 
 
 async def test_two_claims_of_one_due_time_at_once_make_one_run(

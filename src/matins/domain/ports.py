@@ -160,7 +160,8 @@ class Dispatch(Protocol):
 
         Return None while the pool holds nothing. A `seq` that was taken before gets no more, but
         what of it is still running, perhaps nothing. Unknown is an executor that is not alive, and
-        a `seq` that its beats have called done.
+        a `seq` that its beats have called done. Runs that somebody has locked are passed over, and
+        taken some seconds after they are free.
         """
 
     async def taken(self, poll: Poll) -> Handout | None:

@@ -34,7 +34,9 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
     await check_database(server)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
-        takes = await stack.enter_async_context(open_database(server, "take", 2, by_key_only=True))
+        takes = await stack.enter_async_context(
+            open_database(server, "take", 2, by_key_only=True, lock_s=HOT_LOCK_S)
+        )
         records = await stack.enter_async_context(
             open_database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
         )

@@ -11,7 +11,7 @@ import msgspec
 
 from matins.domain.attempts import Attempt, Result
 from matins.domain.durations import parse_duration
-from matins.domain.errors import ScheduleError
+from matins.domain.errors import BlockedError, ScheduleError
 from matins.domain.handouts import (
     Beat,
     BeatAnswer,
@@ -30,7 +30,7 @@ from matins.domain.runs import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.targets import Target
 from matins.domain.watching import ExecutorSeen
 from matins.store.database import Database
-from matins.store.fronts import CLASSES, Found, Fronts
+from matins.store.fronts import CLASSES, Found, Front, Fronts
 from matins.store.queries import load_queries
 
 _Q = load_queries("dispatch.sql")
@@ -51,6 +51,21 @@ class PostgresDispatch:
     async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         front = self._fronts.of(pool)
+        try:
+            return await self._take(poll, pool, front)
+        except BlockedError:
+            locked = await self._takes.fetch(
+                _Q["locked"],
+                pool=pool,
+                priorities=CLASSES,
+                fronts=front.begin(),
+                passed=front.passed,
+                free=poll.free,
+            )
+            front.block([row["run_id"] for row in locked])
+            return await self._take(poll, pool, front)
+
+    async def _take(self, poll: Poll, pool: str, front: Front) -> Handout | None:
         begun = front.begin()
         try:
             rows = await self._takes.fetch(
@@ -60,6 +75,7 @@ class PostgresDispatch:
                 pool=pool,
                 priorities=CLASSES,
                 fronts=begun,
+                passed=front.passed,
                 free=poll.free,
                 suspect_after=SUSPECT_AFTER,
             )

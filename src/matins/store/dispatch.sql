@@ -8,6 +8,7 @@
 --   fronts.py); as they are read one after the other, no more is locked than is taken. Rows that
 --   others are taking are passed over. So are suspects while
 --   the executor has one, which is looked up only where a suspect waits; of several, one is taken.
+--   `passed`: runs that somebody has locked, see `locked`.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
 -- found, in the first row: the rank of now, how many were picked, and the first rank of each class.
 WITH alive AS (
@@ -24,6 +25,7 @@ picked AS (
         FROM dispatch
         WHERE pool = :pool::text AND priority = class.priority AND rank >= class.front
           AND EXISTS (SELECT FROM alive WHERE NOT is_done)
+          AND NOT run_id = ANY (:passed::uuid[])
           AND (NOT alone OR NOT EXISTS (
               SELECT
               FROM handouts h
@@ -78,6 +80,34 @@ LEFT JOIN started s ON true
 LEFT JOIN jobs j ON j.id = s.job_id
 LEFT JOIN teams t ON t.id = j.team_id
 WHERE NOT alive.is_done
+
+-- name: locked
+-- Of what a take would pick, the runs that it would wait for. It does not look for them itself, as
+-- that would cost each run a second look-up.
+WITH first AS MATERIALIZED (
+    SELECT d.run_id, d.due_at
+    FROM unnest(:priorities::smallint[], :fronts::bigint[]) AS class (priority, front)
+    CROSS JOIN LATERAL (
+        SELECT run_id, due_at
+        FROM dispatch
+        WHERE pool = :pool::text AND priority = class.priority AND rank >= class.front
+          AND NOT run_id = ANY (:passed::uuid[])
+        ORDER BY rank, run_id
+        LIMIT :free
+    ) AS d
+)
+SELECT run_id
+FROM first
+EXCEPT
+SELECT free.id
+FROM first
+CROSS JOIN LATERAL (
+    SELECT id
+    FROM runs
+    WHERE id = first.run_id AND due_at = first.due_at
+    LIMIT 1
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS free
 
 -- name: taken
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,

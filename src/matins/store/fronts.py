@@ -1,4 +1,5 @@
 """Where the queue of each pool can begin: what lies before is taken, and is not walked over again.
+And what is passed over, because somebody else has a lock on it.
 
 PostgreSQL can't remove the index entries of rows that were taken while any session has an older
 snapshot, and a take that begins at the very first would look at all of them, each time.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from matins.domain.jobs import PRIORITIES
 
@@ -41,6 +43,18 @@ class Front:
         self._ranks = [0] * len(CLASSES)
         self._now = 0
         self._sweep_at = 0
+        self._passed: list[UUID] = []
+        self._pass_until: int | None = None
+
+    @property
+    def passed(self) -> list[UUID]:
+        """The runs that takes pass over."""
+        return list(self._passed)
+
+    def block(self, locked: Sequence[UUID]) -> None:
+        """Pass over these runs as well, which somebody else has locked, for as long as a sweep."""
+        self._passed += locked
+        self._pass_until = None
 
     def begin(self) -> list[int]:
         """Return the rank at which the next take begins, for each class."""
@@ -50,7 +64,12 @@ class Front:
         """Go on from what a take found that began at these ranks and asked for so many runs."""
         if found.now < self._now - LATE:  # the clock went back, and ranks with it
             self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0
+            self._pass_until = None
         self._now = max(self._now, found.now)
+        if self._pass_until is None:
+            self._pass_until = self._now + SWEEP
+        elif self._now >= self._pass_until:
+            self._passed = []
         if not any(begun):
             self._sweep_at = found.now + SWEEP
         for at, first in enumerate(found.firsts):

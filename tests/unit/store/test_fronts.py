@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from matins.store.fronts import LATE, SWEEP, Found, Front, Fronts
 
 NOW = 1_000 * SWEEP
 FREE = 10
+RUN = UUID(int=1)
 NOTHING = (None, None, None)
 WHOLE = [0, 0, 0]
 
@@ -45,6 +48,25 @@ def test_a_pool_is_looked_through_again_and_again() -> None:
     assert front.begin() == WHOLE
     front.note(WHOLE, FREE, Found(NOW + SWEEP + 1, 0, NOTHING))
     assert front.begin() == [NOW + SWEEP + 1 - LATE] * 3
+
+
+def test_what_is_locked_is_passed_over_for_as_long_as_a_sweep() -> None:
+    front = swept()
+    front.block([RUN])
+    for now in (NOW + 1, NOW + SWEEP):
+        front.note(front.begin(), FREE, Found(now, 0, NOTHING))
+        assert front.passed == [RUN]
+    front.note(front.begin(), FREE, Found(NOW + 1 + SWEEP, 0, NOTHING))
+    assert front.passed == []
+
+
+def test_what_is_locked_is_not_passed_over_for_longer_when_the_clock_goes_back() -> None:
+    front = swept()
+    front.block([RUN])
+    back = NOW - 2 * LATE
+    for now in (NOW + 1, back, back + SWEEP):
+        front.note(front.begin(), FREE, Found(now, 0, NOTHING))
+    assert front.passed == []
 
 
 def test_a_clock_that_went_back_has_the_pool_looked_through() -> None:
