@@ -44,12 +44,14 @@ _ENDED = (
 """What no session recovers from: a new one finds the way to a server that can write."""
 
 # The hot statements join a few hundred given rows with large tables by key. Any other plan is a
-# trap that stale statistics lay: with these off, the planner is left with the nested loop.
+# trap that stale statistics lay: with these off, the planner is left with the nested loop. Bitmaps
+# too: it would walk all of a second index for each row, to intersect it with what a key finds.
 _BY_KEY_ONLY = {
     "plan_cache_mode": "force_generic_plan",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "enable_material": "off",
+    "enable_bitmapscan": "off",
     "enable_seqscan": "off",
     "jit": "off",
 }
