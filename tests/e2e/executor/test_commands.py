@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
+import sys
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
 from tests.e2e.executor.ground import (
     Commands,
@@ -18,6 +21,7 @@ from tests.e2e.executor.ground import (
     until,
 )
 
+from matins.domain.attempts import Result
 from matins.domain.runs import Outcome
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
@@ -196,11 +200,27 @@ async def test_a_command_inherits_no_descriptor_and_reads_nothing(commands: Comm
     assert result.output.split() == ["0", "1", "2", "3"]  # 3: the folder that ls reads
 
 
-async def test_a_command_has_the_default_reaction_to_signals(commands: Commands) -> None:
-    result = await commands.run(command("grep", "SigIgn", "/proc/self/status"))
-    ignored = int(result.output.split()[1], 16)
-    # Signals 32 and 33 are the C library's own: no program can set them, so they stay as inherited.
-    assert ignored & ~(0b11 << 31) == 0
+def test_a_command_has_the_default_reaction_to_signals_that_its_executor_ignores_or_blocks(
+    tmp_path: Path,
+) -> None:
+    """The executor is started as by `make`: posix_spawn(3) has it ignore signals 32 and 33 too."""
+    program = str(Path(__file__).with_name("executor_side.py"))
+    asked = ("grep", "-E", "Sig(Ign|Blk)", "/proc/self/status")
+    told = tmp_path / "result"
+    ours = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        executor = os.posix_spawn(
+            sys.executable,
+            (sys.executable, program, "60", *asked),
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_OPEN, 1, str(told), os.O_CREAT | os.O_WRONLY, 0o600)],
+            setsigmask={signal.SIGUSR2},
+        )
+    finally:
+        signal.signal(signal.SIGUSR1, ours)
+    assert os.waitpid(executor, 0)[1] == 0
+    output = msgspec.json.decode(told.read_bytes(), type=Result).output
+    assert [int(mask, 16) for mask in output.split()[1::2]] == [0, 0]
 
 
 async def test_a_command_runs_in_its_working_directory(commands: Commands, tmp_path: Path) -> None:

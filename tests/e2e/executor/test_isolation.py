@@ -29,7 +29,9 @@ from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 
 CANARY = "canary-of-the-executor"
-RANGE = "300000-300099"
+FIRST = 1_000_000 + 100 * os.getpid()
+RANGE = f"{FIRST}-{FIRST + 99}"
+"""Accounts of this process's own: the kernel counts the processes of one over the whole machine."""
 
 namespaces = pytest.mark.skipif(not can_fork_apart(), reason="the kernel grants no namespaces")
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -44,20 +46,24 @@ KINDS = [
 async def executor(limits: dict[str, object], run_as: str | None = None) -> AsyncIterator[Commands]:
     """Commands under a keeper of their own, in an executor that has secrets."""
     keeper = Keeper(Limits(**{"cut_off_s": 600.0, "grace_s": 0.3, "drain_s": 0.3, **limits}))  # type: ignore[arg-type]
-    yield Commands(CommandRunner(keeper, accounts=Accounts(run_as, 9)))
-    await keeper.close()
+    try:
+        yield Commands(CommandRunner(keeper, accounts=Accounts(run_as, 9)))
+    finally:
+        await keeper.close()
 
 
 @asynccontextmanager
 async def beside(commands: Commands, processes: Processes) -> AsyncIterator[int]:
     """Another command that sleeps meanwhile; gives its pid, and sees that it lives to the end."""
     other = asyncio.create_task(commands.run(command(*processes.sleep.split(), team="other")))
-    [pid] = await processes.appear()
-    yield pid
-    assert not other.done()
-    other.cancel()
-    with suppress(asyncio.CancelledError):
-        await other
+    try:
+        [pid] = await processes.appear()
+        yield pid
+        assert not other.done()
+    finally:
+        other.cancel()
+        with suppress(asyncio.CancelledError):
+            await other
 
 
 @pytest.fixture
@@ -183,12 +189,22 @@ async def test_a_command_has_a_bounded_number_of_processes(*, apart: bool) -> No
 
 
 @root
+async def test_a_command_whose_account_has_no_process_left_may_be_tried_again() -> None:
+    async with executor({"processes": 1}, RANGE) as commands:  # its reaper is that one
+        result = await commands.shell("true")
+        assert (result.outcome, result.permanent) == (Outcome.FAILED, False)
+        assert result.reason == (
+            "sh: its account, or this host, has all the processes it may (MATINS_PROCESSES)"
+        )
+
+
+@root
 async def test_commands_that_run_at_once_have_accounts_of_their_own() -> None:
     async with executor({}, RANGE) as commands:
         script = "id -u; id -g; id -G; echo $HOME; sleep 0.1"
         results = await asyncio.gather(*(commands.shell(script) for _ in range(3)))
         told = {tuple(result.output.split()) for result in results}
-        assert told == {(uid, uid, uid, "/") for uid in ("300000", "300001", "300002")}
+        assert told == {(uid, uid, uid, "/") for uid in map(str, range(FIRST, FIRST + 3))}
 
 
 async def test_a_command_is_likelier_than_its_executor_to_end_when_memory_runs_out(

@@ -17,7 +17,7 @@ from matins.executor.keeper.frames import Limits
 from matins.executor.keeper.loop import Loop
 from matins.executor.keeper.nursery import Nursery
 from matins.executor.keeper.proc import hide
-from matins.executor.keeper.signals import outlive_signals
+from matins.executor.keeper.signals import outlive_signals, react_by_default
 
 DESCRIPTORS_MAX = 1 << 20
 """How many descriptors are closed at the start at most, where the limit on them is higher."""
@@ -27,6 +27,7 @@ def main() -> None:
     """Keep commands until the executor's end of the socket is closed."""
     hide()
     outlive_signals()
+    react_by_default()
     limits = Limits(**json.loads(sys.argv[1]))
     # uvloop leaves copies behind, this socket's among them, which commands would inherit.
     os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), DESCRIPTORS_MAX))

@@ -83,6 +83,7 @@ def _start_error(name: str, error: OSError) -> StartError:
         errno.ENOENT: "no such program, or none to interpret it",
         errno.EACCES: "is not executable, or not for this account",
         errno.ENOEXEC: "neither a program for this machine nor a script with #!",
+        errno.EAGAIN: "its account, or this host, has all the processes it may (MATINS_PROCESSES)",
     }
     reason = reasons.get(error.errno or 0) or error.strerror
     return StartError(f"{name}: {reason}", error.errno in _LASTING)
