@@ -73,6 +73,7 @@ class FailOver:
         await asyncio.sleep(LATE_S * self._pace)
         await self._lead_to(self._standby)
         await self._claims_go_on()
+        await self._all_say("database.changed")  # who never met the new one can't refuse the old
         await self._primary.start()
         self._lost = await self._run_ids(self._primary) - known
         self.counts["runs that the standby lacked"] = len(self._lost)
@@ -81,8 +82,7 @@ class FailOver:
         """Lead to the old primary for a while: all roles stop, with an alarm; then back."""
         known = await self._run_ids(self._primary)
         await self._lead_to(self._primary)
-        served = [it for it in self.cluster.roles if it.role != "executor"]
-        await until(lambda: all(it.said("database.older") for it in served), 20)
+        await self._all_say("database.older")
         await until(self._is_unready, 20)
         await asyncio.sleep(OLD_S * self._pace)
         assert await self._run_ids(self._primary) == known, "the old primary was written"
@@ -97,6 +97,11 @@ class FailOver:
         """Wait until what is due now is claimed on the new primary."""
         now = await self._standby.value("SELECT clock_timestamp()")
         await until(lambda: self._standby.value(f"SELECT max(due_at) > '{now}' FROM runs"), 30)
+
+    async def _all_say(self, event: str) -> None:
+        """Wait until each role that uses the database has logged an event."""
+        using = [it for it in self.cluster.roles if it.role != "executor"]
+        await until(lambda: all(it.said(event) for it in using), 20)
 
     async def _is_unready(self) -> bool:
         async with self.cluster.http.get(f"{self.cluster.urls[0]}/ready") as answer:
