@@ -9,7 +9,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import sample
@@ -313,18 +313,6 @@ async def until(condition: Callable[[], Any], within_s: float, every_s: float = 
                 await asyncio.sleep(every_s)
     except TimeoutError:
         raise AssertionError(f"not within {within_s:g} s: {condition}") from None
-
-
-def processes_with(words: Iterable[str]) -> list[int]:
-    """The processes whose command line holds all the words."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError):
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                if all(word in line for word in words):
-                    found.append(int(entry.name))
-    return found
 
 
 def _free_port() -> int:

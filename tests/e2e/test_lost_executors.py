@@ -7,7 +7,8 @@ import signal
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.e2e.cluster import Cluster, processes_with, until
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.executor.ground import Processes
 
 
 @pytest.fixture
@@ -16,6 +17,11 @@ async def cluster() -> AsyncIterator[Cluster]:
         await cluster.start("api")
         await cluster.start("scheduler")
         yield cluster
+
+
+@pytest.fixture
+def naps() -> Processes:
+    return Processes()
 
 
 async def triggered(cluster: Cluster, name: str, **spec: object) -> str:
@@ -35,17 +41,17 @@ async def state(cluster: Cluster, run_id: str) -> tuple[str, int]:
 
 
 async def test_killed_in_mid_run_it_leaves_no_orphan_and_attempt_2_succeeds(
-    cluster: Cluster,
+    cluster: Cluster, naps: Processes
 ) -> None:
     first = await cluster.start("executor")
     flag = cluster.folder / "second-time"
-    script = f"test -e {flag} || {{ touch {flag}; sleep 613; }}"
+    script = f"test -e {flag} || {{ touch {flag}; {naps.sleep}; }}"
     run_id = await triggered(
         cluster, "long", target={"command": {"argv": ["/bin/sh", "-c", script]}}
     )
-    await until(lambda: processes_with(["sleep 613"]), 20)
+    await until(naps.alive, 20)
     await first.kill()
-    await until(lambda: not processes_with(["sleep 613"]), 5)
+    await until(lambda: not naps.alive(), 5)
 
     await cluster.start("executor")
 
@@ -59,17 +65,17 @@ async def test_killed_in_mid_run_it_leaves_no_orphan_and_attempt_2_succeeds(
 
 
 async def test_a_run_that_kills_its_executor_each_time_becomes_a_dead_letter(
-    cluster: Cluster,
+    cluster: Cluster, naps: Processes
 ) -> None:
     run_id = await triggered(
         cluster,
         "poison",
-        target={"command": {"argv": ["/bin/sleep", "614"]}},
+        target={"command": {"argv": naps.sleep.split()}},
         retry={"lost": 2, "backoff": {"initial": "100ms"}},
     )
     executor = await cluster.start("executor")
     for _ in range(2):
-        await until(lambda: processes_with(["sleep 614"]), 30)
+        await until(naps.alive, 30)
         await executor.kill()
         await executor.start()
 
@@ -81,17 +87,17 @@ async def test_a_run_that_kills_its_executor_each_time_becomes_a_dead_letter(
 
 
 async def test_frozen_past_its_bound_its_attempts_are_killed_before_they_are_tried_again(
-    cluster: Cluster,
+    cluster: Cluster, naps: Processes
 ) -> None:
     frozen = await cluster.start("executor")
     run_id = await triggered(
         cluster,
         "frozen",
-        target={"command": {"argv": ["/bin/sleep", "615"]}},
+        target={"command": {"argv": naps.sleep.split()}},
         retry={"backoff": {"initial": "100ms"}},
     )
-    await until(lambda: processes_with(["sleep 615"]), 20)
-    [before] = processes_with(["sleep 615"])
+    await until(naps.alive, 20)
+    [before] = naps.alive()
     frozen.signal(signal.SIGSTOP)
     await cluster.start("executor")
 
@@ -99,27 +105,29 @@ async def test_frozen_past_its_bound_its_attempts_are_killed_before_they_are_tri
         return await state(cluster, run_id) == ("running", 2)
 
     await until(tried_again, 40)
-    await until(lambda: processes_with(["sleep 615"]), 10)
-    assert before not in processes_with(["sleep 615"])
+    await until(naps.alive, 10)
+    assert before not in naps.alive()
     frozen.signal(signal.SIGCONT)
     await until(lambda: frozen.said("executor.lost"), 15)
     assert await state(cluster, run_id) == ("running", 2)
 
 
 async def test_stopped_with_sigterm_it_drains_and_gives_back_what_takes_too_long(
-    cluster: Cluster,
+    cluster: Cluster, naps: Processes
 ) -> None:
     executor = await cluster.start("executor", MATINS_DRAIN="3s")
-    short = await triggered(cluster, "short", target={"command": {"argv": ["/bin/sleep", "2"]}})
+    moment = Processes(2)
+    target = {"command": {"argv": moment.sleep.split()}}
+    short = await triggered(cluster, "short", target=target)
     long = await triggered(
         cluster,
         "long",
-        target={"command": {"argv": ["/bin/sleep", "616"]}},
+        target={"command": {"argv": naps.sleep.split()}},
         retry={"backoff": {"initial": "1h", "max": "1h", "jitter": "none"}},
     )
-    await until(lambda: processes_with(["sleep 616"]) and processes_with(["sleep 2"]), 20)
+    await until(lambda: naps.alive() and moment.alive(), 20)
     assert await executor.end() == 0
-    assert not processes_with(["sleep 616"])
+    assert not naps.alive()
     assert await state(cluster, short) == ("succeeded", 1)
     assert await state(cluster, long) == ("retrying", 1)
     outcome = await cluster.value(
@@ -130,8 +138,9 @@ async def test_stopped_with_sigterm_it_drains_and_gives_back_what_takes_too_long
 
 async def test_a_frozen_scheduler_declares_nobody_lost_when_it_wakes(cluster: Cluster) -> None:
     await cluster.start("executor")
-    run_id = await triggered(cluster, "calm", target={"command": {"argv": ["/bin/sleep", "9"]}})
-    await until(lambda: processes_with(["sleep 9"]), 20)
+    calm = Processes(9)
+    run_id = await triggered(cluster, "calm", target={"command": {"argv": calm.sleep.split()}})
+    await until(calm.alive, 20)
     scheduler = next(role for role in cluster.roles if role.role == "scheduler")
     scheduler.signal(signal.SIGSTOP)
     await asyncio.sleep(6)
