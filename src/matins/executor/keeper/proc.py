@@ -18,8 +18,8 @@ IS_LINUX = sys.platform == "linux"
 
 PROC = Path("/proc")
 _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 4, 36  # prctl(2)
-_STATE = 0  # proc_pid_stat(5), counted from the state on
-_PPID = 1
+_STATE, _PPID, _FLAGS = 0, 1, 6  # proc_pid_stat(5), counted from the state on
+_EXITING = 0x4  # among the flags: it runs nothing of its program any more
 
 # PyDLL: no other thread needs the interpreter meanwhile, and after a clone there is none.
 LIBC = ctypes.PyDLL(None, use_errno=True) if IS_LINUX else None
@@ -48,7 +48,7 @@ def children() -> list[int]:
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
     except FileNotFoundError:  # a kernel without CONFIGPROC_CHILDREN
-        return [pid for pid in all_pids() if _stat(pid, _PPID) == str(me).encode()]
+        return [pid for pid in all_pids() if (stat := _stat(pid)) and int(stat[_PPID]) == me]
 
 
 def stop_below(kept: Collection[int] = ()) -> list[int]:
@@ -74,8 +74,12 @@ def all_pids() -> list[int]:
 
 
 def name_of(pid: int) -> str | None:
-    """The name of a process's program, or None if it has ended."""
-    if _stat(pid, _STATE) in (None, b"Z", b"X"):
+    """The name of a process's program, or None if it has ended, or is about to by itself.
+
+    A process closes its output shortly before the kernel calls it a zombie.
+    """
+    stat = _stat(pid)
+    if not stat or stat[_STATE] in (b"Z", b"X") or int(stat[_FLAGS]) & _EXITING:
         return None
     try:
         return (PROC / str(pid) / "comm").read_text(errors="replace").strip()
@@ -145,9 +149,10 @@ def _environment(pid: int) -> set[bytes]:
         return set()
 
 
-def _stat(pid: int, field: int) -> bytes | None:
+def _stat(pid: int) -> list[bytes]:
+    """What the kernel tells of a process, from its state on; empty if it is gone."""
     try:
         line = (PROC / str(pid) / "stat").read_bytes()
     except OSError:
-        return None
-    return line[line.rindex(b")") + 2 :].split()[field]
+        return []
+    return line[line.rindex(b")") + 2 :].split()
