@@ -157,6 +157,12 @@ def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str)
     pytest.fail(f"{SEEDS_MAX} seeds did not find it")
 
 
+def test_a_broken_rule_ends_the_play_and_unended_runs_are_none_of_it() -> None:
+    violations = Simulation(0, hours=0.01, plant=careless).run()
+    assert any("due times have no row" in violation for violation in violations)
+    assert not any("did not end" in violation for violation in violations)
+
+
 @pytest.mark.timeout(600)
 def test_memory_that_outlives_the_database_s_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(_world: World, _era: int) -> None:

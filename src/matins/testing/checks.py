@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from matins.domain.audit import LedgerRow, Span, Subject, audit
+from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit
 from matins.domain.ids import run_id
 from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
@@ -35,7 +35,8 @@ class Checker:
         self._given: set[tuple[UUID, int]] = set()
         self._forgotten: set[tuple[UUID, int]] = set()
         """Attempts handed out, or ended, in a time that was lost: they are handed out again."""
-        self._went_back = False
+        self._back = _NOTHING
+        """How far the database's clock was ever put back, all steps together."""
         self._unseen = _NOTHING
         self._unseen_until = world.now()
         world.watchers.append(self._changed)
@@ -44,7 +45,7 @@ class Checker:
         """The database's clock stepped; until they have read it again, others go by the old one."""
         step, now = timedelta(seconds=seconds), self._world.now()
         unseen = self._unseen if now - step < self._unseen_until else _NOTHING
-        self._went_back |= seconds < 0
+        self._back += max(_NOTHING, -step)
         self._unseen = max(_NOTHING, unseen - step)
         self._unseen_until = now + _READ_WITHIN
 
@@ -71,7 +72,8 @@ class Checker:
         """Every due time of every job has a row.
 
         What follows ends is left out once the clock went back: ends lie before due times then, and
-        which due time follows which can't be read out of the rows.
+        which due time follows which can't be read out of the rows. What a job is due by a later
+        schedule is not left out.
         """
         rows: dict[UUID, list[LedgerRow]] = {}
         for run in self._world.runs.values():
@@ -80,9 +82,6 @@ class Checker:
             row = LedgerRow(run.due_at, run.state, run.reason, run.due_until, run.finished_at)
             rows.setdefault(run.job_id, []).append(row)
         for job in self._world.jobs.values():
-            schedule = job.spec.schedule
-            if self._went_back and schedule and schedule.follows_end:
-                continue
             self._audit(job, rows.get(job.id, []), now)
 
     def check_ended(self) -> None:
@@ -186,7 +185,10 @@ class Checker:
 
     def _audit(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
         revisions = self._world.revisions[job.id]
-        span = Span(revisions[0].effective_at, now, now)
+        since = self._judged_from(revisions, now)
+        if since >= now:
+            return
+        span = Span(since, now, now)
         finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, span)
         if not finding.agrees:
             self._broken(
@@ -195,6 +197,18 @@ class Checker:
                 f" {finding.unexpected[:_SHOWN_MAX]}, {finding.doubled_count} due times two rows"
                 f" {finding.doubled[:_SHOWN_MAX]} {finding.fault}"
             )
+
+    def _judged_from(self, revisions: Sequence[Revision], now: datetime) -> datetime:
+        """Return from when on a job's due times can be told, whatever the clock did."""
+        if not self._back:
+            return revisions[0].effective_at
+        ends = [*(it.effective_at for it in revisions[1:]), now]
+        chained = [
+            end + self._back
+            for revision, end in zip(revisions, ends, strict=True)
+            if revision.spec.schedule and revision.spec.schedule.follows_end
+        ]
+        return max(chained, default=revisions[0].effective_at)
 
     def _broken(self, what: str) -> None:
         self.violations.append(f"{self._world.now():%d %H:%M:%S.%f} {what}")

@@ -125,7 +125,7 @@ class Simulation:
         self._weather.clear()
         await self._pass(_HEAL_S)
         self._checker.check_ledger(self._time.now())
-        if not self.fail_overs:
+        if not self.fail_overs and not self.violations:
             await self._end()
         self._clear_away()
         return self._checker.violations
@@ -209,7 +209,9 @@ class Simulation:
             world.change_job(job.id, state=JobState.PAUSED)
         waited_s = 0.0
         while any(run.state not in FINAL for run in world.runs.values()):
-            if self._checker.violations or waited_s > _END_MAX_S:
+            if self.violations:
+                return
+            if waited_s > _END_MAX_S:
                 break
             await asyncio.sleep(_LOOK_S)
             waited_s += _LOOK_S

@@ -1,0 +1,94 @@
+"""What a simulation's checker calls a broken rule, and what it can't tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from matins.domain.ids import run_id
+from matins.domain.jobs import JobSpec
+from matins.domain.runs import Kind, RunState
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.targets import HttpTarget, Target
+from matins.testing.checks import Checker
+from matins.testing.memory.world import RunRow, World
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+JOB = UUID(int=1, version=4)
+AFTER_END = JobSpec(
+    name="job",
+    target=Target(http=HttpTarget(url="http://target.example/")),
+    schedule=Schedule(every="1s", after="end"),
+)
+
+
+def at(seconds: int) -> datetime:
+    return BEGIN + timedelta(seconds=seconds)
+
+
+class House:
+    """One job in a world whose clock the test sets."""
+
+    def __init__(self) -> None:
+        self.now = BEGIN
+        self.world = World(lambda: self.now)
+        self.checker = Checker(self.world, Counter())
+        self.job = self.world.add_job(JOB, AFTER_END)
+
+    def run(self, due: int, ends: int) -> None:
+        """Let a run be claimed when it is due, and end, each by the clock of then."""
+        self.now = at(due)
+        run = RunRow(
+            id=run_id(JOB, self.now, Kind.SCHEDULED),
+            job_id=JOB,
+            due_at=self.now,
+            fire_at=self.now,
+            claimed_at=self.now,
+            epoch=0,
+            partition=self.job.partition,
+            pool=AFTER_END.pool,
+            priority=0,
+            kind=Kind.SCHEDULED,
+            state=RunState.QUEUED,
+        )
+        assert self.world.insert(run)
+        self.world.move(run, RunState.RUNNING)
+        if ends < due:
+            self.now = at(ends)
+            self.checker.clock_stepped(ends - due)
+        self.now = run.finished_at = at(ends)
+        self.world.move(run, RunState.SUCCEEDED)
+        self.job.follows = run.due_at
+
+
+@pytest.fixture
+def house() -> House:
+    """A job that followed ends while the clock was put back, and is due every 10 s now."""
+    house = House()
+    house.run(1, 15)
+    house.run(16, 3)
+    house.run(4, 5)
+    by_the_clock = msgspec.structs.replace(AFTER_END, schedule=Schedule(every="10s"))
+    house.world.change_job(JOB, spec=by_the_clock)
+    return house
+
+
+def test_ends_before_the_clock_was_put_back_are_not_judged_by_a_later_schedule(
+    house: House,
+) -> None:
+    for due in range(10, 60, 10):
+        house.run(due, due + 1)
+    house.checker.check_ledger(at(60))
+    assert house.checker.violations == []
+
+
+def test_what_a_later_schedule_owes_is_judged_though_the_clock_was_put_back(house: House) -> None:
+    for due in (10, 20, 30, 50):
+        house.run(due, due + 1)
+    house.checker.check_ledger(at(60))
+    [violation] = house.checker.violations
+    assert "1 due times have no row [datetime.datetime(2026, 1, 1, 0, 0, 40," in violation
