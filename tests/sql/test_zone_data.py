@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from prometheus_client import REGISTRY
-from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
+from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, serve_the_default_pool, spec
 from tests.sql.upkept import NEWER, OLDER, Upkept, upkept
 
 from matins.domain.schedules.schedule import Schedule, Times
@@ -115,6 +115,7 @@ async def test_a_due_time_that_moves_before_now_is_skipped_and_not_run(world: Up
 
 
 async def test_a_due_time_that_has_its_row_stays_accounted_for(world: Upkept) -> None:
+    await serve_the_default_pool(world.database)
     await world.owners.create(TEAM, DAILY)
     world.now = RIGHT
     assert await world.claim() == 1

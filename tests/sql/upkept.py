@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from tests.sql.owned import TEAM, Owned, serve_the_default_pool
+from tests.sql.owned import TEAM, Owned
 
 from matins.domain.claims import Claim, Claimed
 from matins.domain.ids import run_id
@@ -95,7 +95,6 @@ async def upkept(dsn: str) -> AsyncIterator[Upkept]:
     opened = Upkept(dsn)
     try:
         await opened.computed_with(data_version())
-        await serve_the_default_pool(opened.database)
         yield opened
     finally:
         for database in (opened.one, opened.other, opened.database):

@@ -40,6 +40,7 @@ async def test_frozen_for_three_lease_terms_it_is_replaced_and_fires_nothing_twi
     steady = await load(cluster, 60)
 
     epochs = await epochs_of(cluster, frozen.id)
+    await until(lambda: claims_under(cluster, epochs, steady.first - SECOND), 10)
     frozen.role.signal(signal.SIGSTOP)
     frozen_at = await cluster.now()
     await taken_over(cluster, epochs, successor.id, TERM_S + 2)
