@@ -60,8 +60,9 @@ WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 -- due: the revision is compared too, so that a change that was acknowledged holds from then on.
 --   So does a window; one skips (which goes before `hold`) what was to fire in it, too, however
 --   late it is claimed. They are looked up, by windows_team, for teams with any that is near.
---   Columns that say the same of all claims come empty: see `_columns` in agenda.py. Sets are tested by IN, and
---   that by IS TRUE, since the planner then looks a row up by its hash, and makes no join of it.
+--   Columns that say the same of all claims come empty: see `_columns` in agenda.py. Sets are
+--   tested by IN, and that by IS TRUE, since the planner then looks a row up by its hash, and makes
+--   no join of it.
 -- made: the row's unique key decides who owns the firing.
 -- stepped: the step past the ranges of a job, whose rows say nothing to a claim that begins within.
 -- held: what waits for the end of a window, in the place of `enqueued`.

@@ -32,8 +32,8 @@ PATIENCE_S: Final = 600.0
 """How long a migration may take, and how long it is tried again while others hold its tables."""
 
 LOCK_S: Final = 0.5
-"""How long a migration waits for a lock, and with it whoever comes after it: claims, for instance,
-which may wait for a quarter of a lease's term."""
+"""How long, in seconds, a migration waits for a lock, and with it whoever comes after it. Claims
+give up sooner, and send again what was blocked."""
 
 PAUSES_S = (1.0, 2.0, 4.0)
 """Between the tries, for all who waited; the last one again and again."""
