@@ -77,6 +77,7 @@ async def test_a_run_that_kills_its_executor_each_time_becomes_a_dead_letter(
     for _ in range(2):
         await until(naps.alive, 30)
         await executor.kill()
+        await until(lambda: not naps.alive(), 5)  # or the next kill would meet the same attempt
         await executor.start()
 
     async def dead() -> bool:
