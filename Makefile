@@ -12,7 +12,7 @@ test quick mutants: export PYTHONHASHSEED := 0
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick check fuzz sim mutants format bench cases lock clean
+.PHONY: help up test quick check fuzz sim mutants format bench docs modules cases lock clean
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -54,6 +54,12 @@ bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minu
 
 sim: $(VENV)/.installed-dev  ## Run the simulator over many seeds: make sim SEEDS=200 HOURS=2
 	@$(BIN)/python -m matins.testing.simulation --seeds $(or $(SEEDS),50) --hours $(or $(HOURS),2)
+
+docs: $(VENV)/.installed-dev  ## Write what is made from the code into the documentation
+	@$(BIN)/python -m tests.docs.generated
+
+modules: $(VENV)/.installed-dev  ## List the modules, and what each is for: make modules IN=scheduler
+	@$(BIN)/python -m tests.docs.modules $(IN)
 
 cases: $(VENV)/.installed-dev  ## Check a file of schedule cases: make cases FILE=...
 	@$(BIN)/python -m tests.unit.schedules.cases $(FILE)

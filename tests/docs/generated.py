@@ -1,6 +1,6 @@
 """The parts of the documentation that are made from the code.
 
-`python -m tests.docs.generated` writes them into their pages; a test compares.
+`make docs` writes them into their pages; a test compares.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from tests.docs.modules import package_table
 
 from matins.domain.durations import format_duration
 from matins.domain.runs import FIRST, TRANSITIONS
@@ -69,6 +70,7 @@ def _shown(name: str, default: object) -> str:
 
 
 PARTS: dict[str, tuple[Path, Callable[[], str]]] = {
+    "packages": (ROOT / "docs" / "architecture.md", package_table),
     "settings": (ROOT / "docs" / "settings.md", settings_table),
     "states": (ROOT / "docs" / "how-it-works.md", state_picture),
 }

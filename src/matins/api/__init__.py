@@ -1,0 +1,1 @@
+"""The owners' HTTP API: handlers, authentication, errors, and its description in OpenAPI."""

@@ -1,0 +1,1 @@
+"""What Valkey holds, and may lose at any moment."""

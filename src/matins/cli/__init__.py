@@ -1,0 +1,1 @@
+"""The command `matins`: a thin face of the SDK, and of the roles that it starts."""

@@ -1,0 +1,1 @@
+"""The SDK for owners, and the executor's link to its gateways."""

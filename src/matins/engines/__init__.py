@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL and Valkey: found, started, watched and stopped."""

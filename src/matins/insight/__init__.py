@@ -1,0 +1,1 @@
+"""What only people look at: sentences, warnings, forecasts, previews; nothing the engine needs."""

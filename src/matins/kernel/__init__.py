@@ -1,0 +1,1 @@
+"""What every process stands on: the clock, services, settings, logs, metrics. It knows no job."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the SQL, the code that runs it, and the only importer of the driver."""

@@ -1,0 +1,1 @@
+"""The test bench, shipped: the simulator, the history checker, a proxy that cuts connections."""

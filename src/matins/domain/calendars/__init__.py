@@ -1,0 +1,1 @@
+"""A team's calendars: the days and times at which jobs are not to run."""

@@ -1,0 +1,1 @@
+"""Schedules: what owners write, and the due times that follow from it."""

@@ -1,0 +1,1 @@
+"""The load ahead: how many fires each minute holds, computed without walking through them."""

@@ -1,0 +1,1 @@
+"""iCalendar files (RFC 5545), read into the dates and spans of a calendar."""
