@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 
@@ -92,14 +91,14 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """What follows an attempt. `retry_at` is set for `retrying` only.
+    """What follows an attempt. `retry_in_s` is set for `retrying` only.
 
     `shared`: the attempt was lost in company, which is held against no policy.
     """
 
     state: RunState
     reason: str = ""
-    retry_at: datetime | None = None
+    retry_in_s: float | None = None
     shared: bool = False
 
 
@@ -107,7 +106,6 @@ def decide(
     tried: Tried,
     outcome: Outcome,
     policy: RetryPolicy,
-    now: datetime,
     rng: Random,
     *,
     reason: str = "",
@@ -123,36 +121,33 @@ def decide(
     if outcome is Outcome.CANCELLED or tried.cancel_requested:
         return Transition(RunState.CANCELLED, reason or "cancelled")
     if outcome is Outcome.LOST:
-        return _after_loss(tried, policy, now, rng, reason)
+        return _after_loss(tried, policy, rng, reason)
     failures = tried.attempt - tried.lost_count
     if permanent:
         return Transition(RunState.DEAD, reason or "failed for good")
     if failures >= policy.attempts:
         return Transition(RunState.DEAD, f"failed {failures} times; at last: {reason}")
-    wait = policy.backoff.delay_s(failures, rng)
-    return Transition(RunState.RETRYING, reason, now + timedelta(seconds=wait))
+    return Transition(RunState.RETRYING, reason, policy.backoff.delay_s(failures, rng))
 
 
-def _after_loss(
-    tried: Tried, policy: RetryPolicy, now: datetime, rng: Random, reason: str
-) -> Transition:
+def _after_loss(tried: Tried, policy: RetryPolicy, rng: Random, reason: str) -> Transition:
     """Choose what follows a lost attempt; it is tried again with the shortest backoff.
 
     When what ran several attempts dies, any of them may have done it: that counts for none, but
     makes them suspect. A loss counts, against `policy.lost`, for what was alone; of a suspect that
     was tried alone it is the last.
     """
-    retry_at = now + timedelta(seconds=policy.backoff.delay_s(1, rng))
+    retry_in_s = policy.backoff.delay_s(1, rng)
     if tried.company:
         shared = tried.shared_losses + 1
         told = f"{reason}, and {tried.company} more with it"
         if shared >= SUSPECT_AFTER:
             told += f"; it was there {shared} times, so it is tried alone"
-        return Transition(RunState.RETRYING, told, retry_at, shared=True)
+        return Transition(RunState.RETRYING, told, retry_in_s, shared=True)
     if tried.is_suspect and tried.company is not None:
         told = f"{reason} when it was tried alone, after {tried.shared_losses} times in company"
         return Transition(RunState.DEAD, told)
     lost = tried.lost_count - tried.shared_losses + 1
     if lost >= policy.lost:
         return Transition(RunState.DEAD, f"lost {lost} times: {reason}")
-    return Transition(RunState.RETRYING, reason, retry_at)
+    return Transition(RunState.RETRYING, reason, retry_in_s)

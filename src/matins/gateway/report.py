@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from random import Random
 from uuid import UUID
 
@@ -30,8 +29,6 @@ RECORDS_MAX = 2
 
 CACHE_QUEUE_MAX = 100
 """How many batches of statuses wait for the cache at most; what comes on top is dropped."""
-
-_SOME_INSTANT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class _Waiting:
@@ -232,13 +229,11 @@ def _ending(end: End, running: Running, rng: Random) -> Ending:
         msgspec.structs.replace(running.tried, company=result.company),
         result.outcome,
         running.policy,
-        _SOME_INSTANT,
         rng,
         reason=result.reason,
         permanent=result.permanent,
     )
-    wait_s = (after.retry_at - _SOME_INSTANT).total_seconds() if after.retry_at else None
-    return Ending(end, after.state, after.reason, wait_s, after.shared)
+    return Ending(end, after.state, after.reason, after.retry_in_s, after.shared)
 
 
 def _bare_ending(end: End, error: Exception) -> Ending:

@@ -108,13 +108,11 @@ class Watcher:
                 return
 
     def _ending(self, run: Running, held: list[Running]) -> Ending:
-        now = self._clock.now()
         tried = msgspec.structs.replace(run.tried, company=company(run, held))
         end = End(run.run_id, run.tried.attempt, Result(Outcome.LOST, _REASON))
         try:
-            after = decide(tried, Outcome.LOST, run.policy, now, self._rng, reason=_REASON)
+            after = decide(tried, Outcome.LOST, run.policy, self._rng, reason=_REASON)
         except Exception as error:  # of this one run: it ends, and the others go on
             log.exception("run.undecidable", run=str(run.run_id))
             return Ending(end, RunState.DEAD, f"its retry policy can't be applied: {error}")
-        retry_in_s = None if after.retry_at is None else (after.retry_at - now).total_seconds()
-        return Ending(end, after.state, after.reason, retry_in_s, after.shared)
+        return Ending(end, after.state, after.reason, after.retry_in_s, after.shared)
