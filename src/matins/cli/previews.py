@@ -104,9 +104,8 @@ def print_preview(shown: Preview, start: datetime, *, is_now: bool, as_json: boo
 
 
 def _row(due: DueTime, begin: datetime) -> tuple[str, ...]:
-    shown = "%Y-%m-%d %H:%M:%S.%f" if due.utc.microsecond else "%Y-%m-%d %H:%M:%S"
     return (
-        f"{due.local:%a {shown} %z}",
-        f"{due.utc:{shown}}",
+        f"{due.local:%a %Y-%m-%d %H:%M:%S %z}",
+        f"{due.utc:%Y-%m-%d %H:%M:%S}",
         between(begin, due.utc),
     )

@@ -108,7 +108,7 @@ def _shown(timetable: Timetable, at: datetime, zone: Zone) -> DueTime:
     local = local_time(second, zone.offset_at(second))
     return DueTime(
         utc=at,
-        local=local.replace(microsecond=at.microsecond),
-        fire_at=at if at.microsecond else timetable.fire_time(at),
+        local=local,
+        fire_at=timetable.fire_time(at),
         skipped=timetable.skip_reason(second),
     )

@@ -31,6 +31,19 @@ def test_the_program_reports_a_wrong_answer(
     assert "1 wrong" in capsys.readouterr().out
 
 
+def test_due_times_within_a_second_are_refused_by_choice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(
+        '{"id": "x", "kind": "interval", "expr": "PT0.25S", "dialect": "interval", "why": "",'
+        ' "expect": ["2024-01-01T00:00:00.250000+00:00"]}',
+        "utf-8",
+    )
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out.endswith("whole second\n1 refused by choice\n")
+
+
 def test_the_program_says_of_a_line_that_it_can_not_be_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from matins.domain.durations import parse_duration
 from matins.domain.errors import Problem, ScheduleError
 from matins.domain.schedules.cron import parse_cron
 from matins.domain.schedules.instants import parse_instant
-from matins.domain.schedules.intervals import is_fine, parse_interval
+from matins.domain.schedules.intervals import parse_interval
 from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.schedules.zones import Zone, find_zone, zone_names
@@ -42,7 +42,6 @@ def _checks(schedule: Schedule) -> Iterator[Check]:
     yield from _times_checks(schedule, zone)
     if schedule.any_of is not None:
         yield from _union_checks(schedule.any_of, zone)
-    yield "every", lambda: check_fine(schedule)
     yield "jitter", lambda: whole_seconds(schedule.jitter)
     for name, text in (("starts_at", schedule.starts_at), ("ends_at", schedule.ends_at)):
         if text is not None:
@@ -65,8 +64,6 @@ def _union_checks(members: list[Times], zone: Zone) -> Iterator[Check]:
         yield f"{prefix}.{_kind_field(member)}", partial(check_kind, member)
         for where, check in _times_checks(member, own):
             yield f"{prefix}.{where}", check
-        if member.every is not None:
-            yield f"{prefix}.every", partial(parse_interval, member.every)
 
 
 def _times_checks(times: Times, zone: Zone) -> Iterator[Check]:
@@ -74,7 +71,7 @@ def _times_checks(times: Times, zone: Zone) -> Iterator[Check]:
     if cron is not None:
         yield "cron", lambda: parse_cron(cron, times.dialect, "")
     if every is not None:
-        yield "every", lambda: is_fine(every) or parse_interval(every)
+        yield "every", lambda: parse_interval(every)
     if rrule is not None:
         yield "rrule", lambda: read_recurrence(rrule, zone, 0)
     if isinstance(at, str):
@@ -101,15 +98,6 @@ def check_kind(times: Times) -> None:
         raise ScheduleError("the schedule has an anchor, which goes with every only; leave it out")
     if times.dst is not None and times.cron is None:
         raise ScheduleError("the schedule has dst, which goes with cron only; leave it out")
-
-
-def check_fine(schedule: Schedule) -> None:
-    """Raise ScheduleError if an interval in fractions of a second has more than its anchor."""
-    every = schedule.every
-    if every is None or not is_fine(every):
-        return
-    if schedule != Schedule(every=every, anchor=schedule.anchor, timezone=schedule.timezone):
-        raise ScheduleError(f"{every[:40]!r} has a fraction of a second; write whole seconds")
 
 
 def check_count(at: list[str]) -> None:

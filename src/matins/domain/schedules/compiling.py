@@ -12,31 +12,19 @@ import msgspec
 
 from matins.domain.calendars.closures import Closures
 from matins.domain.errors import Problem, ScheduleError
-from matins.domain.schedules.checking import (
-    check_count,
-    check_fine,
-    check_kind,
-    problems,
-    whole_seconds,
-)
+from matins.domain.schedules.checking import check_count, check_kind, problems, whole_seconds
 from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S, month_start
 from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
 from matins.domain.schedules.closing import DUE_PER_DAY_MAX, ClosedRule, is_too_dense
 from matins.domain.schedules.cron import Dialect, is_hashed, parse_cron
 from matins.domain.schedules.exemptions import ExemptRule
 from matins.domain.schedules.instants import InstantsRule, epoch_s, instant_of, parse_instant
-from matins.domain.schedules.intervals import (
-    FineIntervals,
-    Following,
-    IntervalRule,
-    is_fine,
-    parse_interval,
-)
+from matins.domain.schedules.intervals import Following, IntervalRule, parse_interval
 from matins.domain.schedules.limits import LimitedRule, NoRule, UnionRule, nth_after
 from matins.domain.schedules.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Exemption, Schedule, Spread, Times
-from matins.domain.schedules.timetable import FineTimetable, Jitter, Timetable
+from matins.domain.schedules.timetable import Jitter, Timetable
 from matins.domain.schedules.zones import find_zone
 
 _SHARED_MAX: Final = 16_384
@@ -84,8 +72,6 @@ def compile_schedule(
     `problems` finds.
     """
     try:
-        if schedule.every is not None and is_fine(schedule.every):
-            return _fine(schedule, schedule.every, seed, anchor)
         rule, last, following = _bounded(schedule, seed, anchor, since or anchor)
         end = LAST_S if schedule.ends_at is None else last
         jitter = _jitter(schedule.jitter, schedule.spread, end)
@@ -106,14 +92,10 @@ def compile_schedule(
 def job_problems(schedule: Schedule) -> list[Problem]:
     """As `problems`, and also what only a preview may have.
 
-    A job is due at whole seconds and at least once, and what is due very often can't be moved to
-    other days.
+    A job is due at least once, and what is due very often can't be moved to other days.
     """
     if found := problems(schedule):
         return found
-    if schedule.every is not None and is_fine(schedule.every):
-        message = f"{schedule.every[:40]!r} has a fraction of a second; write whole seconds"
-        return [Problem("every", message)]
     if schedule.follows_end:
         return []
     rule, _, _ = _bounded(schedule, "", _EPOCH, _EPOCH)
@@ -201,12 +183,3 @@ def _cron(
 @lru_cache(maxsize=_SHARED_MAX)
 def _shared_rrule(text: str, timezone: str, start: int) -> Rule:
     return read_recurrence(text, find_zone(timezone), start)
-
-
-def _fine(schedule: Schedule, every: str, seed: str, anchor: datetime) -> Timetable:
-    """Compile an interval in fractions of a second, which takes no other field."""
-    check_fine(schedule)
-    if schedule.anchor is not None:
-        zone = find_zone(schedule.timezone)
-        anchor = instant_of(parse_instant(schedule.anchor, zone))
-    return FineTimetable(FineIntervals(every, anchor), NoRule(), seed)

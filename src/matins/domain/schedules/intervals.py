@@ -7,7 +7,6 @@ time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -18,7 +17,6 @@ from matins.domain.schedules.civil import DAY_S, LAST_S
 from matins.domain.schedules.zones import Zone
 
 _DAYS: Final = re.compile(r"P?(?:(\d+)W)?(?:(\d+)D)?.*", re.ASCII | re.IGNORECASE)
-_FINEST_S: Final = 0.001
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -86,43 +84,6 @@ class IntervalRule:
             return self._anchor + number * self._step_s
         wall = self._wall + number * self._interval.days * DAY_S
         return self._zone.first_reached(wall) + number * self._interval.seconds
-
-
-def is_fine(text: str) -> bool:
-    """Tell whether an interval is in fractions of a second, of a millisecond or more.
-
-    Raises ScheduleError.
-    """
-    length = parse_duration(text)
-    if 0 < length < _FINEST_S:
-        raise ScheduleError(f"{text[:40]!r} is less than a millisecond; write 1ms or more")
-    return length != int(length)
-
-
-class FineIntervals:
-    """Due at the anchor and after each length from it on, to the microsecond."""
-
-    __slots__ = ("_anchor", "_step")
-
-    def __init__(self, text: str, anchor: datetime) -> None:
-        self._step = timedelta(seconds=parse_duration(text))
-        self._anchor = anchor
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """Give the first due time strictly after an instant; None at the end of time."""
-        if instant < self._anchor:
-            return self._anchor
-        try:
-            return self._anchor + ((instant - self._anchor) // self._step + 1) * self._step
-        except OverflowError:
-            return None
-
-    def previous_before(self, instant: datetime) -> datetime | None:
-        """Give the last due time strictly before an instant; None before the anchor."""
-        if instant <= self._anchor:
-            return None
-        within = min(instant, datetime.max.replace(tzinfo=UTC))
-        return self._anchor - ((self._anchor - within) // self._step + 1) * self._step
 
 
 class Following:

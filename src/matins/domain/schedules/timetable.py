@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.intervals import FineIntervals, Following
+from matins.domain.schedules.intervals import Following
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.spread import stable_number
 
@@ -113,21 +113,3 @@ class Timetable:
             found.append(_EPOCH + timedelta(seconds=due))
             due = self.next_after_s(due)
         return found
-
-
-class FineTimetable(Timetable):
-    """Due more often than once a second: to be looked at, for no job can be due so often."""
-
-    __slots__ = ("_fine",)
-
-    def __init__(self, fine: FineIntervals, rule: Rule, seed: str) -> None:
-        super().__init__(rule, seed)
-        self._fine = fine
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """Give the first due time strictly after an instant."""
-        return self._fine.next_after(instant)
-
-    def previous_before(self, instant: datetime) -> datetime | None:
-        """Give the last due time strictly before an instant."""
-        return self._fine.previous_before(instant)

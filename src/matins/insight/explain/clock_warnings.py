@@ -13,7 +13,7 @@ from matins.domain.schedules.civil import DAY_S
 from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.cron import is_hashed, parse_cron
 from matins.domain.schedules.instants import instant_of, is_local, parse_instant
-from matins.domain.schedules.intervals import is_fine, parse_interval
+from matins.domain.schedules.intervals import parse_interval
 from matins.domain.schedules.recurrence_parts import Frequency
 from matins.domain.schedules.recurrence_text import parse_recurrence
 from matins.domain.schedules.recurrences import read_recurrence
@@ -131,8 +131,6 @@ def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
 
 
 def _daily_walls(every: str, first: int) -> _Walls | None:
-    if is_fine(every):
-        return None
     interval = parse_interval(every)
     if not interval.days or interval.seconds:
         return None  # it counts in real time

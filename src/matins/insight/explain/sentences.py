@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from matins.domain.durations import format_duration, parse_duration
 from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.clock_changes import ClockChanges
 from matins.domain.schedules.instants import epoch_s, instant_of, parse_instant
-from matins.domain.schedules.intervals import Interval, is_fine, parse_interval
+from matins.domain.schedules.intervals import Interval, parse_interval
 from matins.domain.schedules.schedule import OnClosed, Schedule, Times
 from matins.domain.schedules.zones import Zone, find_zone
 from matins.insight.explain.cron_words import say_cron
@@ -63,8 +62,6 @@ def _say_times(times: Times, timezone: str, seed: str, anchor: int) -> str:
 
 def _say_interval(every: str, start: int, zone: Zone) -> str:
     anchor = f"{instant_of(start):%Y-%m-%d %H:%M:%S} UTC"
-    if is_fine(every):
-        return f"every {format_duration(parse_duration(every))}, counted from {anchor}"
     interval = parse_interval(every)
     if interval.days:
         anchor = f"{moment(wall_at(start, zone))}, {zone_words(zone.name)}"

@@ -195,9 +195,4 @@ def _dense(view: _View) -> Iterator[str]:
     gaps = {after - before for before, after in pairwise(view.coming(4))}
     if len(gaps) == 1 and (gap := gaps.pop()) < _DENSE:
         per_day = round(timedelta(days=1) / gap)
-        every = (
-            each(length(gap.seconds))
-            if not gap.microseconds
-            else f"every {format_duration(gap.total_seconds())}"
-        )
-        yield f"due {every}: {per_day:,} runs a day"
+        yield f"due {each(length(gap.seconds))}: {per_day:,} runs a day"
