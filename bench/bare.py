@@ -29,7 +29,8 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
     told is made beforehand.
     """
     database = Database(dsn, name="bare", size=1, by_key_only=True)
-    agenda, leases = PostgresAgenda(database, database), PostgresLeases(database)
+    leases = PostgresLeases(database)
+    agenda = PostgresAgenda(database, database, leases)
     dispatch = PostgresDispatch(database, database, database)
     holder, executor = uuid4(), uuid4()
     await leases.alive(1)
@@ -45,7 +46,7 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
     begun_s = time.process_time()
     for batch, step in zip(claims, steps, strict=True):
         assert len((await agenda.claim(holder, epochs, batch)).made) == len(batch)
-        await agenda.advance(step)
+        await agenda.advance(holder, step)
     between_s = time.process_time()
     handouts: list[Handout | None] = [await dispatch.take(it, "default") for it in polls]
     for ending in endings:

@@ -90,9 +90,10 @@ async def measure(dsn: str, jobs: int, rounds: int) -> None:
     await bare.execute(WINDOW)
     floor = await bare.prepare(FLOOR)
     claims = Database(dsn, name="claims", size=1, by_key_only=True)
-    agenda = PostgresAgenda(claims, claims)
+    leases = PostgresLeases(claims)
+    agenda = PostgresAgenda(claims, claims, leases)
     holder = uuid4()
-    epochs = await PostgresLeases(claims).acquire(holder, 256, 3600)
+    epochs = await leases.acquire(holder, 256, 3600)
 
     async def claim(batch: list[Claim]) -> int:
         return len((await agenda.claim(holder, epochs, batch)).made)

@@ -41,8 +41,8 @@ class Engine:
     def __init__(self, database: Database, pid: int) -> None:
         self.pid = pid
         self.spent_us: dict[str, list[float]] = defaultdict(list)
-        self._agenda = PostgresAgenda(database, database)
         self._leases = PostgresLeases(database)
+        self._agenda = PostgresAgenda(database, database, self._leases)
         self._dispatch = PostgresDispatch(database, database, database)
         self._watch = PostgresWatch(database)
         self._executor, self._holder = uuid4(), uuid4()

@@ -40,10 +40,11 @@ class Scene:
     async def claim(self, *dues: datetime) -> set[UUID]:
         """Claim as a scheduler does, which writes the next due time later."""
         holder = uuid4()
-        epochs = await PostgresLeases(self._database).acquire(holder, 256, 600)
-        claims = [self._claim(due) for due in dues]
-        answer = await PostgresAgenda(self._database, self._database).claim(holder, epochs, claims)
-        await PostgresLeases(self._database).release(holder, epochs)
+        leases = PostgresLeases(self._database)
+        agenda = PostgresAgenda(self._database, self._database, leases)
+        epochs = await leases.acquire(holder, 256, 600)
+        answer = await agenda.claim(holder, epochs, [self._claim(due) for due in dues])
+        await leases.release(holder, epochs)
         return answer.made
 
     async def rows(self) -> list[tuple[Any, ...]]:

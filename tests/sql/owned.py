@@ -60,8 +60,8 @@ class Owned:
         self.manual = PostgresManual(self.database, hints)
         self.reads = PostgresReads(self.database)
         self.audits = PostgresAudits(self.database, known)
-        self._agenda = PostgresAgenda(self.database, self.database)
         self._leases = PostgresLeases(self.database)
+        self._agenda = PostgresAgenda(self.database, self.database, self._leases)
         self._holder = uuid4()
         self._epochs: dict[int, int] = {}
 
@@ -93,7 +93,9 @@ class Owned:
         if advance and due and not newest:
             coming = timetable.next_after(due[-1])
             fire = timetable.fire_time(coming) if coming else None
-            await self._agenda.advance([Advance(job.id, job.revision, coming, fire, due[-1])])
+            await self._agenda.advance(
+                self._holder, [Advance(job.id, job.revision, coming, fire, due[-1])]
+            )
         return len(made.made)
 
     async def fire(self, name: str = "job", *, advance: bool = True) -> int:
@@ -114,7 +116,9 @@ class Owned:
             due = None if entry.due_s is None else instant_of(entry.due_s)
             fire = None if due is None else instant_of(entry.fire_s)
             until = instant_of(entry.accounted_s)
-            await self._agenda.advance([Advance(job.id, job.revision, due, fire, until)])
+            await self._agenda.advance(
+                self._holder, [Advance(job.id, job.revision, due, fire, until)]
+            )
         return made
 
     async def end(self, name: str = "job") -> int:

@@ -19,6 +19,7 @@ from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
 from matins.store.fronts import SWEEP
+from matins.store.leases import PostgresLeases
 
 HOLDER, OTHER, EXECUTOR, JOB = (UUID(int=number) for number in range(1, 5))
 PATIENCE_S = 20.0
@@ -103,7 +104,7 @@ async def test_a_claim_that_waits_for_too_long_was_not_made(
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(HOLDER)
     hasty = Database(dsn, name="hasty", by_key_only=True, lock_s=0.01, now=ground.clock.now)
-    agenda = PostgresAgenda(hasty, hasty)
+    agenda = PostgresAgenda(hasty, hasty, PostgresLeases(hasty))
     wanted = claim(JOB, START)
     async with other.transaction():
         await other.execute(UNCOMMITTED, wanted.run_id, JOB, START)

@@ -106,8 +106,12 @@ class Agenda(Protocol):
     async def locked(self, partitions: Collection[int]) -> set[int]:
         """Which of the partitions somebody else has locked, so that claims in them would wait."""
 
-    async def advance(self, advances: Sequence[Advance]) -> None:
-        """Write next due times; only at the same revision, and over none that may lack a row."""
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
+        """Write next due times; only at the same revision, and over none that may lack a row.
+
+        So nothing is written where the holder has no lease, or one older than it was last told of:
+        the database has gone back in time, and may lack what was claimed since then.
+        """
 
     async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
         """Active jobs whose next due time follows from the end of a run which is over by now."""

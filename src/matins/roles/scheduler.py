@@ -57,10 +57,11 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         lease_file = stack.enter_context(LeaseFile(settings.lease_file))
 
         def begin() -> Era:
-            agenda = PostgresAgenda(claims.pinned(), reads.pinned())
+            holding = PostgresLeases(leases.pinned())
+            agenda = PostgresAgenda(claims.pinned(), reads.pinned(), holding)
             scheduler = Scheduler(
                 lease_file.note(uuid4()),
-                leases=PostgresLeases(leases.pinned()),
+                leases=holding,
                 agenda=agenda,
                 watch=PostgresWatch(reads.pinned()),
                 hints=hints,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from matins.domain.ports import Agenda, Clock
 from matins.kernel.service import pause, repeat
+from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
 from matins.scheduler.roster import Roster
 
@@ -18,8 +20,11 @@ _GIVE_WAY_S = 0.05
 class Flusher:
     """Writes every `every_s`; while claims are waiting they go first, for at most as long again."""
 
-    def __init__(self, roster: Roster, agenda: Agenda, clock: Clock, every_s: float) -> None:
+    def __init__(
+        self, roster: Roster, leases: LeaseHolder, agenda: Agenda, clock: Clock, every_s: float
+    ) -> None:
         self._roster = roster
+        self._leases = leases
         self._agenda = agenda
         self._clock = clock
         self._every_s = every_s
@@ -54,8 +59,9 @@ class Flusher:
             return
         unwritten = {entry.job.id: entry for entry, _ in taken}
         try:
-            blocked = await piecewise([advance for _, advance in taken], self._agenda.advance)
-            written = unwritten.keys() - {advance.job_id for advance in blocked}
+            advance = partial(self._agenda.advance, self._leases.holder)
+            blocked = await piecewise([it for _, it in taken], advance)
+            written = unwritten.keys() - {it.job_id for it in blocked}
             self._roster.written([unwritten.pop(job_id) for job_id in written])
         finally:
             self._roster.give_back(unwritten.values())

@@ -58,7 +58,7 @@ class Scheduler:
             before_release=self._write_down,
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
-        self._flusher = Flusher(roster, agenda, clock, settings.flush_s)
+        self._flusher = Flusher(roster, self._leases, agenda, clock, settings.flush_s)
         self._loader = Loader(
             roster, self._leases, agenda, hints, clock, horizon_s=settings.horizon_s, poll_s=poll_s
         )

@@ -29,6 +29,7 @@ from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 from matins.store.days import with_days
+from matins.store.leases import PostgresLeases
 from matins.store.past import run_counts
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
@@ -43,9 +44,10 @@ _MISFIRES_MAX = 16_384
 class PostgresAgenda:
     """Loads, claims and writes back; claims have connections of their own."""
 
-    def __init__(self, claims: Database, reads: Database) -> None:
+    def __init__(self, claims: Database, reads: Database, leases: PostgresLeases) -> None:
         self._claims = claims
         self._reads = reads
+        self._leases = leases
         self._calendars = KnownCalendars()
         self._seen: int | None = None
 
@@ -118,11 +120,13 @@ class PostgresAgenda:
         rows = await self._claims.fetch(_Q["locked"], partitions=list(partitions))
         return {row["partition"] for row in rows}
 
-    async def advance(self, advances: Sequence[Advance]) -> None:
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
         ordered = sorted(advances, key=_job_id)
         await self._reads.fetch(
             _Q["advance"],
+            holder=holder,
+            renewed_at=self._leases.renewed_at(holder),
             job_ids=[advance.job_id for advance in ordered],
             revisions=[advance.revision for advance in ordered],
             next_due_ats=[advance.next_due_at for advance in ordered],

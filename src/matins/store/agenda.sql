@@ -186,6 +186,8 @@ FROM (
 
 -- name: advance
 -- Not across a change, and not over a due time that may lack its row: a late writer does no harm.
+-- Nor in a database that has gone back in time, where the holder's lease is older than it was told:
+-- what it has claimed since then has no row there.
 UPDATE jobs j
 SET next_due_at = a.next_due_at, next_fire_at = a.next_fire_at
 FROM unnest(
@@ -196,6 +198,9 @@ WHERE j.id = a.job_id
   AND j.revision = a.revision
   AND j.state = 'active'
   AND j.next_due_at <= a.accounted_until
+  AND EXISTS (
+      SELECT FROM schedulers WHERE id = :holder::uuid AND renewed_at >= :renewed_at::timestamptz
+  )
 
 -- name: quarantine
 WITH stopped AS (

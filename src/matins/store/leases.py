@@ -20,7 +20,11 @@ class PostgresLeases:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._renewed: dict[UUID, datetime] = {}
-        """What each holder's row said after its last renewal."""
+        """What each holder's row said when it was last known to be written."""
+
+    def renewed_at(self, holder: UUID) -> datetime | None:
+        """Return when the holder's lease was last renewed, as the database has told."""
+        return self._renewed.get(holder)
 
     async def renew(
         self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
@@ -43,19 +47,25 @@ class PostgresLeases:
 
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """See `domain.ports.Leases`."""
-        self._renewed.pop(holder, None)  # it writes the row, too
+        renewed_at = self._renewed.pop(holder, None)  # unknown until the answer is there
         rows = await self._database.fetch(_Q["acquire"], holder=holder, count=count, ttl_s=ttl_s)
+        if rows:
+            renewed_at = rows[0]["renewed_at"]
+        if renewed_at is not None:
+            self._renewed[holder] = renewed_at
         return {row["partition"]: row["epoch"] for row in rows}
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
         """See `domain.ports.Leases`."""
-        self._renewed.pop(holder, None)  # with the last partition the row goes, too
-        await self._database.fetch(
+        renewed_at = self._renewed.pop(holder, None)  # with the last partition the row goes, too
+        row = await self._database.fetchrow(
             _Q["release"],
             holder=holder,
             partitions=list(epochs),
             epochs=list(epochs.values()),
         )
+        if renewed_at is not None and row and not row["is_last"]:
+            self._renewed[holder] = renewed_at
 
     async def retire(self, holder: UUID) -> None:
         """See `domain.ports.Leases`."""

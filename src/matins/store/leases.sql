@@ -125,8 +125,9 @@ lease AS (
         watermark = CASE WHEN EXISTS (SELECT FROM mine WHERE in_force) THEN s.watermark END,
         settled = CASE WHEN EXISTS (SELECT FROM mine WHERE in_force) THEN s.settled
                        ELSE '{}' END
+    RETURNING renewed_at
 )
-SELECT partition, epoch FROM gained
+SELECT partition, epoch, (SELECT renewed_at FROM lease) FROM gained
 
 -- name: release
 WITH held AS (
@@ -142,6 +143,13 @@ last AS MATERIALIZED (
         SELECT FROM partitions WHERE holder = :holder AND NOT partition = ANY (:partitions)
     ) AS is_last
 ),
+freed AS (
+    UPDATE partitions p
+    SET holder = NULL, expires_at = NULL, watermark = l.watermark
+    FROM held
+    JOIN leases l ON l.partition = held.partition
+    WHERE p.partition = held.partition
+),
 left_for_good AS (
     DELETE FROM schedulers WHERE id = :holder AND (SELECT is_last FROM last)
 ),
@@ -150,12 +158,7 @@ less AS (
     SET settled = array(SELECT unnest(settled) EXCEPT SELECT unnest(:partitions))
     WHERE id = :holder AND NOT (SELECT is_last FROM last)
 )
-UPDATE partitions p
-SET holder = NULL, expires_at = NULL, watermark = l.watermark
-FROM held
-JOIN leases l ON l.partition = held.partition
-WHERE p.partition = held.partition
-RETURNING p.partition
+SELECT is_last FROM last
 
 -- name: retire
 -- For a holder whose process has ended. A partition that is locked now is free all the same, since

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -33,6 +33,8 @@ SPEC = JobSpec(
     schedule=Schedule(every="1m"),
     retry=RetryPolicy(attempts=2, backoff=Backoff(initial="10s", jitter="none")),
 )
+
+_WRITER = uuid4()
 
 
 class Clock:
@@ -77,6 +79,11 @@ class Ground:
     async def all_leases(self, holder: UUID) -> dict[int, int]:
         """Hold every partition for an hour."""
         return await self.leases.acquire(holder, 256, 3600)
+
+    async def advance(self, *advances: Advance) -> None:
+        """Write next due times, as a scheduler does that has a lease."""
+        await self.leases.renew(_WRITER, {}, None, 3600)
+        await self.agenda.advance(_WRITER, advances)
 
 
 def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Claim:
@@ -189,10 +196,11 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
     """All ports over an empty database, with the same settings of the planner as in production."""
     clock = Clock()
     database = Database(dsn, name="contract", by_key_only=True, now=clock.now)
+    leases = PostgresLeases(database)
     ground = Ground(
         clock,
-        PostgresLeases(database),
-        PostgresAgenda(database, database),
+        leases,
+        PostgresAgenda(database, database, leases),
         PostgresDispatch(database, database, database),
         PostgresWatch(database),
         PostgresRows(database),

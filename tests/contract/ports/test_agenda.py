@@ -133,7 +133,7 @@ async def test_ranges_of_which_one_met_a_row_step_past_nothing(ground: Ground) -
 async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(A)
-    await ground.agenda.advance([advance(JOB, minutes(20))])
+    await ground.advance(advance(JOB, minutes(20)))
     await ground.agenda.claim(A, epochs, [skipped(0, 9)])
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == minutes(20)
@@ -157,7 +157,7 @@ async def test_each_partition_gives_its_share_of_a_page_in_the_order_of_fire_tim
     [other] = ids_in(there, 1)
     for job in (late, *first, other):
         await ground.rows.add_job(job, SPEC)
-    await ground.agenda.advance([advance(late, START + MINUTE)])
+    await ground.advance(advance(late, START + MINUTE))
     later = START + 2 * MINUTE
     page = await ground.agenda.load({here: BEGINNING, there: BEGINNING}, later, 2)
     assert [job.id for job in page if job.partition == here] == first[:2]
@@ -175,29 +175,38 @@ def ids_in(partition: int, count: int) -> list[UUID]:
 async def test_next_due_times_never_go_backwards(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     later, earlier = START + 2 * MINUTE, START + MINUTE
-    await ground.agenda.advance([advance(JOB, later)])
-    await ground.agenda.advance([advance(JOB, earlier)])
+    await ground.advance(advance(JOB, later))
+    await ground.advance(advance(JOB, earlier))
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == later
 
 
+async def test_who_has_no_lease_writes_no_next_due_time(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.leases.release(A, epochs)
+    await ground.agenda.advance(A, [advance(JOB, START + MINUTE)])
+    [job] = await ground.agenda.find([JOB])
+    assert job.next_due_at == START
+
+
 async def test_next_due_times_of_another_revision_are_not_written(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    await ground.agenda.advance([advance(JOB, START + MINUTE, revision=2)])
+    await ground.advance(advance(JOB, START + MINUTE, revision=2))
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == START
 
 
 async def test_a_schedule_that_came_to_its_end_is_due_no_more(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    await ground.agenda.advance([Advance(JOB, 1, None, None, START)])
+    await ground.advance(Advance(JOB, 1, None, None, START))
     assert await ground.agenda.find([JOB]) == []
 
 
 async def test_an_end_that_was_reached_earlier_hides_no_later_due_time(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    await ground.agenda.advance([advance(JOB, START + MINUTE)])
-    await ground.agenda.advance([Advance(JOB, 1, None, None, START)])
+    await ground.advance(advance(JOB, START + MINUTE))
+    await ground.advance(Advance(JOB, 1, None, None, START))
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == START + MINUTE
 

@@ -77,7 +77,7 @@ async def test_it_is_found_whether_the_next_due_time_was_written_or_not(
 ) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    await ground.agenda.advance([Advance(job, 1, None, None, START)])
+    await ground.advance(Advance(job, 1, None, None, START))
     [found] = await ended(ground)
     assert found.job.next_due_at is None
 
@@ -197,7 +197,7 @@ async def test_an_end_that_is_written_late_undoes_no_follow_up(ground: Ground, j
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
     await ground.agenda.follow([follow_up(job)])
-    await ground.agenda.advance([Advance(job, 1, None, None, START)])
-    await ground.agenda.advance([advance(job, START)])
+    await ground.advance(Advance(job, 1, None, None, START))
+    await ground.advance(advance(job, START))
     [found] = await ground.agenda.find([job])
     assert found.next_due_at == LATER

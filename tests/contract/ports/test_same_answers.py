@@ -119,9 +119,9 @@ class BothPorts(RuleBasedStateMachine):
         claims = [claim(job, due) for job, due in dict.fromkeys(wanted)]
         self.both(lambda it: it.agenda.claim(holder, epochs, claims))
 
-    @rule(job=jobs, due=dues)
-    def advance(self, job: UUID, due: Any) -> None:
-        self.both(lambda it: it.agenda.advance([advance(job, due)]))
+    @rule(holder=holders, job=jobs, due=dues)
+    def advance(self, holder: UUID, job: UUID, due: Any) -> None:
+        self.both(lambda it: it.agenda.advance(holder, [advance(job, due)]))
         self.both(lambda it: _found(it, job))
 
     @rule(due=st.sampled_from([*DUES, None]))
@@ -135,9 +135,9 @@ class BothPorts(RuleBasedStateMachine):
         self.both(call)
         self.both(lambda it: _found(it, *FOLLOWERS))
 
-    @rule(job=st.sampled_from(FOLLOWERS), due=dues)
-    def come_to_an_end(self, job: UUID, due: Any) -> None:
-        self.both(lambda it: it.agenda.advance([Advance(job, 1, None, None, due)]))
+    @rule(holder=holders, job=st.sampled_from(FOLLOWERS), due=dues)
+    def come_to_an_end(self, holder: UUID, job: UUID, due: Any) -> None:
+        self.both(lambda it: it.agenda.advance(holder, [Advance(job, 1, None, None, due)]))
         self.both(lambda it: _found(it, job))
 
     @rule(holder=holders)

@@ -35,10 +35,10 @@ class Troubled(MemoryAgenda):
             await super().follow(follow_ups)
         raise UnavailableError("the answer was lost")
 
-    async def advance(self, advances: Sequence[Advance]) -> None:
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
         await asyncio.sleep(self.advance_s)
-        await super().advance(advances)
+        await super().advance(holder, advances)
 
 
 def end(world: World, run: RunRow, state: RunState = RunState.SUCCEEDED) -> None:

@@ -45,10 +45,10 @@ class Locked(MemoryAgenda):
         """See `domain.ports.Agenda`."""
         return self.partitions & set(partitions)
 
-    async def advance(self, advances: Sequence[Advance]) -> None:
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
         await self._wait(bool(self.jobs & {it.job_id for it in advances}))
-        await super().advance(advances)
+        await super().advance(holder, advances)
 
     async def promote(
         self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]

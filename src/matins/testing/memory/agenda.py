@@ -76,8 +76,10 @@ class MemoryAgenda:
         del partitions
         return set()
 
-    async def advance(self, advances: Sequence[Advance]) -> None:
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
+        if holder not in self._world.leases:
+            return
         for advance in advances:
             job = self._world.jobs.get(advance.job_id)
             if job is None or job.revision != advance.revision or job.state is not JobState.ACTIVE:
