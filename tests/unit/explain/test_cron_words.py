@@ -13,7 +13,7 @@ from tests.unit.schedules.expressions import Expression, expressions
 
 from matins.domain.errors import ScheduleError
 from matins.domain.schedules.cron import Dialect, parse_cron
-from matins.insight.explain.cron_words import say_cron
+from matins.insight.explain.cron_words import describe_cron
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATE = 200_000_000_000  # in the year 8307
@@ -25,7 +25,7 @@ WEEKDAYS = ["*", "FRI", "5L", "1#2", "MON-FRI", "1,3#5,6L", "SAT-SUN", "*/2", "0
 
 def assert_true(expression: str, dialect: Dialect, moments: list[int]) -> None:
     """Compare what is said with what is due, at moments and at and after the due times next to."""
-    claim = understand(say_cron(expression, dialect, "job"))
+    claim = understand(describe_cron(expression, dialect, "job"))
     pattern = parse_cron(expression, dialect, "job")
     for moment in moments:
         due = pattern.next_from(moment) or LATE
@@ -46,53 +46,62 @@ def assert_true(expression: str, dialect: Dialect, moments: list[int]) -> None:
             "30 9-17 * * 1-5",
             "at 30 minutes past the hour, between 09:00 and 17:59, on Monday to Friday",
         ),
+        ("1 */2 * * *", "at 1 minute past the hour, every 2 hours, every day"),
+        (
+            "5,20,50 9-17 * * *",
+            "at 5, 20 and 50 minutes past the hour, between 09:00 and 17:59, every day",
+        ),
+        ("10-30 8-9 * * *", "minutes 10 to 30 past the hour, between 08:00 and 09:59"),
+        ("10-30 8 * * *", "every minute between 08:10 and 08:30"),
+        ("*/5 8 * * *", "every 5 minutes, between 08:00 and 08:59"),
+        ("*/10 * 9-17 * * *", "every 10 seconds, between 09:00 and 17:59"),
         ("*/7 * * * *", "at each minute from 0 to 56 in steps of 7 of each hour"),
         ("5 0-20/2 * * *", "at minute 5 of each hour from 0 to 20 in steps of 2, every day"),
         ("59 59 23 29 2 *", "at 23:59:59, on the 29th of the month, only in February"),
         ("0 0 15,L * *", "at 00:00, on the 15th and the last day of the month"),
         ("0 12 L-3 * *", "at 12:00, on the day 3 days before the last day of the month"),
         ("0 0 * * 1#1,5L", "at 00:00, on the first Monday and the last Friday of the month"),
-        ("0 0 * JAN-MAR MON", "at 00:00, on Monday, January through March"),
+        ("0 0 * JAN-MAR MON", "at 00:00, on Monday, only in January to March"),
         ("@weekly", "at 00:00, on Sunday"),
         ("@monthly", "at 00:00, on the 1st of the month"),
         ("@hourly", "every hour"),
     ],
 )
 def test_an_expression_reads_well(expression: str, said: str) -> None:
-    assert say_cron(expression, "unix", "job") == said
+    assert describe_cron(expression, "unix", "job") == said
 
 
 def test_two_limited_day_fields_are_told_to_be_enough_one_by_one() -> None:
-    said = say_cron("0 0 13 * 5", "unix", "job")
+    said = describe_cron("0 0 13 * 5", "unix", "job")
     assert said == "at 00:00, on the 13th of the month or on Friday (either is enough)"
 
 
 def test_a_star_in_a_day_field_is_told_to_need_both() -> None:
-    said = say_cron("0 0 13 * */5", "unix", "job")
+    said = describe_cron("0 0 13 * */5", "unix", "job")
     assert said == "at 00:00, on the 13th of the month and on Friday and Sunday (both must hold)"
 
 
 def test_a_range_of_all_days_is_told_to_be_every_day_whatever_the_weekday() -> None:
-    assert say_cron("0 0 1-31 * 4", "unix", "job") == "at 00:00, every day"
+    assert describe_cron("0 0 1-31 * 4", "unix", "job") == "at 00:00, every day"
 
 
 def test_quartz_counts_weekdays_from_sunday() -> None:
-    assert say_cron("0 0 12 ? * 1-2", "quartz", "job") == "at 12:00, on Monday and Sunday"
+    assert describe_cron("0 0 12 ? * 1-2", "quartz", "job") == "at 12:00, on Monday and Sunday"
 
 
 def test_quartz_takes_a_bare_l_for_saturday_and_reversed_ranges_round_the_week() -> None:
-    assert say_cron("0 0 0 ? * L *", "quartz", "job") == "at 00:00, on Saturday"
-    said = say_cron("0 0 0 ? * FRI-MON", "quartz", "job")
+    assert describe_cron("0 0 0 ? * L *", "quartz", "job") == "at 00:00, on Saturday"
+    said = describe_cron("0 0 0 ? * FRI-MON", "quartz", "job")
     assert said == "at 00:00, on Monday and Friday to Sunday"
 
 
 def test_quartz_years_are_told() -> None:
-    said = say_cron("0 0 0 1 1 ? 2028,2030", "quartz", "job")
+    said = describe_cron("0 0 0 1 1 ? 2028,2030", "quartz", "job")
     assert said == "at 00:00, on the 1st of the month, only in January, only in 2028 and 2030"
 
 
 def test_h_is_shown_by_the_values_that_the_job_id_chooses() -> None:
-    said = say_cron("H H(0-7) * * *", "jenkins", "job")
+    said = describe_cron("H H(0-7) * * *", "jenkins", "job")
     assert said == "at 02:34, every day (chosen from the job's id)"
 
 
@@ -107,7 +116,7 @@ def test_h_is_shown_by_the_values_that_the_job_id_chooses() -> None:
     ],
 )
 def test_h_without_a_job_id_is_told_to_be_chosen_from_it(expression: str, said: str) -> None:
-    assert say_cron(expression, "jenkins", "") == said
+    assert describe_cron(expression, "jenkins", "") == said
 
 
 def test_every_public_case_has_a_sentence_and_each_sentence_is_true() -> None:

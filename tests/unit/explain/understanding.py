@@ -26,7 +26,6 @@ def understand(sentence: str) -> Claim:
         (r", every (\d+) years from (\d+) to (\d+)$", _stepped_years),
         (r", only in ((?:\d{4}(?: to \d{4})?(?:, | and )?)+)$", _years),
         (r", only in (.*)$", _months),
-        (r", (\w+) through (\w+)$", _month_span),
         (r", every day$", lambda: lambda _wall: True),
         (r", (on .*)$", _days),
     ):
@@ -38,13 +37,13 @@ def understand(sentence: str) -> Claim:
 
 
 def _words(text: str) -> list[str]:
-    return re.split(r", and | and |, ", text)
+    return re.split(r" and |, ", text)
 
 
 def _numbers(text: str) -> set[int]:
     found: set[int] = set()
     for word in _words(text):
-        first, _, last = word.replace(" through ", " to ").partition(" to ")
+        first, _, last = word.partition(" to ")
         found |= set(range(int(first), int(last or first) + 1))
     return found
 
@@ -59,12 +58,11 @@ def _stepped_years(step: str, first: str, last: str) -> Claim:
 
 
 def _months(text: str) -> Claim:
-    months = {MONTHS.index(word) for word in _words(text)}
+    months: set[int] = set()
+    for word in _words(text):
+        first, _, last = word.partition(" to ")
+        months |= set(range(MONTHS.index(first), MONTHS.index(last or first) + 1))
     return lambda wall: wall.month in months
-
-
-def _month_span(first: str, last: str) -> Claim:
-    return lambda wall: MONTHS.index(first) <= wall.month <= MONTHS.index(last)
 
 
 def _days(text: str) -> Claim:
@@ -171,7 +169,7 @@ def _time_of_hour(text: str) -> Claim:
             not any((wall.second, wall.minute)[:parts])
             and (wall.second, wall.minute, wall.hour)[parts] % step == 0
         )
-    match = re.fullmatch(r"(?:at|minutes) (.*?)(?: minutes)? past the hour", text)
+    match = re.fullmatch(r"(?:at|minutes) (.*?)(?: minutes?)? past the hour", text)
     assert match, f"nobody understands {text!r}"
     minutes = _numbers(match[1])
     return lambda wall: wall.second == 0 and wall.minute in minutes

@@ -36,7 +36,7 @@ class ClockWarning(msgspec.Struct, frozen=True):
     zone: str = ""
 
     def on(self, dates: list[str]) -> str:
-        """Say on which dates it happens."""
+        """Return the warning, with the dates on which it happens."""
         more = len(dates) - _DATES_MAX
         named = dates if more <= 0 else [*dates[:_DATES_MAX], f"{more} dates more"]
         where = f" in {self.zone}" if self.zone else ""
@@ -72,19 +72,19 @@ class _Walls(msgspec.Struct, frozen=True):
     is_fixed: bool
 
     def within(self, low: int, high: int) -> list[int]:
-        """Give the first few of them from `low` to before `high`."""
-        found: list[int] = []
+        """Return the first few of them from `low` to before `high`."""
+        walls: list[int] = []
         wall = self.next_from(low)
-        while wall is not None and wall < high and len(found) <= _NAMED_MAX:
-            found.append(wall)
+        while wall is not None and wall < high and len(walls) <= _NAMED_MAX:
+            walls.append(wall)
             wall = self.next_from(wall + 1)
-        return found
+        return walls
 
 
 def clock_warnings(
     times: Times, zone: Zone, timetable: Timetable, span: tuple[int, int], *, seed: str, anchor: int
 ) -> Iterator[tuple[int, ClockWarning]]:
-    """Give each warning with its wall time, for clock changes after `span[0]` up to `span[1]`."""
+    """Return each warning with its wall time, for clock changes after `span[0]` up to `span[1]`."""
     walls = _walls(times, zone, seed, anchor)
     if walls is None:
         return
@@ -110,7 +110,7 @@ def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
 
 
 def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
-    """Give the wall times of a kind; None if it has none, or if they aren't known yet."""
+    """Return the wall times of a kind; None if it has none, or if they aren't known yet."""
     if times.cron is not None:
         if not seed and is_hashed(times.cron, times.dialect):
             return None
@@ -143,7 +143,7 @@ def _daily_walls(every: str, first: int) -> _Walls | None:
 
 
 def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
-    """Give the wall times that a rule names, whether clocks show them or not."""
+    """Return the wall times that a rule names, whether clocks show them or not."""
     read = parse_recurrence(text, zone, start)
     if read.parts is None or read.parts.frequency > Frequency.DAILY:
         return None  # it follows real time
@@ -167,7 +167,7 @@ def _listed_walls(at: list[str]) -> _Walls:
 def _warn(
     change: _Change, walls: _Walls, touched: list[int], timetable: Timetable
 ) -> ClockWarning | None:
-    """Say what happens at a change; None if the schedule has not begun, has ended or is closed."""
+    """Warn of a change; None if the schedule has not begun, has ended or is closed."""
     if change.is_gap:
         return _warn_of_gap(change, walls, touched, timetable)
     return _warn_of_overlap(change, walls, touched, timetable)
@@ -229,6 +229,6 @@ def _named(touched: list[int], verb: str) -> str:
 
 
 def _offset(seconds: int) -> str:
-    """Write an offset from UTC: `+02:00`."""
+    """Return an offset from UTC: `+02:00`."""
     sign = "-" if seconds < 0 else "+"
     return f"{sign}{clock(abs(seconds))}"

@@ -1,4 +1,4 @@
-"""How numbers, days and lengths of time are written in English sentences; clocks have 24 hours."""
+"""Numbers, dates, instants and lengths of time as English words; clocks have 24 hours."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def listed(words: Iterable[str], last: str = "and") -> str:
 
 
 def ordinal(number: int) -> str:
-    """Write a number's place in an order: `1st`, `12th`, `23rd`."""
+    """Return a number's place in an order: `1st`, `12th`, `23rd`."""
     if number % 100 in {11, 12, 13}:
         return f"{number}th"
     return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number of things: `1 minute`, `15 minutes`."""
+    """Return a number of things: `1 minute`, `15 minutes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def length(seconds: int, *, real_time: bool = False) -> str:
-    """Write a length of time: 5400 is `1 hour and 30 minutes`. Real time has no days."""
+    """Return a length of time: 5400 is `1 hour and 30 minutes`. Real time has no days."""
     parts = []
     left = seconds
     for unit, size in _UNITS[1:] if real_time else _UNITS:
@@ -63,49 +63,49 @@ def length(seconds: int, *, real_time: bool = False) -> str:
 
 
 def clock(second_of_day: int) -> str:
-    """Write a time of day: `02:30`, with its seconds if it has any: `02:30:15`."""
+    """Return a time of day: `02:30`, with its seconds if it has any: `02:30:15`."""
     minute, second = divmod(second_of_day, 60)
     text = f"{minute // 60:02}:{minute % 60:02}"
     return f"{text}:{second:02}" if second else text
 
 
 def each(span: str) -> str:
-    """Write how often: `every minute`, `every 2 hours`, for a length of time."""
+    """Return how often: `every minute`, `every 2 hours`, for a length of time."""
     single = span.startswith("1 ") and " " not in span[2:]
     return f"every {span[2:] if single else span}"
 
 
 def wall_at(instant: int, zone: Zone) -> datetime:
-    """Give what clocks in a zone show at an instant, within the years 1 to 9999."""
+    """Return what clocks in a zone show at an instant, within the years 1 to 9999."""
     wall = max(FIRST_S, min(instant + zone.offset_at(instant), LAST_S))
     return instant_of(wall)
 
 
 def date_of(wall: datetime) -> str:
-    """Write a date: `29 March 2026`."""
+    """Return a date: `29 March 2026`."""
     return f"{wall.day} {MONTHS[wall.month - 1]} {wall.year}"
 
 
 def moment(wall: datetime) -> str:
-    """Write a date and a time of day: `Tue 2026-12-01 at 09:00`."""
+    """Return a date and a time of day: `Tue 2026-12-01 at 09:00`."""
     weekday = WEEKDAYS[wall.isoweekday() % 7][:3]
     time = clock(wall.hour * 3600 + wall.minute * 60 + wall.second)
     return f"{weekday} {wall.year:04}-{wall.month:02}-{wall.day:02} at {time}"
 
 
 def spans(values: Sequence[int]) -> list[tuple[int, int]]:
-    """Give the first and last of each run of neighbours in sorted values."""
-    found: list[tuple[int, int]] = []
+    """Return the first and last of each run of neighbours in sorted values."""
+    runs: list[tuple[int, int]] = []
     for value in values:
-        if found and found[-1][1] == value - 1:
-            found[-1] = (found[-1][0], value)
+        if runs and runs[-1][1] == value - 1:
+            runs[-1] = (runs[-1][0], value)
         else:
-            found.append((value, value))
-    return found
+            runs.append((value, value))
+    return runs
 
 
 def step_of(values: Sequence[int]) -> int | None:
-    """Give the distance from each of three or more sorted values to the next, if it is one."""
+    """Return the distance from each of three or more sorted values to the next, if it is one."""
     if len(values) < 3:
         return None
     step = values[1] - values[0]
@@ -121,3 +121,18 @@ def ranges(values: Sequence[int], names: Sequence[str]) -> list[str]:
         else:
             words += [names[value] for value in range(first, last + 1)]
     return words
+
+
+def zone_words(timezone: str) -> str:
+    """Name the zone in which times of day are meant."""
+    return "UTC" if timezone == "UTC" else f"{timezone} time"
+
+
+def describe_instants(instants: Iterable[int], zone: Zone) -> str:
+    """Describe instants, in seconds from 1970 UTC, by the first and the last."""
+    ordered = sorted(set(instants))
+    first, last = (f"on {moment(wall_at(instant, zone))}" for instant in (ordered[0], ordered[-1]))
+    if len(ordered) == 1:
+        return f"once {first}, {zone_words(zone.name)}"
+    count = f"{len(ordered):,} listed instants"
+    return f"at {count}, the first {first} and the last {last}, {zone_words(zone.name)}"

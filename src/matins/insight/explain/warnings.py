@@ -19,11 +19,10 @@ from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.schedules.timetable import Timetable
 from matins.domain.schedules.zones import find_zone
 from matins.insight.explain.clock_warnings import ClockWarning, clock_warnings, next_skipped
-from matins.insight.explain.cron_warnings import cron_warnings
+from matins.insight.explain.cron_meaning import read_meaning
 from matins.insight.explain.english import clock, counted, date_of, each, length, wall_at
-from matins.insight.explain.meaning import read_meaning
-from matins.insight.explain.rule_warnings import rule_warnings
-from matins.insight.explain.rule_words import rule_zone
+from matins.insight.explain.pitfalls import cron_pitfalls, rrule_pitfalls
+from matins.insight.explain.rrule_words import rule_zone
 
 WARNINGS_MAX: Final = 10
 """The most warnings about one schedule."""
@@ -44,7 +43,7 @@ class _View(msgspec.Struct, frozen=True):
     anchor: datetime
 
     def coming(self, count: int) -> Iterator[datetime]:
-        """Give the next due times, those of the next year or so."""
+        """Return the next due times, those of the next year or so."""
         due = self.timetable.next_after(self.after)
         for _ in range(count):
             if due is None or due - self.after > _LATE:
@@ -60,7 +59,7 @@ class _View(msgspec.Struct, frozen=True):
         return epoch_s(self.anchor) if own is None else parse_instant(own, zone)
 
     def date(self, due: datetime) -> str:
-        """Write the date of an instant in the schedule's zone."""
+        """Return the date of an instant in the schedule's zone."""
         return date_of(wall_at(epoch_s(due), find_zone(self.schedule.timezone)))
 
 
@@ -73,14 +72,14 @@ def warnings(
     anchor: datetime,
     days: int = 400,
 ) -> list[str]:
-    """Give the warnings about a schedule that was compiled to a timetable, as seen from `after`.
+    """Return the warnings about a schedule that was compiled to a timetable, as seen from `after`.
 
-    Clock changes are told for so many `days`. `seed` is the job's id (empty: none yet), `anchor`
-    the job's creation.
+    Clock changes are looked for in so many `days`. `seed` is the job's id (empty: none yet),
+    `anchor` the job's creation.
     """
     view = _View(schedule, timetable, after, seed, anchor)
     moved, unmoved = _clock_changes(view, days)
-    found = [
+    sentences = [
         *_not_due(view),
         *_unknown(view),
         *_meant(view),
@@ -90,11 +89,11 @@ def warnings(
         *_dense(view),
         *unmoved,
     ]
-    return list(dict.fromkeys(found))[:WARNINGS_MAX]
+    return list(dict.fromkeys(sentences))[:WARNINGS_MAX]
 
 
 def _not_due(view: _View) -> Iterator[str]:
-    """Say if it is never due again, or not for long."""
+    """Warn if it is never due again, or not for long."""
     if view.schedule.follows_end:
         return
     due = view.timetable.next_after(view.after)
@@ -133,43 +132,43 @@ def _unknown(view: _View) -> Iterator[str]:
 
 
 def _meant(view: _View) -> Iterator[str]:
-    """Say where an expression or rule means other than it seems to."""
+    """Warn where an expression or rule means other than it seems to."""
     today = epoch_s(view.after) // DAY_S
     for times in view.schedule.kinds():
         if times.cron is not None:
-            yield from cron_warnings(read_meaning(times.cron, times.dialect, view.seed), today)
+            yield from cron_pitfalls(read_meaning(times.cron, times.dialect, view.seed), today)
         if times.rrule is not None:
             timezone = times.timezone or view.schedule.timezone
-            yield from rule_warnings(times.rrule, timezone, view.start)
+            yield from rrule_pitfalls(times.rrule, timezone, view.start)
 
 
 def _clock_changes(view: _View, days: int) -> tuple[list[str], list[str]]:
-    """Say what clock changes do: to fixed times first, then to what follows real time."""
+    """Warn of what clock changes do: to fixed times first, then to what follows real time."""
     span = epoch_s(view.after), epoch_s(view.after) + days * DAY_S
     own, start = view.schedule.timezone, view.start
     zones = [_zone_of(times, own) for times in view.schedule.kinds()]
-    found: list[tuple[int, ClockWarning]] = []
+    by_wall: list[tuple[int, ClockWarning]] = []
     for times, name in zip(view.schedule.kinds(), zones, strict=True):
-        told = clock_warnings(
+        of_kind = clock_warnings(
             times, find_zone(name), view.timetable, span, seed=view.seed, anchor=start
         )
         where = name if len(set(zones)) > 1 else ""
-        found += [(wall, replace(warning, zone=where)) for wall, warning in told]
+        by_wall += [(wall, replace(warning, zone=where)) for wall, warning in of_kind]
     dates: dict[ClockWarning, dict[str, None]] = {}
-    for wall, warning in sorted(found, key=lambda it: it[0]):
+    for wall, warning in sorted(by_wall, key=lambda pair: pair[0]):
         dates.setdefault(warning, {})[date_of(instant_of(wall))] = None
     moved = [warning.on(list(on)) for warning, on in dates.items() if warning.is_moved]
     return moved, [warning.on(list(on)) for warning, on in dates.items() if not warning.is_moved]
 
 
 def _zone_of(times: Times, timezone: str) -> str:
-    """Give the name of the zone by whose clocks due times are told."""
+    """Return the name of the zone by whose clocks due times are given."""
     own = times.timezone or timezone
     return own if times.rrule is None else rule_zone(times.rrule, own)
 
 
 def _all_skipped(view: _View) -> Iterator[str]:
-    """Say if calendars leave nothing of what comes within weeks."""
+    """Warn if calendars leave nothing of what comes within weeks."""
     if not view.schedule.calendars:
         return
     coming = list(view.coming(_LOOKED_AT))
@@ -191,7 +190,7 @@ def _jitter(view: _View) -> Iterator[str]:
 
 
 def _dense(view: _View) -> Iterator[str]:
-    """Say if it is due so often that a job without end would be the better form."""
+    """Warn if it is due so often that a job without end would be the better form."""
     gaps = {after - before for before, after in pairwise(view.coming(4))}
     if len(gaps) == 1 and (gap := gaps.pop()) < _DENSE:
         per_day = round(timedelta(days=1) / gap)

@@ -17,14 +17,15 @@ from matins.insight.explain.english import (
     ORDINALS,
     clock,
     counted,
+    describe_instants,
     each,
     listed,
     moment,
     ordinal,
     ranges,
     wall_at,
+    zone_words,
 )
-from matins.insight.explain.instant_words import say_instants, zone_words
 
 _UNITS: Final = ("year", "month", "week", "day", "hour", "minute", "second")
 _FOLD: Final = re.compile(r"\r?\n[ \t]")
@@ -33,30 +34,31 @@ _QUOTED_MAX: Final = 200
 _LIST_MAX: Final = 6
 
 
-def say_rrule(text: str, timezone: str, start: int) -> str:
-    """Say when a rule is due. A rule that names no zone is in `timezone`, one without a DTSTART
-    starts at the instant `start`. Raises ScheduleError.
+def describe_rrule(text: str, timezone: str, start: int) -> str:
+    """Describe when a rule is due. Raises ScheduleError.
+
+    A rule that names no zone is in `timezone`, one without a DTSTART starts at the instant `start`.
     """
     read = parse_recurrence(text, find_zone(timezone), start)
     name = rule_zone(text, timezone)
     zone = find_zone(name)
     if read.parts is None:
-        said = [say_instants(read.added, zone)]
+        phrases = [describe_instants(read.added, zone)]
     else:
-        words = _say_parts(read.parts, read.wall) or f"by the rule {_quoted(text)!r}"
-        said = [words, f"from {moment(instant_of(read.wall))} on"]
+        words = _describe_parts(read.parts, read.wall) or f"by the rule {_quoted(text)!r}"
+        phrases = [words, f"from {moment(instant_of(read.wall))} on"]
         if read.parts.count is not None:
-            said.append(f"{counted(read.parts.count, 'time')} in all")
+            phrases.append(f"{counted(read.parts.count, 'time')} in all")
         if read.until is not None:
-            said.append(f"until {moment(wall_at(read.until, zone))}")
+            phrases.append(f"until {moment(wall_at(read.until, zone))}")
         if read.added:
-            said.append(f"and at {counted(len(read.added), 'instant')} more")
-        said.append(zone_words(name))
-    return ", ".join([*said, "except what EXDATE lists"] if read.excluded else said)
+            phrases.append(f"and at {counted(len(read.added), 'instant')} more")
+        phrases.append(zone_words(name))
+    return ", ".join([*phrases, "except what EXDATE lists"] if read.excluded else phrases)
 
 
 def rule_zone(text: str, timezone: str) -> str:
-    """Give the name of the zone whose clocks a rule follows; `timezone` if it names none."""
+    """Return the name of the zone whose clocks a rule follows; `timezone` if it names none."""
     named = _START_ZONE.search(_FOLD.sub("", text))
     return timezone if named is None else named[1] or "UTC"
 
@@ -65,47 +67,47 @@ def _quoted(text: str) -> str:
     return " ".join(_FOLD.sub("", text).split())[:_QUOTED_MAX]
 
 
-def _say_parts(parts: Parts, start: int) -> str:
-    """Say what a rule's parts mean, the longest unit of time first; empty without honest words."""
+def _describe_parts(parts: Parts, start: int) -> str:
+    """Describe a rule's parts, the longest unit of time first; empty without honest words."""
     counts = [parts.weeks, parts.year_days, parts.months or parts.month_days]
     if sum(map(bool, counts)) > 1:
         return ""
     unit = _UNITS[parts.frequency]
-    said = [each(counted(parts.interval, unit))]
+    phrases = [each(counted(parts.interval, unit))]
     if parts.months:
         only = "only " if parts.frequency > Frequency.YEARLY else ""
-        said.append(f"{only}in {listed(MONTHS[month - 1] for month in parts.months)}")
-    said += _say_days(parts, start)
-    said += _say_time(parts, start)
+        phrases.append(f"{only}in {listed(MONTHS[month - 1] for month in parts.months)}")
+    phrases += _describe_days(parts, start)
+    phrases += _describe_time(parts, start)
     if parts.positions:
-        said.append(f"of these only {_places(parts.positions)} in each {unit}")
+        phrases.append(f"of these only {_places(parts.positions)} in each {unit}")
     counts_weeks = parts.weeks or (parts.frequency == Frequency.WEEKLY and parts.interval > 1)
     if parts.week_start and counts_weeks:
-        said.append(f"with weeks from {FROM_MONDAY[parts.week_start]} on")
-    return ", ".join(said)
+        phrases.append(f"with weeks from {FROM_MONDAY[parts.week_start]} on")
+    return ", ".join(phrases)
 
 
-def _say_days(parts: Parts, start: int) -> list[str]:
-    """Say the days; those that the rule leaves open are those of the wall time of its start."""
+def _describe_days(parts: Parts, start: int) -> list[str]:
+    """Describe the days; what the rule leaves open is that of the wall time of its start."""
     only = "only " if parts.frequency >= Frequency.DAILY else ""
-    said = []
+    phrases = []
     if parts.weeks:
-        said.append(f"{only}in {_places(parts.weeks)} week of the year")
+        phrases.append(f"{only}in {_places(parts.weeks)} week of the year")
     if parts.year_days:
-        said.append(f"{only}on {_places(parts.year_days)} day of the year")
+        phrases.append(f"{only}on {_places(parts.year_days)} day of the year")
     if parts.month_days:
         by_year = parts.frequency == Frequency.YEARLY and not parts.months
         of_month = "each month" if by_year else "the month"
-        said.append(f"{only}on {_places(parts.month_days)} day of {of_month}")
+        phrases.append(f"{only}on {_places(parts.month_days)} day of {of_month}")
     if parts.weekdays:
         limits = parts.month_days or parts.year_days
         words = _weekdays(parts, limits=bool(limits))
-        said.append(f"if that is {words}" if limits else f"{only}on {words}")
+        phrases.append(f"if that is {words}" if limits else f"{only}on {words}")
     first = instant_of(start)
-    if (said and not parts.weeks) or parts.weekdays or parts.frequency >= Frequency.DAILY:
-        return said
+    if (phrases and not parts.weeks) or parts.weekdays or parts.frequency >= Frequency.DAILY:
+        return phrases
     if parts.weeks or parts.frequency == Frequency.WEEKLY:
-        return [*said, f"on {FROM_MONDAY[first.weekday()]}"]
+        return [*phrases, f"on {FROM_MONDAY[first.weekday()]}"]
     if parts.frequency == Frequency.MONTHLY or parts.months:
         return [f"on the {ordinal(first.day)} of the month"]
     return [f"on {first.day} {MONTHS[first.month - 1]}"]
@@ -136,8 +138,8 @@ def _place(number: int) -> str:
     return ORDINALS[number - 1] if number <= len(ORDINALS) else ordinal(number)
 
 
-def _say_time(parts: Parts, start: int) -> list[str]:
-    """Say the times of day; units shorter than the rule's, if left open, are the start's."""
+def _describe_time(parts: Parts, start: int) -> list[str]:
+    """Describe the times of day; units shorter than the rule's, if left open, are the start's."""
     frequency, shown = parts.frequency, start % DAY_S
     if frequency > Frequency.DAILY and not parts.is_limited:
         return []  # it counts in real time from its start

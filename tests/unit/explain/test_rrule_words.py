@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matins.insight.explain.rule_words import say_rrule
+from matins.insight.explain.rrule_words import describe_rrule
 
 MADE_AT = 1_764_583_200  # Mon 2025-12-01 10:00 UTC
 START = "DTSTART;TZID=Europe/Berlin:20260131T090000\n"
@@ -12,7 +12,7 @@ START = "DTSTART;TZID=Europe/Berlin:20260131T090000\n"
 
 def said(rule: str) -> str:
     """Say a rule of a job in New York, without its start and zone."""
-    words = say_rrule(START + rule, "America/New_York", MADE_AT)
+    words = describe_rrule(START + rule, "America/New_York", MADE_AT)
     return words.replace(", from Sat 2026-01-31 at 09:00 on", "").removesuffix(
         ", Europe/Berlin time"
     )
@@ -79,27 +79,27 @@ def test_a_rule_reads_well(rule: str, words: str) -> None:
 
 
 def test_a_rule_is_told_with_its_start_and_its_own_zone() -> None:
-    words = say_rrule(START + "RRULE:FREQ=DAILY", "America/New_York", MADE_AT)
+    words = describe_rrule(START + "RRULE:FREQ=DAILY", "America/New_York", MADE_AT)
     assert words == "every day, at 09:00, from Sat 2026-01-31 at 09:00 on, Europe/Berlin time"
 
 
 def test_a_rule_without_a_start_begins_with_the_job_in_the_zone_of_the_schedule() -> None:
-    words = say_rrule("FREQ=DAILY", "America/New_York", MADE_AT)
+    words = describe_rrule("FREQ=DAILY", "America/New_York", MADE_AT)
     assert words == "every day, at 05:00, from Mon 2025-12-01 at 05:00 on, America/New_York time"
 
 
 def test_a_start_in_utc_is_told_so() -> None:
-    words = say_rrule("DTSTART:20260131T090000Z\nRRULE:FREQ=DAILY", "Asia/Tokyo", MADE_AT)
+    words = describe_rrule("DTSTART:20260131T090000Z\nRRULE:FREQ=DAILY", "Asia/Tokyo", MADE_AT)
     assert words == "every day, at 09:00, from Sat 2026-01-31 at 09:00 on, UTC"
 
 
 def test_what_is_left_out_is_told_to_be() -> None:
-    words = say_rrule("FREQ=DAILY\nEXDATE:20260201T100000Z", "UTC", MADE_AT)
+    words = describe_rrule("FREQ=DAILY\nEXDATE:20260201T100000Z", "UTC", MADE_AT)
     assert words.endswith(", UTC, except what EXDATE lists")
 
 
 def test_dates_without_a_rule_are_told_as_a_list() -> None:
-    words = say_rrule("RDATE:20260201T120000Z,20260202T120000Z", "UTC", MADE_AT)
+    words = describe_rrule("RDATE:20260201T120000Z,20260202T120000Z", "UTC", MADE_AT)
     assert words == (
         "at 2 listed instants, the first on Sun 2026-02-01 at 12:00"
         " and the last on Mon 2026-02-02 at 12:00, UTC"

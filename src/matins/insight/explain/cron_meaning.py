@@ -78,14 +78,14 @@ class Meaning(msgspec.Struct, frozen=True):
         return self.day.text[0] != "*" and self.weekday.text[0] != "*"
 
     def limits(self) -> tuple[DayField | None, DayField | None]:
-        """Give the day fields that leave days out, when both are taken together."""
+        """Return the day fields that leave days out, when both are taken together."""
         day, weekday = self.day, self.weekday
         if self.either_day and (day.takes_all or weekday.takes_all):
             return None, None
         return None if day.takes_all else day, None if weekday.takes_all else weekday
 
     def weekday_of(self, item: str) -> int:
-        """Give the weekday (0 is Sunday) of an item such as `5L` or `FRI#2`."""
+        """Return the weekday (0 is Sunday) of an item such as `5L` or `FRI#2`."""
         name = item.partition("#")[0].removesuffix("L")
         return (parse_value(self.weekday_field, name, item) - self.weekday_field.low) % 7
 
@@ -123,19 +123,19 @@ def read_meaning(expression: str, dialect: Dialect, seed: str) -> Meaning:
 
 
 def _hits(pattern: Pattern, start: int, size: int, count: int) -> list[int]:
-    """Give the numbers of those spans of `size` seconds, from `start` on, that hold a match."""
-    found = []
+    """Return the numbers of those spans of `size` seconds, from `start` on, that hold a match."""
+    hits = []
     for number in range(count):
         low = start + number * size
         match = pattern.next_from(low)
         if match is not None and match < low + size:
-            found.append(number)
-    return found
+            hits.append(number)
+    return hits
 
 
 def _months(days: Days) -> list[int]:
-    """Give the months that ever hold an allowed day, looking at one year of each shape."""
-    found: set[int] = set()
+    """Return the months that ever hold an allowed day, looking at one year of each shape."""
+    months: set[int] = set()
     shapes = {(date(year, 1, 1).weekday(), isleap(year)): year for year in days.years or _CYCLE}
     for year in shapes.values():
         month = 0
@@ -144,25 +144,24 @@ def _months(days: Days) -> list[int]:
             if day is None or day >= month_start(year + 1, 0):
                 break
             month = _date(day).month
-            found.add(month)
-        if len(found) == 12:
+            months.add(month)
+        if len(months) == 12:
             break
-    return sorted(found)
+    return sorted(months)
 
 
 def _macro_days(days: Days) -> tuple[str, str]:
-    """Give the two day fields of a macro, which limits one of them to one value, or none."""
+    """Return the two day fields of a macro, which limits one of them to one value, or none."""
     if days.every:
         return "*", "*"
-    found = days.next(0)
-    assert found is not None
-    coming = days.next(found + 1)
-    first = _date(found)
-    if coming == found + 1:
+    first = days.next(0)
+    assert first is not None
+    second = days.next(first + 1)
+    if second == first + 1:
         return "*", "*"
-    if coming == found + 7:
-        return "*", str(first.isoweekday() % 7)
-    return str(first.day), "*"
+    if second == first + 7:
+        return "*", str(_date(first).isoweekday() % 7)
+    return str(_date(first).day), "*"
 
 
 def _date(day: int) -> date:
