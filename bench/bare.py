@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from matins.domain.attempts import Result
-from matins.domain.claims import Advance, Claim
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.ids import partition_of, run_id
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import Advance, Claim
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
@@ -35,7 +35,7 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
     holder, executor = uuid4(), uuid4()
     await leases.alive(1)
     epochs = await leases.acquire(holder, 256, 3600)
-    await dispatch.beat(Beat(executor, "bare", ["default"], BATCH, 1))
+    await dispatch.heartbeat(Heartbeat(executor, "bare", ["default"], BATCH, 1))
     batches = [jobs[at : at + BATCH] for at in range(0, len(jobs), BATCH)]
     claims = [[_claim(job, due) for job in batch] for batch in batches]
     steps = [[Advance(job, 1, due + DAY, due + DAY, due) for job in batch] for batch in batches]

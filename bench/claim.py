@@ -23,8 +23,8 @@ import asyncpg
 import uvloop
 
 from bench.ground import fill_jobs, folder, postgres, spread
-from matins.domain.claims import Claim
-from matins.domain.ids import partition_of, run_id
+from matins.domain.runs.claims import Claim
+from matins.domain.values.ids import partition_of, run_id
 from matins.kernel.clock import elapsed_s
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database, session_settings

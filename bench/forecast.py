@@ -18,9 +18,9 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.time.instants import epoch_s
+from matins.domain.timetables.compiling import Timing
 from matins.insight.forecast.book import LoadBook
 from matins.insight.forecast.forecast import Forecast, forecast
 from matins.insight.forecast.layouts import Layouts

@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 import asyncpg
 import msgspec
 
-from matins.domain.ids import partition_of
-from matins.domain.jobs import JobSpec
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import HttpTarget, Target
+from matins.domain.values.ids import partition_of
 from matins.engines.postgres import EmbeddedPostgres
 from matins.store.database import Database
 from matins.store.days import ensure_days_ahead

@@ -14,12 +14,12 @@ from typing import get_args
 
 import msgspec
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules import compiling as compiler
-from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import zone_names
+from matins.domain.time.zones import zone_names
+from matins.domain.timetables import compiling as compiler
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.errors import ScheduleError
 
 LENGTH = 1_000
 NOW, FAR = datetime(2026, 11, 29, tzinfo=UTC), datetime(9990, 1, 1, tzinfo=UTC)

@@ -12,11 +12,11 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING, Claim, RetryDue
-from matins.domain.handouts import Beat, End, Ending, Poll
-from matins.domain.ids import partition_of, run_id
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING, Claim, RetryDue
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
@@ -61,7 +61,7 @@ class Engine:
             for it in jobs
         ]
         async with self.watched("heartbeat"):
-            await self._dispatch.beat(self._beat([]))
+            await self._dispatch.heartbeat(self._heartbeat([]))
         async with self.watched("take, empty"):
             await self._take()
         async with self.watched(f"claim {BATCH}"):
@@ -70,7 +70,7 @@ class Engine:
         async with self.watched(f"take {BATCH}"):
             held = await self._take()
         async with self.watched(f"heartbeat, {BATCH} held"):
-            await self._dispatch.beat(self._beat([(run, 1) for run in held]))
+            await self._dispatch.heartbeat(self._heartbeat([(run, 1) for run in held]))
         async with self.watched(f"record {BATCH}"):
             await self._record(held, 1, RunState.RETRYING)
         async with self.watched("look for retries"):
@@ -98,9 +98,11 @@ class Engine:
         ends = [Ending(End(run, number, result), state, result.reason, wait_s) for run in runs]
         assert len(await self._dispatch.record(self._executor, ends)) == len(runs)
 
-    def _beat(self, held: list[tuple[UUID, int]]) -> Beat:
+    def _heartbeat(self, held: list[tuple[UUID, int]]) -> Heartbeat:
         polls = [self._seq] if held else []
-        return Beat(self._executor, "bench", ["default"], BATCH, self._seq + 1, [], polls, [], held)
+        return Heartbeat(
+            self._executor, "bench", ["default"], BATCH, self._seq + 1, [], polls, [], held
+        )
 
     @asynccontextmanager
     async def watched(self, name: str) -> AsyncIterator[None]:

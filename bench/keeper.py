@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-from matins.domain.runs import Outcome
+from matins.domain.runs.states import Outcome
 from matins.executor.keeper.frames import Limits
 from matins.executor.keeper.link import Command, Keeper
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import asyncpg
 
-from matins.domain.answers import AuditPage, RunPage
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
+from matins.domain.views import AuditPage, RunPage
 from matins.kernel.clock import elapsed_s
 from matins.store.audits import PostgresAudits
 from matins.store.database import Database

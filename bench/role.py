@@ -10,8 +10,8 @@ import sys
 from random import SystemRandom
 
 from matins.client.gateway_link import HttpGatewayLink
-from matins.domain.attempts import Attempt, Result
-from matins.domain.runs import Outcome
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import Outcome
 from matins.engines.places import Places
 from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock

@@ -17,9 +17,9 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from bench.hostile import slowest
-from matins.domain.schedules import compiling as compiler
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables import compiling as compiler
+from matins.domain.timetables.compiling import compile_schedule
 
 START = datetime(2024, 1, 1, 0, 0, 30, tzinfo=UTC)
 TYPICAL = ("* * * * *", "*/15 * * * *", "30 2 * * *", "0 9-17 * * 1-5", "0 0 1 * *")

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 from tests.api.served import JOBS, Hands, Owner
 
-from matins.domain.claims import Claim
-from matins.domain.ids import partition_of, run_id
+from matins.domain.runs.claims import Claim
+from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases

@@ -214,7 +214,7 @@ async def test_an_audit_may_be_asked_to_begin_before_any_due_time(owner: Owner) 
 async def test_an_occurrence_is_not_moved_beyond_the_last_year(owner: Owner) -> None:
     await owner.put(f"{JOBS}/nightly", SPEC)
     moved = {"due_at": "2030-12-12T01:00:00Z", "move_to": "9999-12-31T23:59:59-14:00"}
-    reply = await owner.put(f"{JOBS}/nightly/exemptions", moved)
+    reply = await owner.put(f"{JOBS}/nightly/overrides", moved)
     assert (reply.status, list(reply.places)) == (422, ["move_to"])
 
 

@@ -42,7 +42,7 @@ async def test_health_readiness_metrics_and_description_are_open(stranger: Owner
 
 
 async def test_the_gateways_paths_are_the_gateways(stranger: Owner) -> None:
-    for name in ("poll", "report", "beat", "nothing"):
+    for name in ("poll", "report", "heartbeat", "nothing"):
         assert (await stranger.post(f"/v1/executors/{name}")).text == "the gateway\n"
 
 
@@ -128,8 +128,8 @@ ROUTES = {
     "/v1/runs/{run_id}/attempts": {"get"},
     "/v1/runs/{run_id}/cancel": {"post"},
     "/v1/teams/{team}/jobs/{name}/preview": {"get"},
-    "/v1/teams/{team}/jobs/{name}/exemptions": {"put"},
-    "/v1/teams/{team}/jobs/{name}/exemptions/{due_at}": {"delete"},
+    "/v1/teams/{team}/jobs/{name}/overrides": {"put"},
+    "/v1/teams/{team}/jobs/{name}/overrides/{due_at}": {"delete"},
     "/v1/teams/{team}/keep": {"get", "put"},
     "/v1/teams/{team}/calendars": {"get"},
     "/v1/teams/{team}/calendars/{name}": {"get", "put", "delete"},

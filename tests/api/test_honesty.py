@@ -66,7 +66,7 @@ async def test_an_executor_that_says_nothing_is_silent(owner: Owner, database: D
     async with database.session() as session:
         await session.execute(
             "INSERT INTO executors"
-            " (id, name, pools, slots, partition, first_beat_at, beat_at, first_seq)"
+            " (id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq)"
             " SELECT gen_random_uuid(), n, '{gpu}', 1, 0, now(), now() - s::interval, 1"
             " FROM (VALUES ('here', '9 s'), ('gone', '61 s')) AS e (n, s)"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.api.served import JOBS, SPEC, Hands, Owner
 
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -56,20 +56,20 @@ async def test_h_and_jitter_are_those_of_the_job_that_is_named(owner: Owner) -> 
     assert any("job's id" in it for it in nobody["warnings"])
 
 
-async def test_a_job_is_shown_with_its_exemptions_and_fire_times(
+async def test_a_job_is_shown_with_its_overrides_and_fire_times(
     owner: Owner, noon: datetime
 ) -> None:
     job = await owner.job(schedule=NIGHTLY | {"jitter": "5m"})
     due, to = "2026-12-24T01:00:00Z", "2026-12-24T03:00:00Z"
-    moved = await owner.put(f"{JOB}/exemptions", {"due_at": due, "move_to": to, "why": "release"})
-    assert moved.json["job"]["exemptions"] == [{"due_at": due, "move_to": to, "why": "release"}]
+    moved = await owner.put(f"{JOB}/overrides", {"due_at": due, "move_to": to, "why": "release"})
+    assert moved.json["job"]["overrides"] == [{"due_at": due, "move_to": to, "why": "release"}]
     shown = (await owner.get(f"{JOB}/preview", count=2)).json["due"]
     assert [it["utc"] for it in shown] == [due, to]
     assert shown[0]["skipped"] == "moved to 2026-12-24T03:00:00+00:00: release"
     assert shown[1]["skipped"] == ""
     assert shown[1]["fire_at"] > to
-    undone = await owner.delete(f"{JOB}/exemptions/{due}")
-    assert undone.json["job"]["exemptions"] == []
+    undone = await owner.delete(f"{JOB}/overrides/{due}")
+    assert undone.json["job"]["overrides"] == []
     assert undone.json["job"]["next_due_at"] == job["next_due_at"]
 
 
@@ -99,17 +99,17 @@ async def test_a_preview_tells_what_a_window_will_do(
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("exemptions", {"due_at": "2026-12-24T02:30:00Z"}, 422),
-        ("exemptions", {"due_at": "2026-12-23T01:00:00Z"}, 409),
-        ("exemptions", {"due_at": "tomorrow"}, 422),
+        ("overrides", {"due_at": "2026-12-24T02:30:00Z"}, 422),
+        ("overrides", {"due_at": "2026-12-23T01:00:00Z"}, 409),
+        ("overrides", {"due_at": "tomorrow"}, 422),
     ],
 )
-async def test_what_is_no_coming_due_time_can_not_be_exempted(
+async def test_what_is_no_coming_due_time_can_not_be_overridden(
     owner: Owner, noon: datetime, path: str, body: dict[str, Any], status: int
 ) -> None:
     await owner.job(schedule=NIGHTLY)
     assert (await owner.put(f"{JOB}/{path}", body)).status == status
-    assert (await owner.delete(f"{JOB}/exemptions/2026-12-24T01:00:00Z")).status == 404
+    assert (await owner.delete(f"{JOB}/overrides/2026-12-24T01:00:00Z")).status == 404
 
 
 async def test_a_job_without_a_schedule_has_nothing_to_look_ahead_to(owner: Owner) -> None:

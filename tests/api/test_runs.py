@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from tests.api.served import JOBS, Owner
 
-from matins.domain.attempts import Result
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
 
@@ -37,7 +37,7 @@ class Fleet:
 
     async def take(self) -> list[UUID]:
         self._seq += 1
-        await self._dispatch.beat(Beat(self.id, "worker-7", ["default"], 10, self._seq))
+        await self._dispatch.heartbeat(Heartbeat(self.id, "worker-7", ["default"], 10, self._seq))
         poll = Poll(self.id, self._seq, ["default"], 10)
         handout = await self._dispatch.take(poll, "default") or Handout()
         return [it.run_id for it in handout.attempts]
@@ -161,8 +161,8 @@ async def test_the_executor_of_a_running_run_hears_of_its_cancel(
         cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
         assert (cancelled.status, cancelled.json["state"]) == (202, "running")
     dispatch = PostgresDispatch(database, database, database)
-    beat = Beat(fleet.id, "worker-7", ["default"], 10, 2, open=[1], held=[(taken, 1)])
-    [stop] = (await dispatch.beat(beat)).stop
+    heartbeat = Heartbeat(fleet.id, "worker-7", ["default"], 10, 2, open=[1], held=[(taken, 1)])
+    [stop] = (await dispatch.heartbeat(heartbeat)).stop
     assert (stop.run_id, stop.why) == (taken, "cancelled")
 
 

@@ -14,8 +14,8 @@ from tests.api.served import JOBS, Owner, Served, calling, serve
 
 from matins.api.status import StatusReader
 from matins.cache.status import ValkeyStatusCache
-from matins.domain.errors import NotFoundError, UnavailableError
-from matins.domain.handouts import RunStatus
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.values.errors import NotFoundError, UnavailableError
 from matins.store.database import Database
 from matins.store.reads import PostgresReads
 

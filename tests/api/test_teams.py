@@ -7,7 +7,7 @@ from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
 
 from matins.cli.applying import apply_text
 from matins.client.sdk import Matins
-from matins.domain.keeping import Keep, Limits
+from matins.domain.jobs.keeping import Keep, Limits
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 from tests.docs.modules import package_table
 
-from matins.domain.durations import format_duration
-from matins.domain.runs import FIRST, TRANSITIONS
+from matins.domain.runs.states import FIRST, TRANSITIONS
+from matins.domain.values.durations import format_duration
 from matins.kernel.settings import Settings, variable
 
 ROOT = Path(__file__).parents[2]

@@ -12,13 +12,13 @@ from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.closures import Closures, compile_calendar
 from matins.domain.calendars.resolving import resolve
-from matins.domain.errors import InvalidInputError
-from matins.domain.schedules.clock_changes import cron_rule
-from matins.domain.schedules.closing import ClosedRule
-from matins.domain.schedules.cron import parse_cron
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.cron.clock_changes import cron_rule
+from matins.domain.schedules.cron.expression import parse_cron
 from matins.domain.schedules.schedule import OnClosed
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
+from matins.domain.timetables.closing import ClosedRule
+from matins.domain.values.errors import InvalidInputError
 
 PAGE = "calendars.md"
 YEARS = (2026, 2031)

@@ -9,18 +9,18 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.errors import InvalidInputError, ProblemDetails
-from matins.domain.handouts import (
+from matins.domain.executors.protocol import (
     POLL_MAX,
     REPORT_MAX,
-    Beat,
-    BeatAnswer,
     Handout,
+    Heartbeat,
+    HeartbeatAnswer,
     Poll,
     Report,
     ReportAnswer,
 )
-from matins.gateway.checks import check_beat, check_poll, check_report
+from matins.domain.values.errors import InvalidInputError, ProblemDetails
+from matins.gateway.checks import check_heartbeat, check_poll, check_report
 from matins.gateway.handout import WAIT_MAX_S
 from matins.gateway.wire import BODY_MAX
 
@@ -29,8 +29,8 @@ EXAMPLES = re.findall(r"```json (\S+)\n(.*?)```", PAGE, re.DOTALL)
 
 
 KINDS: dict[str, type[msgspec.Struct]] = {
-    "beat": Beat,
-    "beat-answer": BeatAnswer,
+    "heartbeat": Heartbeat,
+    "heartbeat-answer": HeartbeatAnswer,
     "poll": Poll,
     "handout": Handout,
     "report": Report,
@@ -53,8 +53,8 @@ def test_an_example_holds_no_field_that_is_not_read(kind: str, text: str) -> Non
 @pytest.mark.parametrize(("kind", "text"), EXAMPLES)
 def test_an_example_of_a_request_is_accepted(kind: str, text: str) -> None:
     match msgspec.json.decode(text, type=KINDS[kind]):
-        case Beat() as beat:
-            check_beat(beat)
+        case Heartbeat() as heartbeat:
+            check_heartbeat(heartbeat)
         case Poll() as poll:
             check_poll(poll)
         case Report() as report:

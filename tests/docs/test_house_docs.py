@@ -17,9 +17,9 @@ import yaml
 from tests.docs.generated import PARTS, ROOT, field_docstrings, span
 
 from matins.cli.app import app
-from matins.domain.attempts import Attempt
-from matins.domain.jobs import JobFile
-from matins.domain.targets import Target
+from matins.domain.jobs.spec import JobFile
+from matins.domain.jobs.targets import Target
+from matins.domain.runs.attempts import Attempt
 from matins.executor.targets.facts import facts
 from matins.kernel.settings import Settings, variable
 

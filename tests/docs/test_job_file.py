@@ -9,12 +9,12 @@ import pytest
 from tests.docs.tables import DOCS, tables
 
 from matins.cli.applying import read_jobs
-from matins.domain.errors import InvalidInputError
-from matins.domain.jobs import JobFile, JobSpec
-from matins.domain.keeping import Keep
-from matins.domain.misfire import Misfire
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.targets import CommandTarget, HttpTarget
+from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.spec import JobFile, JobSpec
+from matins.domain.jobs.targets import CommandTarget, HttpTarget
+from matins.domain.values.errors import InvalidInputError
 
 PAGE = "job-file.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from tests.docs.tables import rows
 
-from matins.domain.schedules.compiling import compile_schedule, job_problems
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import compile_schedule, job_problems
 
 ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 

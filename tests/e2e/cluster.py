@@ -32,7 +32,7 @@ from matins.testing.oracle import due_every
 
 BRISK = {
     "MATINS_LEASE_TERM": "2s",
-    "MATINS_BEAT": "500ms",
+    "MATINS_HEARTBEAT": "500ms",
     "MATINS_CUT_OFF": "3s",
     "MATINS_LOST_AFTER": "5s",
     "MATINS_POLL": "500ms",

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.claims import Claim, Claimed, Ended
-from matins.domain.handouts import Handout, Poll, Running
+from matins.domain.executors.protocol import Handout, Poll, Running
+from matins.domain.runs.claims import Claim, Claimed, Ended
 from matins.testing import roles
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch

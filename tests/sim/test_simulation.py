@@ -15,7 +15,7 @@ RARE = (
     "abandoned: came late",
     "advance: came late",
     "attempt lost",
-    "beat: came late",
+    "heartbeat: came late",
     "cache away",
     "claim: answer lost",
     "claim: answers cut off",

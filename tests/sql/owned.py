@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from matins.domain.answers import JobAudit
-from matins.domain.claims import Advance, Claim
-from matins.domain.jobs import JobSpec
-from matins.domain.ledger import Standing, catch_up
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.claims import Advance, Claim
+from matins.domain.runs.ledger import LockedJob, catch_up
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.views import JobAudit
 from matins.scheduler.following import follow_up_of
 from matins.scheduler.planning import Entry, instant_of, plan
 from matins.store.agenda import PostgresAgenda
@@ -76,7 +76,7 @@ class Owned:
         assert due_job.next_due_at
         timetable = due_job.timetable()
         due = timetable.due_between(due_job.next_due_at - timedelta(seconds=1), self.now, 10_000)
-        standing = Standing(
+        standing = LockedJob(
             job.id,
             due_job.team_id,
             due_job.partition,
@@ -195,7 +195,7 @@ async def serve_the_default_pool(database: Database) -> None:
         await session.execute(
             """
             INSERT INTO executors (
-                id, name, pools, slots, partition, first_beat_at, beat_at, first_seq
+                id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq
             )
             VALUES (gen_random_uuid(), 'always', '{default}', 0, 0, '2000-01-01', 'infinity', 1)
             """

@@ -10,9 +10,9 @@ import asyncpg
 import pytest
 from tests.sql.owned import NOON, TEAM, Owned, owned, spec
 
-from matins.domain.jobs import JobSpec
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.time.instants import epoch_s
 from matins.insight.forecast.layouts import Layouts
 from matins.store import bookings
 from matins.store.bookings import OVERLAP, KeptBook

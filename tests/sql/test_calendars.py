@@ -13,10 +13,10 @@ from tests.sql.owned import NOON, TEAM, Owned, owned, spec, waits_for_a_lock
 
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.outlook import ClosedDay
-from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.domain.jobs import JobSpec
-from matins.domain.misfire import Misfire
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import OnClosed, Schedule
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 
 DAY = timedelta(days=1)
 CLOSED_ON_THE_4TH = Calendar("bank", exclude=[Item(dates="2026-03-04", label="stocktaking")])

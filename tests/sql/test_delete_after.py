@@ -10,8 +10,8 @@ import pytest
 from tests.sql.owned import MINUTE, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.errors import NotFoundError
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import NotFoundError
 
 HOUR = timedelta(hours=1)
 ONCE = Schedule(at="2026-03-02T12:01:00Z", delete_after="1h")

@@ -9,9 +9,9 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, TEAM, spec
 from tests.sql.windowed import Windowed, minute, window, windowed
 
-from matins.domain.errors import NotFoundError
-from matins.domain.handouts import Beat, Running
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import Heartbeat, Running
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import NotFoundError
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_what_was_handed_out_and_never_arrived_does_not_wait_again(world: 
     await world.manual.trigger(TEAM, "job")
     await world.begin()
     await world.owners.delete(TEAM, "job")
-    await world.dispatch.beat(Beat(world.executor, "one", ["default"], 9, 2))
+    await world.dispatch.heartbeat(Heartbeat(world.executor, "one", ["default"], 9, 2))
     assert (await states(world), await world.queued()) == ([RunState.CANCELLED], 0)
 
 

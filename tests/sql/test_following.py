@@ -22,9 +22,9 @@ from tests.sql.owned import (
 )
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.errors import InvalidInputError
-from matins.domain.jobs import JobSpec
-from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.values.errors import InvalidInputError
 
 QUARTER = timedelta(minutes=15)
 FOLLOWING = spec(Schedule(every="15m", after="end"))
@@ -264,12 +264,12 @@ async def test_the_next_occurrence_can_be_skipped_and_none_can_be_moved(world: O
     await world.owners.create(TEAM, FOLLOWING)
     due = NOON + QUARTER
     with pytest.raises(InvalidInputError, match="follows the ends"):
-        await world.owners.exempt(TEAM, "job", Exemption(due, NOON + timedelta(hours=1)))
-    await world.owners.exempt(TEAM, "job", Exemption(due, why="deploy"))
+        await world.owners.override(TEAM, "job", Override(due, NOON + timedelta(hours=1)))
+    await world.owners.override(TEAM, "job", Override(due, why="deploy"))
     assert await next_due(world) == 15
     world.now += 15 * MINUTE
     await world.fire()
-    assert await world.rows() == [(15, "exempted: deploy", 1)]
+    assert await world.rows() == [(15, "skipped by an override: deploy", 1)]
     assert (await world.follow(), await next_due(world)) == (1, 30)
     assert await holds(world)
 

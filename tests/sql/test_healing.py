@@ -11,11 +11,11 @@ import asyncpg
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Poll
-from matins.domain.ids import partition_of
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of
 from matins.store import healing
 from matins.store.database import Database
 from matins.store.healing import Healing
@@ -39,12 +39,12 @@ class Scene:
         await self.ground.agenda.claim(HOLDER, epochs, claims)
         return [it.run_id for it in claims]
 
-    async def beat(
+    async def heartbeat(
         self, awaiting: Sequence[int] = (), held: Sequence[tuple[UUID, int]] = ()
     ) -> bool:
         """Let the executor give a sign of life; whether it is alive."""
-        beat = Beat(EXECUTOR, "e", ["default"], 9, 2, [*awaiting], held=[*held])
-        return not (await self.ground.dispatch.beat(beat)).lost
+        heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, 2, [*awaiting], held=[*held])
+        return not (await self.ground.dispatch.heartbeat(heartbeat)).lost
 
     async def take(self, seq: int = 1) -> list[tuple[UUID, int]]:
         """Let the executor ask for attempts."""
@@ -75,7 +75,7 @@ async def scene(dsn: str) -> AsyncIterator[Scene]:
     session = await asyncpg.connect(dsn)
     await ground.rows.add_job(JOB, SPEC)
     scene = Scene(ground, upkeep, session)
-    await scene.beat(awaiting=[1])
+    await scene.heartbeat(awaiting=[1])
     yield scene
     await session.close()
     await upkeep.close()
@@ -146,7 +146,7 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
     await scene.heal()
     [(executor, running)] = await scene.ground.watch.abandoned(9)
     assert (executor, [it.run_id for it in running]) == (EXECUTOR, [run])
-    assert not await scene.beat()
+    assert not await scene.heartbeat()
 
 
 async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Scene) -> None:
@@ -154,7 +154,7 @@ async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Sce
     await scene.take()
     await scene.session.execute("DELETE FROM handouts")
     await scene.heal()
-    assert await scene.beat(held=[(run, 1)])
+    assert await scene.heartbeat(held=[(run, 1)])
     assert await scene.states() == ["running"]
 
 
@@ -165,7 +165,7 @@ async def test_what_an_executor_can_no_longer_execute_goes_back_to_the_queue(
     await scene.take()
     await scene.session.execute("DELETE FROM handouts")
     await scene.heal(after_s=86_400)
-    assert await scene.beat()
+    assert await scene.heartbeat()
     assert await scene.states() == ["queued"]
     assert await scene.count("dispatch") == 1
 

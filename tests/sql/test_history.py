@@ -13,9 +13,9 @@ from tests.conftest import empty_database
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.errors import ConflictError
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import ConflictError
 from matins.store.database import session_settings
 from matins.store.migrate import migrations
 from matins.store.past import stretches

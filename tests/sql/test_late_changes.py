@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, on_postgres
 
-from matins.domain.claims import BEGINNING
-from matins.domain.ids import partition_of
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.values.ids import partition_of
 
 JOB, OTHER = UUID(int=1), UUID(int=2)
 PARTITIONS = {partition_of(JOB), partition_of(OTHER)}

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 from tests.sql.owned import NOON
 
-from matins.domain.errors import UnavailableError
+from matins.domain.values.errors import UnavailableError
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
 from matins.store.reads import PostgresReads

@@ -11,7 +11,7 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
 from matins.store.past import around
 from matins.store.queries import load_queries
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import empty_database
 from tests.e2e.cluster import until
 
-from matins.domain.errors import UnavailableError
+from matins.domain.values.errors import UnavailableError
 from matins.store import migrate as migrating
 from matins.store.database import session_settings
 from matins.store.migrate import LOCK_S, Migration, migrate, migrations

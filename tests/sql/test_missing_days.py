@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from matins.domain.errors import BlockedError
+from matins.domain.values.errors import BlockedError
 from matins.store.database import Database
 from matins.store.days import with_days
 

@@ -35,7 +35,7 @@ SELECT 7, $1, gen_random_uuid(), $1 FROM generate_series(1, $2::integer)
 """
 EXECUTOR = """
 INSERT INTO executors (
-    id, name, pools, slots, partition, first_beat_at, beat_at, first_seq
+    id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq
 ) VALUES (gen_random_uuid(), 'one', '{default}', 9, 1, now(), now(), 1)
 RETURNING id
 """

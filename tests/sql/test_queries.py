@@ -13,12 +13,12 @@ import asyncpg
 import msgspec
 import pytest
 
-from matins.domain.answers import AttemptRecord, ExecutorRecord, PartitionRecord, Run
 from matins.domain.audit import LedgerRow, Subject
-from matins.domain.claims import DueJob, RetryDue
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import FINAL, TRANSITIONS, Kind, Outcome, RunState
-from matins.domain.watching import ExecutorSeen
+from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.claims import DueJob, RetryDue
+from matins.domain.runs.states import FINAL, TRANSITIONS, Kind, Outcome, RunState
+from matins.domain.views import AttemptRecord, ExecutorRecord, PartitionRecord, Run
 from matins.store.queries import Query, load_queries
 
 FILES = sorted(it.name for it in files("matins.store").iterdir() if it.name.endswith(".sql"))
@@ -51,7 +51,7 @@ DERIVED = {"fault", "timing"}
 ASIDE = {"reads.sql:statuses", "reads.sql:runs_recent", "reads.sql:runs_of_team"}
 """The queries that tell the pool of a run as well, for the reason why it waits."""
 
-TIMING = {"anchor": datetime, "since": datetime, "exemptions": str, "calendars": list}
+TIMING = {"anchor": datetime, "since": datetime, "overrides": str, "calendars": list}
 """The columns out of which `timing` is made."""
 
 PYTHON = {

@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
-from matins.domain.claims import BEGINNING
-from matins.domain.errors import BlockedError
-from matins.domain.handouts import Beat, Poll
-from matins.domain.ids import partition_of
+from matins.domain.executors.protocol import Heartbeat, Poll
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.values.errors import BlockedError
+from matins.domain.values.ids import partition_of
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
@@ -72,7 +72,7 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
     for it in claims:
         await ground.agenda.claim(HOLDER, epochs, [it])
         ground.clock.move(0.001)
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
     return [it.run_id for it in claims]
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.sql.owned import MINUTE, TEAM, Owned, owned, spec
 
-from matins.domain.misfire import Misfire
+from matins.domain.jobs.misfire import Misfire
 from matins.domain.schedules.schedule import Schedule
 
 MINUTELY = spec(Schedule(cron="* * * * *"))

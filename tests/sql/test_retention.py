@@ -15,10 +15,10 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.errors import NotFoundError
-from matins.domain.jobs import JobSpec
-from matins.domain.keeping import DAYS, Keep, Limits
+from matins.domain.jobs.keeping import DAYS, Keep, Limits
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import NotFoundError
 from matins.kernel.settings import Settings
 from matins.store.teams import PostgresTeams
 
@@ -201,7 +201,7 @@ async def test_keep_of_a_team_nobody_knows(world: Upkept) -> None:
 
 ENDED_EXECUTOR = """
 INSERT INTO executors (
-    id, name, pools, slots, partition, first_beat_at, beat_at, first_seq, ended_at
+    id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq, ended_at
 )
 VALUES ($1, 'gone', '{default}', 1, 0, $2, $2, 1, $2)
 """

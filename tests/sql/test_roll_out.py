@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import empty_database
 from tests.sql.owned import MINUTE, NOON, TEAM, owned, spec
 
-from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.schedules.schedule import Override, Schedule
 from matins.store.migrate import migrate, migrations
 
 JOB = UUID(int=7)
@@ -53,10 +53,14 @@ async def test_a_job_of_the_version_before_goes_on(postgres: str, written: str) 
         async with owned(dsn) as world:
             world.now = NOON + 2 * MINUTE
             await world.fire()
-            await world.owners.exempt(TEAM, "job", Exemption(NOON + 3 * MINUTE))
+            await world.owners.override(TEAM, "job", Override(NOON + 3 * MINUTE))
             world.now = NOON + 3 * MINUTE
             await world.fire()
-            assert await world.rows() == [(1, "queued", 1), (2, "queued", 1), (3, "exempted", 1)]
+            assert await world.rows() == [
+                (1, "queued", 1),
+                (2, "queued", 1),
+                (3, "skipped by an override", 1),
+            ]
             await world.end()
             await world.owners.put(TEAM, spec(Schedule(every="2m", after="end")))
             world.now = NOON + 6 * MINUTE

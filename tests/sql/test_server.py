@@ -14,8 +14,8 @@ import asyncpg
 import pytest
 from tests.e2e.cluster import until
 
-from matins.domain.errors import SettingsError, UnavailableError
-from matins.domain.lineage import ServerId
+from matins.domain.values.errors import SettingsError, UnavailableError
+from matins.domain.values.lineage import ServerId
 from matins.engines.accounts import server_account
 from matins.engines.processes import Server as Process
 from matins.store.database import Database, can_write, check_writable

@@ -9,7 +9,7 @@ import pytest
 from tests.sql.owned import TEAM, Owned, owned
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.errors import ScheduleError
+from matins.domain.values.errors import ScheduleError
 from matins.store import timings
 from matins.store.timings import KnownCalendars
 

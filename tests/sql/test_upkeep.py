@@ -11,10 +11,10 @@ import pytest
 from tests.sql.owned import MINUTE, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.errors import NotFoundError
-from matins.domain.jobs import JobSpec
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
+from matins.domain.values.errors import NotFoundError
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.windowed import Windowed, labelled, minute, window, windowed
 
-from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.domain.runs import RunState
+from matins.domain.jobs.windows import KEPT
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.windows import KEPT
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.store.windows import WINDOWS_MAX, windows_of
 
 SECOND = timedelta(seconds=1)

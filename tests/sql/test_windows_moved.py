@@ -9,8 +9,8 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, TEAM
 from tests.sql.windowed import Windowed, labelled, minute, window, windowed
 
-from matins.domain.errors import NotFoundError
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import NotFoundError
 
 SECOND = timedelta(seconds=1)
 

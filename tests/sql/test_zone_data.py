@@ -12,7 +12,7 @@ from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, serve_the_default_
 from tests.sql.upkept import NEWER, OLDER, Upkept, upkept
 
 from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
 from matins.store import zone_data
 from matins.store.zone_data import AGAIN, REASON
 

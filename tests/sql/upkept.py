@@ -8,11 +8,11 @@ from datetime import datetime
 
 from tests.sql.owned import TEAM, Owned
 
-from matins.domain.claims import Claim, Claimed
-from matins.domain.ids import run_id
-from matins.domain.jobs import Job
-from matins.domain.runs import Kind
-from matins.domain.schedules.zones import data_version
+from matins.domain.jobs.spec import Job
+from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.runs.states import Kind
+from matins.domain.time.zones import data_version
+from matins.domain.values.ids import run_id
 from matins.kernel.clock import HostClock
 from matins.kernel.settings import Settings
 from matins.store.database import Database

@@ -10,13 +10,13 @@ from uuid import UUID, uuid4
 import msgspec
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned, serve_the_default_pool
 
-from matins.domain.answers import WindowChanged
-from matins.domain.attempts import Attempt, Result
-from matins.domain.claims import BEGINNING, Ended, RetryDue
-from matins.domain.handouts import Beat, End, Ending, Poll, RunStatus
-from matins.domain.jobs import JobSpec
-from matins.domain.runs import Outcome, RunState
-from matins.domain.windows import Window
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll, RunStatus
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.claims import BEGINNING, Ended, RetryDue
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.views import WindowChanged
 from matins.store.dispatch import PostgresDispatch
 from matins.store.hints import PostgresHints
 from matins.store.windows import PostgresWindows
@@ -89,7 +89,7 @@ class Windowed(Owned):
     async def begin(self) -> Attempt:
         """Hand out the one run that is queued."""
         self._seq += 1
-        await self.dispatch.beat(Beat(self.executor, "one", ["default"], 9, self._seq))
+        await self.dispatch.heartbeat(Heartbeat(self.executor, "one", ["default"], 9, self._seq))
         poll = Poll(self.executor, self._seq, ["default"], 9)
         handout = await self.dispatch.take(poll, "default")
         assert handout is not None

@@ -22,8 +22,8 @@ from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
 from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
-from matins.domain.errors import UnauthorizedError
 from matins.domain.ports import Hints, StatusCache
+from matins.domain.values.errors import UnauthorizedError
 from matins.kernel.http import (
     App,
     MethodError,

@@ -10,7 +10,7 @@ from litestar.dto import AbstractDTO, DTOFieldDefinition
 from litestar.openapi.spec import Reference, Schema
 from litestar.typing import FieldDefinition
 
-from matins.domain.reading import read_json
+from matins.domain.values.reading import read_json
 
 T = TypeVar("T")
 

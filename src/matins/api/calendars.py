@@ -9,8 +9,8 @@ from matins.api.bodies import Strict
 from matins.api.jobs import Limit
 from matins.api.parameters import check_same_name
 from matins.api.parts import Calendars
-from matins.domain.answers import CalendarChanged, CalendarPage, CalendarRecord
 from matins.domain.calendars.calendar import Calendar
+from matins.domain.views import CalendarChanged, CalendarPage, CalendarRecord
 
 
 @get("/teams/{team:str}/calendars")

@@ -10,7 +10,7 @@ from litestar.params import FromQuery
 
 from matins.api.parameters import check_instant
 from matins.api.parts import Audits, Reads
-from matins.domain.answers import AuditPage, ExecutorRecord, PartitionRecord
+from matins.domain.views import AuditPage, ExecutorRecord, PartitionRecord
 
 
 @get("/audit")

@@ -12,10 +12,10 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from matins.api.bodies import Strict
 from matins.api.parameters import check_instant, check_same_name
 from matins.api.parts import Manual, Owners, Reads
-from matins.domain.answers import Changed, JobPage, Resume, RunPage
-from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job, JobList, JobSpec
-from matins.domain.schedules.schedule import Exemption
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.spec import Job, JobList, JobSpec
+from matins.domain.schedules.schedule import Override
+from matins.domain.views import Changed, JobPage, Resume, RunPage
 
 Limit = Annotated[
     int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
@@ -115,24 +115,24 @@ async def trigger_job(manual: Manual, team: FromPath[str], name: FromPath[str]) 
     return await manual.trigger(team, name)
 
 
-@put("/teams/{team:str}/jobs/{name:str}/exemptions", dto=Strict[Exemption], return_dto=None)
-async def exempt_occurrence(
-    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Exemption]
+@put("/teams/{team:str}/jobs/{name:str}/overrides", dto=Strict[Override], return_dto=None)
+async def override_occurrence(
+    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Override]
 ) -> Changed:
     """Skip one occurrence of a job, or move it to another instant.
 
     Its due time gets a row with the reason either way. 409 once the due time has passed.
     """
-    return await owners.exempt(team, name, data)
+    return await owners.override(team, name, data)
 
 
-@delete("/teams/{team:str}/jobs/{name:str}/exemptions/{due_at:datetime}", status_code=200)
-async def readmit_occurrence(
+@delete("/teams/{team:str}/jobs/{name:str}/overrides/{due_at:datetime}", status_code=200)
+async def restore_occurrence(
     owners: Owners, team: FromPath[str], name: FromPath[str], due_at: FromPath[datetime]
 ) -> Changed:
-    """Undo an exemption: the occurrence runs at its due time. 409 once that has passed."""
+    """Undo an override: the occurrence runs at its due time. 409 once that has passed."""
     check_instant("due_at", due_at)
-    return await owners.readmit(team, name, due_at)
+    return await owners.restore(team, name, due_at)
 
 
 @get("/teams/{team:str}/jobs/{name:str}/runs")
@@ -164,8 +164,8 @@ ROUTER = Router(
         pause_job,
         resume_job,
         trigger_job,
-        exempt_occurrence,
-        readmit_occurrence,
+        override_occurrence,
+        restore_occurrence,
         list_runs_of_job,
     ],
 )

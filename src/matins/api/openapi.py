@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from litestar import Litestar
 
-from matins.domain.errors import ProblemDetails
+from matins.domain.values.errors import ProblemDetails
 from matins.kernel.http import PROBLEM_TYPE
 
 _METHODS = ("get", "put", "post", "delete", "patch")

@@ -10,8 +10,8 @@ from litestar import Request
 from litestar.exceptions import ValidationException
 from litestar.params import QueryParameter
 
-from matins.domain.errors import InvalidInputError, Problem, check
-from matins.domain.instants import instant_problems
+from matins.domain.values.bounds import instant_problems
+from matins.domain.values.errors import InvalidInputError, Problem, check
 
 UNSUPPORTED = ("If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key")
 """Headers by which a client makes a change safe; nothing here would keep to them."""

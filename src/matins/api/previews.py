@@ -10,7 +10,7 @@ from litestar.params import FromPath, FromQuery, JSONBody
 from matins.api.bodies import Strict
 from matins.api.parameters import check_instant
 from matins.api.parts import Previews
-from matins.domain.answers import Preview, PreviewRequest
+from matins.domain.views import Preview, PreviewRequest
 
 
 @post("/preview", status_code=200, dto=Strict[PreviewRequest], return_dto=None)
@@ -30,7 +30,7 @@ async def preview_job(
     count: FromQuery[int] = 10,
     after: FromQuery[datetime | None] = None,
 ) -> Preview:
-    """Tell when a job will be due next, with its calendars and exemptions."""
+    """Tell when a job will be due next, with its calendars and overrides."""
     check_instant("after", after)
     return await previews.of_job(team, name, count, after)
 

@@ -12,7 +12,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from matins.api.parameters import faults_of
-from matins.domain.errors import (
+from matins.domain.values.errors import (
     InvalidInputError,
     MatinsError,
     ProblemDetails,

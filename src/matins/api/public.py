@@ -9,7 +9,7 @@ from math import nan
 
 import msgspec
 
-from matins.domain.errors import NotFoundError, UnavailableError
+from matins.domain.values.errors import NotFoundError, UnavailableError
 from matins.kernel.http import MethodError, Scope, Send, respond
 from matins.kernel.metrics import QUEUE_LAG, SCHEDULE_LAG, exposition
 from matins.store.database import Database, check_writable

@@ -13,9 +13,9 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
 from matins.api.parts import Manual, Reads, Status
-from matins.domain.answers import AttemptRecord, RunPage
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.states import RunState
+from matins.domain.views import AttemptRecord, RunPage
 
 
 @get("/runs")
@@ -51,7 +51,7 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
 
 @post("/runs/{run_id:uuid}/cancel", status_code=202)
 async def cancel_run(manual: Manual, status: Status, run_id: FromPath[UUID]) -> RunStatus:
-    """Cancel a run: at once if it waits; its executor stops it within a beat if it is running.
+    """Cancel a run: at once if it waits; its executor stops it within a heartbeat if it is running.
 
     409 when it has ended.
     """

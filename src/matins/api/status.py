@@ -11,10 +11,10 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.errors import NotFoundError
-from matins.domain.handouts import RunStatus
+from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports import StatusCache
-from matins.domain.runs import FINAL
+from matins.domain.runs.states import FINAL
+from matins.domain.values.errors import NotFoundError
 from matins.kernel.http import Scope
 from matins.store.reads import PostgresReads, due_at_of
 

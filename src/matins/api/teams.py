@@ -7,7 +7,7 @@ from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
 from matins.api.parts import Teams
-from matins.domain.keeping import Keep
+from matins.domain.jobs.keeping import Keep
 
 
 @get("/teams/{team:str}/keep")

@@ -8,8 +8,8 @@ from litestar.params import FromPath, JSONBody
 from matins.api.bodies import Strict
 from matins.api.parameters import check_same_name
 from matins.api.parts import Windows
-from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.windows import Window
+from matins.domain.jobs.windows import Window
+from matins.domain.views import WindowChanged, WindowRecord
 
 
 @get("/teams/{team:str}/windows")

@@ -13,8 +13,8 @@ from valkey.asyncio import Valkey
 from valkey.asyncio.retry import Retry
 from valkey.backoff import NoBackoff
 
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import FINAL
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.states import FINAL
 from matins.kernel.clock import elapsed_s
 
 log = structlog.get_logger()

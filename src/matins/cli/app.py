@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from matins.cli.endings import ended
 from matins.cli.showing import write_anywhere
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
 
 MODULES = {
     **{name: ["serving"] for name in ("up", "api", "scheduler", "executor", "migrate")},

@@ -13,9 +13,9 @@ import msgspec
 
 from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
-from matins.domain.errors import InvalidInputError, Problem, check
-from matins.domain.jobs import JobFile, JobSpec, JobState
-from matins.domain.reading import read_value
+from matins.domain.jobs.spec import JobFile, JobSpec, JobState
+from matins.domain.values.errors import InvalidInputError, Problem, check
+from matins.domain.values.reading import read_value
 
 FILE_MAX = 1024 * 1024
 """The longest file of jobs, in bytes."""

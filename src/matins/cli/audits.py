@@ -12,7 +12,7 @@ from matins.cli.connecting import split_name, with_api
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, Cell, console, local, print_json, table, tell
 from matins.client.sdk import Matins
-from matins.domain.answers import AuditPage, JobAudit
+from matins.domain.views import AuditPage, JobAudit
 from matins.insight.explain.english import counted
 
 commands = typer.Typer()

@@ -21,9 +21,9 @@ from matins.cli.showing import (
     table,
     tell,
 )
-from matins.domain.answers import CalendarChanged, CalendarRecord
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.ics.components import whole_characters
+from matins.domain.views import CalendarChanged, CalendarRecord
 from matins.insight.explain.english import counted
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]

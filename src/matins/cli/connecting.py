@@ -11,7 +11,7 @@ import typer
 from matins.cli.showing import print_json, tell
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
-from matins.domain.errors import SettingsError, UnauthorizedError
+from matins.domain.values.errors import SettingsError, UnauthorizedError
 from matins.engines.places import Places
 from matins.kernel.settings import read_settings
 

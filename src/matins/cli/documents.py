@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from matins.domain.errors import InvalidInputError
+from matins.domain.values.errors import InvalidInputError
 
 VALUES_MAX = 1_000_000
 """The most values of a document, counted after all aliases are written out."""

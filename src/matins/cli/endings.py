@@ -11,7 +11,7 @@ from contextlib import suppress
 from typer.exceptions import Abort, TyperException
 
 from matins.cli.showing import clean
-from matins.domain.errors import (
+from matins.domain.values.errors import (
     InvalidInputError,
     MatinsError,
     ScheduleError,

@@ -7,7 +7,7 @@ import typer
 from matins.cli.connecting import with_api
 from matins.cli.showing import AsJson, console, local, print_json, state, table
 from matins.client.sdk import Matins
-from matins.domain.answers import ExecutorRecord
+from matins.domain.views import ExecutorRecord
 
 _HEADS = ("NAME", "ID", "STATE", "POOLS", "BUSY", "LAST BEAT")
 _STACKS = (("NAME", "ID"), ("STATE", "BUSY"), ("LAST BEAT", "POOLS"))
@@ -38,7 +38,7 @@ def list_executors(as_json: AsJson = False) -> None:
             state(it.state),
             ",".join(it.pools),
             f"{it.running}/{it.slots}",
-            local(it.beat_at),
+            local(it.heartbeat_at),
         )
         for it in found
     ]

@@ -23,11 +23,11 @@ from matins.cli.showing import (
     tell,
 )
 from matins.client.sdk import Matins
-from matins.domain.answers import Changed, JobPage, Missed
-from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job
-from matins.domain.runs import FINAL, RunState
-from matins.domain.schedules.schedule import Exemption, Schedule, Times
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.spec import Job
+from matins.domain.runs.states import FINAL, RunState
+from matins.domain.schedules.schedule import Override, Schedule, Times
+from matins.domain.views import Changed, JobPage, Missed
 from matins.insight.explain.english import counted
 
 LOOK_AGAIN_S = 0.3
@@ -95,7 +95,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
         ("reason", found.reason),
         ("next due time", local(found.next_due_at)),
         ("next fire time", local(found.next_fire_at)),
-        *[("exempt", exemption(it)) for it in found.exemptions],
+        *[("override", override_line(it)) for it in found.overrides],
         ("revision", f"{found.revision} of {local(found.changed_at)}"),
         ("made", local(found.created_at)),
         ("id", str(found.id)),
@@ -167,10 +167,10 @@ def describe(schedule: Schedule | None) -> str:
     )
 
 
-def exemption(one: Exemption) -> str:
-    """What becomes of an exempt occurrence."""
-    what = f"moved to {local(one.move_to)}" if one.move_to else "skipped"
-    return f"{local(one.due_at)}  {what}{': ' if one.why else ''}{one.why}"
+def override_line(override: Override) -> str:
+    """What becomes of an occurrence that is skipped or moved."""
+    what = f"moved to {local(override.move_to)}" if override.move_to else "skipped"
+    return f"{local(override.due_at)}  {what}{': ' if override.why else ''}{override.why}"
 
 
 def _kind(times: Times, timezone: str) -> str:

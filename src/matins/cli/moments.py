@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from matins.domain.durations import parse_duration
-from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.schedules.instants import epoch_s, instant_of, local_time, parse_instant
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.instants import epoch_s, instant_of, local_time, parse_instant
+from matins.domain.time.zones import Zone
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import InvalidInputError, ScheduleError
 from matins.kernel.clock import HostClock
 
 HELP = "An instant, 04:00, tomorrow, now, +2h, or 6h for 6h ago"

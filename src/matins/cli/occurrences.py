@@ -1,4 +1,4 @@
-"""`matins jobs preview|skip|move|readmit`: what comes next of a job, and changing one of it."""
+"""`matins jobs preview|skip|move|restore`: what comes next of a job, and changing one of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.jobs import exemption
+from matins.cli.jobs import override_line
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.previews import print_preview
 from matins.cli.showing import AsJson
 from matins.client.sdk import Matins
-from matins.domain.answers import Changed, Preview
-from matins.domain.errors import InvalidInputError
-from matins.domain.schedules.schedule import Exemption
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.schedule import Override
+from matins.domain.time.zones import find_zone
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.views import Changed, Preview
 from matins.kernel.clock import HostClock
 
 NEXT = "next"
@@ -43,7 +43,7 @@ def preview(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show when a job is due next, with its calendars and exemptions, and what may surprise."""
+    """Show when a job is due next, with its calendars and overrides, and what may surprise."""
     start = None if after is None else parse_moment("--after", after)
     team, name = split_name(job)
     shown = with_api(lambda client: client.preview_job(team, name, count=count, after=start))
@@ -54,7 +54,7 @@ def preview(
 @commands.command(epilog='Example: matins jobs skip demo/nightly next --why "release day"')
 def skip(job: Named, due: TheDueTime, why: Why = "", as_json: AsJson = False) -> None:
     """Skip one occurrence of a job."""
-    _exempt(job, due, None, why, as_json=as_json)
+    _override(job, due, None, why, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs move demo/nightly next --to 2027-01-02T03:00:00")
@@ -66,33 +66,33 @@ def move(
     as_json: AsJson = False,
 ) -> None:
     """Move one occurrence of a job to another instant."""
-    _exempt(job, due, to, why, as_json=as_json)
+    _override(job, due, to, why, as_json=as_json)
 
 
-@commands.command(epilog="Example: matins jobs readmit demo/nightly 2026-12-24T02:00:00")
-def readmit(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
-    """Undo the exemption of an occurrence: it runs at its due time after all."""
+@commands.command(epilog="Example: matins jobs restore demo/nightly 2026-12-24T02:00:00")
+def restore(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
+    """Undo the override of an occurrence: it runs at its due time after all."""
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
         if due == NEXT:
-            exempt = (await client.job(team, name)).exemptions
-            if not exempt:
-                raise InvalidInputError.at("DUE", "the job has no exemption")
-            return await client.readmit(team, name, exempt[0].due_at)
+            overrides = (await client.job(team, name)).overrides
+            if not overrides:
+                raise InvalidInputError.at("DUE", "the job has no override")
+            return await client.restore(team, name, overrides[0].due_at)
         coming = await client.preview_job(team, name, count=1)
-        return await client.readmit(team, name, _instant(coming, "DUE", due))
+        return await client.restore(team, name, _instant(coming, "DUE", due))
 
     change(work, _words, as_json=as_json)
 
 
-def _exempt(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> None:
+def _override(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> None:
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
         coming = await client.preview_job(team, name, count=LOOKED_AT if due == NEXT else 1)
         move_to = None if to is None else _instant(coming, "--to", to)
-        return await client.exempt(team, name, Exemption(_due_time(coming, due), move_to, why))
+        return await client.override(team, name, Override(_due_time(coming, due), move_to, why))
 
     change(work, _words, as_json=as_json)
 
@@ -113,5 +113,5 @@ def _instant(coming: Preview, where: str, text: str) -> datetime:
 
 
 def _words(answer: Changed) -> str:
-    exempt = (f"\n  {exemption(it)}" for it in answer.job.exemptions)
-    return f"{answer.change}  {answer.job.team}/{answer.job.spec.name}{''.join(exempt)}"
+    overrides = (f"\n  {override_line(it)}" for it in answer.job.overrides)
+    return f"{answer.change}  {answer.job.team}/{answer.job.spec.name}{''.join(overrides)}"

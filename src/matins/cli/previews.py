@@ -11,11 +11,11 @@ from matins.cli.connecting import with_api
 from matins.cli.documents import read_document
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, between, console, print_json, table, tell
-from matins.domain.answers import DueTime, Preview
-from matins.domain.errors import InvalidInputError
-from matins.domain.reading import read_value
-from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.values.reading import read_value
+from matins.domain.views import DueTime, Preview
 from matins.insight.preview import Subject, check_request
 from matins.insight.preview import preview as due_times
 

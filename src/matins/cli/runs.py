@@ -32,10 +32,10 @@ from matins.cli.showing import (
     tell,
 )
 from matins.client.sdk import Matins
-from matins.domain.answers import AttemptRecord, Run, RunPage
-from matins.domain.errors import UnavailableError
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import UnavailableError
+from matins.domain.views import AttemptRecord, Run, RunPage
 from matins.kernel.clock import HostClock
 
 REFRESH_S = 1.0
@@ -165,7 +165,7 @@ def watch(
 
 @commands.command(epilog="Example: matins runs cancel 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
 def cancel(run: TheRun, as_json: AsJson = False) -> None:
-    """End a run: at once while it waits, within a beat of its executor while it runs."""
+    """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
 
     async def work(client: Matins) -> RunStatus:
         return await client.cancel_run(run)

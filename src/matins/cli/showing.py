@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from matins.domain.durations import format_duration
+from matins.domain.values.durations import format_duration
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -18,8 +18,8 @@ from rich.console import Console
 from matins.cli.applying import apply_text
 from matins.cli.children import Child
 from matins.client.sdk import Matins
-from matins.domain.errors import EngineError, UnavailableError
-from matins.domain.jobs import Job
+from matins.domain.jobs.spec import Job
+from matins.domain.values.errors import EngineError, UnavailableError
 from matins.engines.folders import DataFolder
 from matins.engines.places import Places
 from matins.engines.postgres import EmbeddedPostgres

@@ -11,10 +11,10 @@ import typer
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, Cell, console, local, print_json, state, table
-from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.schedules.zones import Zone, find_zone
-from matins.domain.windows import Policy, Window
+from matins.domain.jobs.windows import Policy, Window
+from matins.domain.time.zones import Zone, find_zone
+from matins.domain.values.errors import InvalidInputError, ScheduleError
+from matins.domain.views import WindowChanged, WindowRecord
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
 

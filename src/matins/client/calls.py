@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from matins.client.refusals import UnreachableError, refusal
-from matins.domain.errors import SettingsError, UnavailableError
+from matins.domain.values.errors import SettingsError, UnavailableError
 
 CALL_S = 60.0
 """The longest that a call may take; the audit of a long window takes some seconds."""

@@ -13,7 +13,15 @@ import msgspec
 import structlog
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from matins.domain.errors import (
+from matins.domain.executors.protocol import (
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Report,
+    ReportAnswer,
+)
+from matins.domain.values.errors import (
     InvalidInputError,
     MatinsError,
     Problem,
@@ -21,7 +29,6 @@ from matins.domain.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
 from matins.kernel.resolver import Resolver
 
 log = structlog.get_logger()
@@ -72,9 +79,9 @@ class HttpGatewayLink:
         """See `domain.ports.GatewayLink`."""
         return await self._call("report", report, ReportAnswer, self._call_s)
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.GatewayLink`."""
-        return await self._call("beat", beat, BeatAnswer, self._call_s)
+        return await self._call("heartbeat", heartbeat, HeartbeatAnswer, self._call_s)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from matins.domain.errors import InvalidInputError, Problem
-from matins.domain.jobs import LIST_MAX, JobSpec
+from matins.domain.jobs.spec import LIST_MAX, JobSpec
+from matins.domain.values.errors import InvalidInputError, Problem
 
 PART_MAX = 1_000_000
 """The most bytes of jobs in one request; the API takes 1 MiB."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from matins.domain.errors import (
+from matins.domain.values.errors import (
     ConflictError,
     InvalidInputError,
     MatinsError,

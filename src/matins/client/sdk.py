@@ -16,7 +16,16 @@ from uuid import UUID
 import msgspec
 
 from matins.client.parts import as_of_all, parts
-from matins.domain.answers import (
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.spec import Job, JobList, JobSpec
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.states import RunState
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.values.errors import InvalidInputError, UnavailableError
+from matins.domain.values.names import check_name
+from matins.domain.views import (
     AttemptRecord,
     AuditPage,
     CalendarChanged,
@@ -34,15 +43,6 @@ from matins.domain.answers import (
     WindowChanged,
     WindowRecord,
 )
-from matins.domain.calendars.calendar import Calendar
-from matins.domain.errors import InvalidInputError, UnavailableError
-from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job, JobList, JobSpec
-from matins.domain.keeping import Keep
-from matins.domain.names import check_name
-from matins.domain.runs import RunState
-from matins.domain.schedules.schedule import Exemption, Schedule
-from matins.domain.windows import Window
 from matins.insight.forecast.forecast import Forecast
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ PAGE = 1000
 class Matins:
     """A client of the API; an async context manager.
 
-    Every method raises the errors of `matins.domain.errors`: InvalidInputError with the places of
-    what is wrong, NotFoundError, ConflictError, UnauthorizedError; UnreachableError when no API is
-    there, and UnavailableError when the answer was lost, so that the outcome is unknown.
+    Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the
+    places of what is wrong, NotFoundError, ConflictError, UnauthorizedError; UnreachableError when
+    no API is there, and UnavailableError when the answer was lost, so that the outcome is unknown.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -157,15 +157,15 @@ class Matins:
         """Run a job now, whatever its schedule says; a paused one too."""
         return await self._calls.ask(RunStatus, "POST", _job(team, name) + "/trigger")
 
-    async def exempt(self, team: str, name: str, exemption: Exemption) -> Changed:
+    async def override(self, team: str, name: str, override: Override) -> Changed:
         """Skip one occurrence of a job, or move it."""
-        path = _job(team, name) + "/exemptions"
-        return await self._calls.ask(Changed, "PUT", path, said=exemption)
+        path = _job(team, name) + "/overrides"
+        return await self._calls.ask(Changed, "PUT", path, said=override)
 
-    async def readmit(self, team: str, name: str, due_at: datetime) -> Changed:
-        """Undo an exemption."""
+    async def restore(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo an override."""
         instant = due_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return await self._calls.ask(Changed, "DELETE", f"{_job(team, name)}/exemptions/{instant}")
+        return await self._calls.ask(Changed, "DELETE", f"{_job(team, name)}/overrides/{instant}")
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
         """Say how long runs are kept of a team's jobs that don't say it themselves."""
@@ -242,7 +242,7 @@ class Matins:
         return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
 
     async def cancel_run(self, run_id: UUID) -> RunStatus:
-        """End a run: at once while it waits, within a beat of its executor while it runs."""
+        """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
         return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
 
     async def audit(
@@ -284,7 +284,7 @@ class Matins:
     async def preview_job(
         self, team: str, name: str, *, count: int = 10, after: datetime | None = None
     ) -> Preview:
-        """A job's next due times, with its calendars and exemptions."""
+        """A job's next due times, with its calendars and overrides."""
         query = _query(count=count, after=after)
         return await self._calls.ask(Preview, "GET", _job(team, name) + "/preview", query=query)
 

@@ -16,16 +16,16 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.answers import JobAudit
-from matins.domain.chains import Chain, due_in
-from matins.domain.errors import ScheduleError
-from matins.domain.fleet import LATE, STALLED, Fleet, is_held
-from matins.domain.ids import partition_of
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.ledger import SECOND, timetable_of
-from matins.domain.runs import FINAL, RunState
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.executors.fleet import LATE, STALLED, Fleet, is_held
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.runs.after_end import Chain, due_in
+from matins.domain.runs.ledger import SECOND, timetable_of
+from matins.domain.runs.states import FINAL, RunState
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import ScheduleError
+from matins.domain.values.ids import partition_of
+from matins.domain.views import JobAudit
 
 GRACE = timedelta(seconds=10)
 """A due time whose fire time is no longer ago than this may still be claimed, also of a job that

@@ -12,19 +12,28 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from matins.domain.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, Mark, RetryDue
-from matins.domain.handouts import (
-    Beat,
-    BeatAnswer,
+from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.protocol import (
     Ending,
     Handout,
+    Heartbeat,
+    HeartbeatAnswer,
     Poll,
     Report,
     ReportAnswer,
     Running,
     RunStatus,
 )
-from matins.domain.watching import ExecutorSeen
+from matins.domain.runs.claims import (
+    Advance,
+    Claim,
+    Claimed,
+    DueJob,
+    Ended,
+    FollowUp,
+    Mark,
+    RetryDue,
+)
 
 
 class Clock(Protocol):
@@ -138,13 +147,13 @@ class Agenda(Protocol):
 
 
 class Watch(Protocol):
-    """Who still beats, and what the lost ones held."""
+    """Who still sends heartbeats, and what the lost ones held."""
 
     async def executors(self) -> list[ExecutorSeen]:
         """All incarnations that are neither lost nor stopped."""
 
-    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
-        """Declare an incarnation lost if its last beat is still this one."""
+    async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
+        """Declare an incarnation lost if its last heartbeat is still this one."""
 
     async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """Runs that are still running on executors that are lost or stopped, by executor."""
@@ -164,8 +173,8 @@ class Dispatch(Protocol):
 
         Return None while the pool holds nothing. A `seq` that was taken before gets no more, but
         what of it is still running, perhaps nothing. Unknown is an executor that is not alive, and
-        a `seq` that its beats have called done. Runs that somebody has locked are passed over, and
-        taken some seconds after they are free.
+        a `seq` that its heartbeats have called done. Runs that somebody has locked are passed over,
+        and taken some seconds after they are free.
         """
 
     async def taken(self, poll: Poll) -> Handout | None:
@@ -183,7 +192,7 @@ class Dispatch(Protocol):
     async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
         """Which of these (run, attempt) pairs have their end on record."""
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""
 
 
@@ -216,5 +225,5 @@ class GatewayLink(Protocol):
     async def report(self, report: Report) -> ReportAnswer:
         """Report ends."""
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Give a sign of life."""

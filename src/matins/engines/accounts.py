@@ -7,7 +7,7 @@ import pwd
 
 import msgspec
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 
 PREFERRED = ("postgres", "nobody")
 """Accounts that exist on most systems, best first. We never make one."""

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 from matins.engines.folders import sync_folder, write_private
 from matins.engines.processes import run

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account, server_account
 from matins.engines.processes import succeeds
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 from matins.engines.folders import default_data_folder, read_or_make_secret, write_private
 from matins.kernel.settings import Settings
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 from matins.engines.binaries import postgres_programs
 from matins.engines.cluster import DATABASE, USER, check_version, make_cluster

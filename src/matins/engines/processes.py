@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 
 POLL_S = 0.02

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 
 PATH_MAX = 103

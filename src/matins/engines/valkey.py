@@ -11,7 +11,7 @@ import signal
 import socket
 from pathlib import Path
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 from matins.engines.binaries import valkey_program
 from matins.engines.folders import FolderLock, own_folder, read_or_make_secret, write_private

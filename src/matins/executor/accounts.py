@@ -8,7 +8,7 @@ import re
 from collections import deque
 from typing import NamedTuple
 
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 from matins.executor.keeper.frames import Account
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 import structlog
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.runs import Outcome
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import Outcome
 from matins.executor.output import one_line
 from matins.executor.targets import Runner
 

@@ -1,4 +1,4 @@
-"""T1: whether a beat was answered lately enough for attempts to live on."""
+"""T1: whether a heartbeat was answered lately enough for attempts to live on."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Contact:
 
     @property
     def was_made(self) -> bool:
-        """Whether any beat was ever answered."""
+        """Whether any heartbeat was ever answered."""
         return self._heard_at is not None
 
     def hear(self, asked_at: float) -> None:
-        """Note that the beat sent at `asked_at`, by `clock.elapsed_s`, was answered."""
+        """Note that the heartbeat sent at `asked_at`, by `clock.elapsed_s`, was answered."""
         self._heard_at = asked_at
         self._heard.set()
 

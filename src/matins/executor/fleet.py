@@ -23,10 +23,10 @@ REBIRTH_S = 1.0
 
 
 class Executor:
-    """Asks a gateway for attempts, runs them, beats and reports. See `kernel.service.Service`.
+    """Asks a gateway for attempts, runs them and reports. See `kernel.service.Service`.
 
-    `on_contact` is told of each answered beat: when it was sent, by `clock.elapsed_s`. The runners
-    are the executor's: it closes them at its end.
+    `on_contact` is told of each answered heartbeat: when it was sent, by `clock.elapsed_s`. The
+    runners are the executor's: it closes them at its end.
     """
 
     def __init__(
@@ -44,13 +44,14 @@ class Executor:
         self._incarnation: Incarnation | None = None
 
     def is_ready(self) -> bool:
-        """Whether a gateway has lately answered a beat, and new work may be taken."""
+        """Whether a gateway has lately answered a heartbeat, and new work may be taken."""
         return self._incarnation is not None and self._incarnation.is_in_touch
 
     async def run(self) -> None:
         """Work until stopped; a lost incarnation is followed by a new one.
 
-        Raises what the gateway says of the first beat if that is refused, as for a wrong token.
+        Raises what the gateway says of the first heartbeat if that is refused, as for a wrong
+        token.
         """
         try:
             while not self._stopping.is_set():

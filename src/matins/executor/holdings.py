@@ -1,8 +1,8 @@
-"""What an executor holds, kept so that each beat is one consistent picture. Pure bookkeeping.
+"""What an executor holds, kept so that each heartbeat is one consistent picture. Pure bookkeeping.
 
 A poll goes from awaiting to open when its answer brings attempts, from open to closed when the last
-of them is confirmed, and is forgotten once a beat has said so. A poll that brought nothing, or was
-given up, is in none of these: what may have been handed out for it goes back on the queue.
+of them is confirmed, and is forgotten once a heartbeat has said so. A poll that brought nothing, or
+was given up, is in none of these: what may have been handed out for it goes back on the queue.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from matins.domain.attempts import Attempt
-from matins.domain.handouts import Beat
+from matins.domain.executors.protocol import Heartbeat
+from matins.domain.runs.attempts import Attempt
 
 AttemptName = tuple[UUID, int]
 """A run's id and the attempt's number."""
@@ -69,9 +69,9 @@ class Holdings:
 
     def picture(
         self, executor: UUID, name: str, pools: list[str], slots: int, *, stopped: bool = False
-    ) -> Beat:
-        """The beat that says all of this as it is now."""
-        return Beat(
+    ) -> Heartbeat:
+        """The heartbeat that says all of this as it is now."""
+        return Heartbeat(
             executor=executor,
             name=name,
             pools=pools,
@@ -84,6 +84,6 @@ class Holdings:
             stopped=stopped,
         )
 
-    def heard(self, beat: Beat) -> None:
-        """Forget the closed polls of a beat that was answered."""
-        self._closed.difference_update(beat.closed)
+    def heard(self, heartbeat: Heartbeat) -> None:
+        """Forget the closed polls of a heartbeat that was answered."""
+        self._closed.difference_update(heartbeat.closed)

@@ -1,4 +1,4 @@
-"""One life of an executor, under one id: from its first beat until it stops or is lost."""
+"""One life of an executor, under one id: from its first heartbeat until it stops or is lost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from uuid import UUID
 
 import structlog
 
-from matins.domain.attempts import Attempt
-from matins.domain.errors import MatinsError, UnavailableError
-from matins.domain.handouts import BeatAnswer, End, Stop
+from matins.domain.executors.protocol import End, HeartbeatAnswer, Stop
+from matins.domain.runs.attempts import Attempt
+from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.executor.attempt import LiveAttempt
 from matins.executor.contact import Contact
 from matins.executor.holdings import AttemptName, Holdings
@@ -33,11 +33,11 @@ FAREWELL_S = 5.0
 
 
 class Incarnation:
-    """Beats, polls, runs attempts and reports their ends.
+    """Heartbeats, polls, runs attempts and reports their ends.
 
-    T1: when no beat was answered for `cut_off_s`, counted from when the last answered one was sent,
-    all attempts are ended, before others take them for lost. Only beats count, since only beats
-    are what others judge by.
+    T1: when no heartbeat was answered for `cut_off_s`, counted from when the last answered one was
+    sent, all attempts are ended, before others take them for lost. Only heartbeats count, since
+    only heartbeats are what others judge by.
     """
 
     def __init__(self, means: Means, name: UUID) -> None:
@@ -62,17 +62,18 @@ class Incarnation:
 
     @property
     def is_in_touch(self) -> bool:
-        """A beat was answered within T1."""
+        """A heartbeat was answered within T1."""
         return self._contact.left_s() > 0
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Live until lost, or until `stopping` is set: then drain, report and say good-bye.
 
-        1 work; 2 take nothing new; 3 let attempts end, then end them; 4 report; 5 the last beat.
+        1 work; 2 take nothing new; 3 let attempts end, then end them; 4 report; 5 the last
+        heartbeat.
         """
         async with asyncio.TaskGroup() as group:
             self._attempts = group
-            beating = group.create_task(self._beat_on())
+            heartbeats = group.create_task(self._heartbeat_on())
             polling = group.create_task(self._polls.run())
             others = [group.create_task(it) for it in (self._outbox.run(), self._watch_contact())]
             await _first(stopping, self._lost)
@@ -80,8 +81,8 @@ class Incarnation:
             await asyncio.wait([polling])
             if not self._lost.is_set():
                 await self._drain()
-            beating.cancel()
-            await asyncio.wait([beating])
+            heartbeats.cancel()
+            await asyncio.wait([heartbeats])
             if self._lost.is_set():
                 await self._abandon()
             else:
@@ -100,15 +101,15 @@ class Incarnation:
 
     async def _say_good_bye(self) -> None:
         async with asyncio.TaskGroup() as group:
-            leaving = group.create_task(self._beat_until_answered())
+            leaving = group.create_task(self._heartbeat_until_answered())
             given_up = group.create_task(self._clock.sleep(FAREWELL_S))
             await asyncio.wait([leaving, given_up], return_when=asyncio.FIRST_COMPLETED)
             leaving.cancel()
             given_up.cancel()
 
-    async def _beat_until_answered(self) -> None:
+    async def _heartbeat_until_answered(self) -> None:
         failures = 0
-        while not await self._beat(stopped=True):
+        while not await self._heartbeat(stopped=True):
             failures += 1
             await self._means.back_off(failures)
 
@@ -123,36 +124,36 @@ class Incarnation:
     def _lose(self) -> None:
         self._lost.set()
 
-    async def _beat_on(self) -> None:
+    async def _heartbeat_on(self) -> None:
         failures = 0
         while not self._lost.is_set():
-            if await self._beat():
+            if await self._heartbeat():
                 failures = 0
-                await self._clock.sleep(self._settings.beat_s)
+                await self._clock.sleep(self._settings.heartbeat_s)
             else:
                 failures += 1
                 await self._means.back_off(failures)
 
-    async def _beat(self, *, stopped: bool = False) -> bool:
-        """Beat once; False if there was no answer. Refused at the very first, it raises."""
+    async def _heartbeat(self, *, stopped: bool = False) -> bool:
+        """Heartbeat once; False if there was no answer. Refused at the very first, it raises."""
         ATTEMPTS_RUNNING.set(len(self._live))
-        beat = self._holdings.picture(
+        heartbeat = self._holdings.picture(
             self.id, self._means.name, self._means.pools, self._settings.slots, stopped=stopped
         )
         asked_at = self._clock.elapsed_s()
         try:
-            answer = await self._means.link.beat(beat)
+            answer = await self._means.link.heartbeat(heartbeat)
         except MatinsError as error:
             if not self._contact.was_made and not isinstance(error, UnavailableError):
                 raise
             GATEWAY_ERRORS.inc()
-            log.warning("beat.failed", executor=str(self.id), error=str(error))
+            log.warning("heartbeat.failed", executor=str(self.id), error=str(error))
             return False
-        self._holdings.heard(beat)
+        self._holdings.heard(heartbeat)
         self._obey(answer, asked_at)
         return True
 
-    def _obey(self, answer: BeatAnswer, asked_at: float) -> None:
+    def _obey(self, answer: HeartbeatAnswer, asked_at: float) -> None:
         if answer.lost:
             self._lose()
             return

@@ -18,7 +18,8 @@ _BACKOFF_MAX_S = 5.0
 class Means:
     """The ports and settings of an executor.
 
-    `on_contact` is told when the beat was sent that has just been answered, by `clock.elapsed_s`.
+    `on_contact` is told when the heartbeat was sent that has just been answered, by
+    `clock.elapsed_s`.
     """
 
     link: GatewayLink

@@ -10,9 +10,9 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.attempts import Result
-from matins.domain.errors import InvalidInputError, MatinsError
-from matins.domain.handouts import End, Report
+from matins.domain.executors.protocol import End, Report
+from matins.domain.runs.attempts import Result
+from matins.domain.values.errors import InvalidInputError, MatinsError
 from matins.executor.means import Means
 from matins.kernel.metrics import GATEWAY_ERRORS, UNCONFIRMED
 from matins.kernel.service import pause

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.attempts import Attempt
-from matins.domain.errors import MatinsError
-from matins.domain.handouts import Handout, Poll
+from matins.domain.executors.protocol import Handout, Poll
+from matins.domain.runs.attempts import Attempt
+from matins.domain.values.errors import MatinsError
 from matins.executor.contact import Contact
 from matins.executor.holdings import Holdings
 from matins.executor.means import Means

@@ -1,1 +1,1 @@
-"""The executors' side of the API: attempts are handed out, beats heard, ends recorded."""
+"""The executors' side of the API: attempts are handed out, heartbeats heard, ends recorded."""

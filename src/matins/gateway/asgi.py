@@ -1,4 +1,4 @@
-"""The executors' side of the API, as one raw ASGI application: poll, report, beat."""
+"""The executors' side of the API, as one raw ASGI application: poll, report, heartbeat."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from random import Random
 import msgspec
 import structlog
 
-from matins.domain.errors import MatinsError, NotFoundError, UnauthorizedError, problem_details
-from matins.domain.handouts import Beat, Handout, Poll, Report
+from matins.domain.executors.protocol import Handout, Heartbeat, Poll, Report
 from matins.domain.ports import Clock, Dispatch, Hints, StatusCache
-from matins.gateway.beat import Hearing
+from matins.domain.values.errors import (
+    MatinsError,
+    NotFoundError,
+    UnauthorizedError,
+    problem_details,
+)
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispenser
+from matins.gateway.heartbeat import Hearing
 from matins.gateway.report import Recorder
 from matins.gateway.wire import (
     answer,
@@ -35,7 +40,8 @@ PREFIX = "/v1/executors/"
 
 
 class Gateway:
-    """Answers executors at POST /v1/executors/poll, report and beat; see executor-protocol.md."""
+    """Answers executors at POST /v1/executors/poll, report and heartbeat; see
+    executor-protocol.md."""
 
     def __init__(
         self,
@@ -55,7 +61,7 @@ class Gateway:
         self._handlers: dict[str, Callable[[Receive, bytes, str], Awaitable[msgspec.Struct]]] = {
             "poll": self._poll,
             "report": self._report,
-            "beat": self._beat,
+            "heartbeat": self._heartbeat,
         }
 
     def services(self) -> list[Service]:
@@ -96,8 +102,8 @@ class Gateway:
     async def _report(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
         return await self._recorder.report(decode(Report, body, media))
 
-    async def _beat(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
-        return await self._hearing.beat(decode(Beat, body, media))
+    async def _heartbeat(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
+        return await self._hearing.heartbeat(decode(Heartbeat, body, media))
 
 
 async def _unless_disconnected(poll: Awaitable[Handout], receive: Receive) -> Handout:

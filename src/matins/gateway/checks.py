@@ -12,16 +12,16 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.errors import Problem, check
-from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
-from matins.domain.ids import names_instant
-from matins.domain.names import check_name
+from matins.domain.executors.protocol import POLL_MAX, REPORT_MAX, End, Heartbeat, Poll, Report
+from matins.domain.values.errors import Problem, check
+from matins.domain.values.ids import names_instant
+from matins.domain.values.names import check_name
 
 POOLS_MAX = 50
 """The most pools that one executor serves."""
 
 HELD_MAX = 100_000
-"""The most attempts, and the most polls, that a beat may list."""
+"""The most attempts, and the most polls, that a heartbeat may list."""
 
 REASON_MAX = 2_000
 """The longest reason that is kept, in characters."""
@@ -46,21 +46,21 @@ def check_poll(poll: Poll) -> None:
     _check_pools(poll.pools)
 
 
-def check_beat(beat: Beat) -> None:
-    """Raise InvalidInputError that says what is wrong with a beat."""
-    lists = {"awaiting": beat.awaiting, "open": beat.open, "closed": beat.closed}
+def check_heartbeat(heartbeat: Heartbeat) -> None:
+    """Raise InvalidInputError that says what is wrong with a heartbeat."""
+    lists = {"awaiting": heartbeat.awaiting, "open": heartbeat.open, "closed": heartbeat.closed}
     check(
         [
-            *_name_problems(beat.name),
-            *_range("slots", beat.slots, 0, _INT32),
-            *_range("next_seq", beat.next_seq, 1, _SEQ_MAX),
-            *_length("held", len(beat.held), HELD_MAX),
+            *_name_problems(heartbeat.name),
+            *_range("slots", heartbeat.slots, 0, _INT32),
+            *_range("next_seq", heartbeat.next_seq, 1, _SEQ_MAX),
+            *_length("held", len(heartbeat.held), HELD_MAX),
             *(found for key, seqs in lists.items() for found in _length(key, len(seqs), HELD_MAX)),
             *(found for key, seqs in lists.items() for found in _seq_problems(key, seqs)),
-            *_held_problems(beat.held),
+            *_held_problems(heartbeat.held),
         ]
     )
-    _check_pools(beat.pools)
+    _check_pools(heartbeat.pools)
 
 
 def check_report(report: Report) -> list[End]:

@@ -6,10 +6,10 @@ import asyncio
 from collections import OrderedDict
 from uuid import UUID
 
-from matins.domain.attempts import Attempt
-from matins.domain.errors import UnavailableError
-from matins.domain.handouts import Handout, Poll
+from matins.domain.executors.protocol import Handout, Poll
 from matins.domain.ports import Clock, Dispatch, Hints
+from matins.domain.runs.attempts import Attempt
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import HANDED_OUT, START_LAG
 from matins.kernel.service import repeat, restarted
 

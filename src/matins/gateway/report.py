@@ -11,11 +11,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.attempts import Result
-from matins.domain.errors import BlockedError, UnavailableError
-from matins.domain.handouts import End, Ending, Report, ReportAnswer, Running, RunStatus
+from matins.domain.executors.protocol import End, Ending, Report, ReportAnswer, Running, RunStatus
 from matins.domain.ports import Dispatch, StatusCache
-from matins.domain.runs import Outcome, RunState, decide
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState, decide
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.checks import check_report
 from matins.kernel.metrics import RECORDED, SUPERSEDED
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from matins.domain.errors import InvalidInputError, MatinsError
+from matins.domain.values.errors import InvalidInputError, MatinsError
 from matins.kernel.http import DisconnectedError, Receive, Scope, Send, respond
 
 BODY_MAX = 8 * 1024 * 1024

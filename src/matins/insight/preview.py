@@ -9,15 +9,15 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.answers import DueTime, Preview
-from matins.domain.errors import Problem, below, check
+from matins.domain.jobs.windows import Policy, Window, window_at
 from matins.domain.schedules.checking import problems
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import epoch_s, local_time
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
-from matins.domain.schedules.zones import Zone, data_version, find_zone
-from matins.domain.windows import Policy, Window, window_at
+from matins.domain.time.instants import epoch_s, local_time
+from matins.domain.time.zones import Zone, data_version, find_zone
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import Problem, below, check
+from matins.domain.views import DueTime, Preview
 from matins.insight.explain.sentences import explain
 from matins.insight.explain.warnings import warnings
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from matins.domain.errors import UnavailableError
+from matins.domain.values.errors import UnavailableError
 
 JUMP_S = 1.0
 """A database clock that moved by more than this against the host's durations has jumped."""

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 import uvicorn
 
-from matins.domain.errors import (
+from matins.domain.values.errors import (
     MatinsError,
     ProblemDetails,
     SettingsError,

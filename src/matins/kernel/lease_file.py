@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 import structlog
 
-from matins.domain.errors import UnavailableError
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import TASKS_RESTARTED
 
 log = structlog.get_logger()

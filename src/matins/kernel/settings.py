@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from matins.domain.durations import parse_duration
-from matins.domain.errors import ScheduleError, SettingsError
-from matins.domain.names import name_problems
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import ScheduleError, SettingsError
+from matins.domain.values.names import name_problems
 from matins.kernel.addresses import api_fault, postgres_fault, token_fault, valkey_fault
 
 
@@ -63,8 +63,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
     """The most runs in one claim statement."""
-    beat_s: float = 3.0
-    """How often an executor beats."""
+    heartbeat_s: float = 3.0
+    """How often an executor sends a heartbeat."""
     cut_off_s: float = 30.0
     """T1: an executor that can't reach the gateway for so long kills its attempts."""
     lost_after_s: float = 45.0
@@ -129,7 +129,7 @@ def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in msgspec.structs.asdict(settings):
         if name.endswith("_s") and getattr(settings, name) > _LONGEST_S:
             yield name, "must not be over 1d"
-    for name in ("poll_s", "beat_s", "flush_s", "horizon_s", "upkeep_s"):
+    for name in ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s"):
         if getattr(settings, name) <= 0:
             yield name, "must be over zero"
     for name, fault_of in _TEXTS.items():
@@ -143,8 +143,8 @@ def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.lost_after_s <= settings.cut_off_s:
         told = "or a run would be tried again while its last attempt still lives"
         yield "lost_after_s", f"must be longer than MATINS_CUT_OFF, {told}"
-    if settings.beat_s * 2 > settings.cut_off_s:
-        yield "cut_off_s", "must be at least two MATINS_BEAT"
+    if settings.heartbeat_s * 2 > settings.cut_off_s:
+        yield "cut_off_s", "must be at least two MATINS_HEARTBEAT"
     if settings.lease_term_s < 1:
         yield "lease_term_s", "must be at least 1s"
 

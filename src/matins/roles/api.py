@@ -40,17 +40,19 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         records = await stack.enter_async_context(
             open_database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
         )
-        beats = await stack.enter_async_context(open_database(server, "beat", 4, by_key_only=True))
+        heartbeats = await stack.enter_async_context(
+            open_database(server, "heartbeat", 4, by_key_only=True)
+        )
         owners = await stack.enter_async_context(open_database(server, "owners", 8))
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(places.valkey())
         stack.push_async_callback(cache.close)
-        dispatch = PostgresDispatch(takes, records, beats)
+        dispatch = PostgresDispatch(takes, records, heartbeats)
         token = places.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         app = build_api(
             database=owners,
-            hot=[takes, records, beats, owners],
+            hot=[takes, records, heartbeats, owners],
             hints=hints,
             cache=cache,
             gateway=gateway,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import uvloop
 
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
 from matins.executor.keeper.proc import hide
 from matins.kernel.http import HttpServer, health_app
 from matins.kernel.logs import set_up_logs

@@ -8,8 +8,8 @@ from operator import attrgetter
 
 import structlog
 
-from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import CLAIM_BLOCKED
 from matins.kernel.service import pause
 from matins.scheduler.batches import Batch

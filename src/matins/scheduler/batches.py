@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from matins.domain.claims import Claim
+from matins.domain.runs.claims import Claim
 from matins.scheduler.pieces import cut
 from matins.scheduler.planning import NEVER_S, Entry
 

@@ -9,10 +9,10 @@ from random import Random
 
 import structlog
 
-from matins.domain.claims import Claim, Claimed
-from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock
-from matins.domain.runs import RunState
+from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import (
     CLAIM_LAG,
     CLAIM_REFUSED,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from matins.domain.claims import BEGINNING, Mark
+from matins.domain.runs.claims import BEGINNING, Mark
 
 PAGE: Final = 2_000
 """About how many jobs or retries are read at once."""

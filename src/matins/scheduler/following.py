@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.claims import DueJob, Ended, FollowUp
-from matins.domain.errors import ScheduleError, UnavailableError
 from matins.domain.ports import Agenda, Clock
+from matins.domain.runs.claims import DueJob, Ended, FollowUp
+from matins.domain.values.errors import ScheduleError, UnavailableError
 from matins.scheduler.roster import Roster
 
 PAGE: Final = 2_000

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import structlog
 
-from matins.domain.errors import UnavailableError
 from matins.domain.ports import Hints
+from matins.domain.values.errors import UnavailableError
 
 log = structlog.get_logger()
 

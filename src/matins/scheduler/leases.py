@@ -10,9 +10,9 @@ from uuid import UUID, uuid5
 
 import structlog
 
-from matins.domain.errors import BlockedError, UnavailableError
-from matins.domain.placement import to_acquire, to_shed
 from matins.domain.ports import Clock, Leases
+from matins.domain.runs.placement import to_acquire, to_shed
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import PARTITIONS_HELD
 from matins.kernel.service import pause
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from matins.domain.claims import DueJob, Mark, RetryDue
-from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock, Hints
+from matins.domain.runs.claims import DueJob, Mark, RetryDue
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import pause, restarted
 from matins.scheduler.coverage import PAGE, Coverage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
-from matins.domain.errors import BlockedError
+from matins.domain.values.errors import BlockedError
 
 PIECES: Final = 16
 """Into so many pieces is cut of which something is blocked."""

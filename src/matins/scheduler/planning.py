@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from matins.domain.claims import Claim, DueJob
-from matins.domain.durations import parse_duration
-from matins.domain.errors import ScheduleError
-from matins.domain.ids import run_id
-from matins.domain.ledger import RANGE_MIN
-from matins.domain.misfire import COUNT_MAX, ON_TIME, Verdict, account, misfired
-from matins.domain.runs import Kind, RunState
+from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, Verdict, account, misfired
+from matins.domain.runs.claims import Claim, DueJob
+from matins.domain.runs.ledger import RANGE_MIN
+from matins.domain.runs.states import Kind, RunState
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import ScheduleError
+from matins.domain.values.ids import run_id
 
 PIECE_MAX = 100
 """The most rows of one job in one piece, so that a job that catches up holds up no other."""

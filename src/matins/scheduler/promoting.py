@@ -8,9 +8,9 @@ from itertools import islice
 
 import structlog
 
-from matins.domain.claims import RetryDue
-from matins.domain.errors import BlockedError, UnavailableError
 from matins.domain.ports import Agenda, Clock
+from matins.domain.runs.claims import RetryDue
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.service import pause
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder

@@ -10,9 +10,9 @@ from heapq import heappop, heappush
 from typing import Final
 from uuid import UUID
 
-from matins.domain.claims import Advance, DueJob, RetryDue
-from matins.domain.jobs import JobState
-from matins.domain.misfire import ON_TIME
+from matins.domain.jobs.misfire import ON_TIME
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import Advance, DueJob, RetryDue
 from matins.scheduler.planning import Entry, instant_of, seconds_of
 from matins.scheduler.wheel import Wheel
 

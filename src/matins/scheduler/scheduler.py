@@ -10,8 +10,8 @@ from uuid import UUID
 
 import structlog
 
-from matins.domain.errors import UnavailableError
 from matins.domain.ports import Agenda, Hints, Leases, Watch
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
 from matins.scheduler.claiming import Claimer
@@ -70,7 +70,7 @@ class Scheduler:
             watch,
             clock,
             rng=rng,
-            every_s=settings.beat_s,
+            every_s=settings.heartbeat_s,
             lost_after_s=settings.lost_after_s,
         )
         self._timekeeper = Timekeeper(clock, self._claimer.hold)

@@ -1,4 +1,4 @@
-"""Watching executors: what no longer beats is declared lost, and what it held goes on."""
+"""Watching executors: what sends no more heartbeats is declared lost, and what it held goes on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.attempts import Result
-from matins.domain.handouts import End, Ending, Running
-from matins.domain.ids import partition_of
+from matins.domain.executors.liveness import Silence, company, listen, lost
+from matins.domain.executors.protocol import End, Ending, Running
 from matins.domain.ports import Clock, Watch
-from matins.domain.runs import Outcome, RunState, decide
-from matins.domain.watching import Silence, company, listen, lost
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState, decide
+from matins.domain.values.ids import partition_of
 from matins.kernel.metrics import EXECUTORS_LOST, LOSS_BRAKE, RECORDED
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
@@ -89,7 +89,7 @@ class Watcher:
         self._braked = braked
 
     async def _declare(self, executor: UUID, name: str) -> None:
-        if await self._watch.declare_lost(executor, self._heard[executor].beat_at):
+        if await self._watch.declare_lost(executor, self._heard[executor].heartbeat_at):
             EXECUTORS_LOST.inc()
             log.warning("executor.lost", executor=str(executor), name=name)
             await self._watch.forget(executor)

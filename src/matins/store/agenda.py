@@ -12,7 +12,9 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.claims import (
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import (
     Advance,
     Claim,
     Claimed,
@@ -22,11 +24,9 @@ from matins.domain.claims import (
     Mark,
     RetryDue,
 )
-from matins.domain.jobs import JobState
-from matins.domain.misfire import Misfire
-from matins.domain.runs import SUSPECT_AFTER, Kind, RunState
-from matins.domain.schedules.compiling import Timing
+from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.leases import PostgresLeases

@@ -7,7 +7,7 @@ FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid
     AS held (partition, after_at, after_id)
 CROSS JOIN LATERAL (
     SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-           since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool,
+           since, overrides::text AS overrides, calendars, misfire::text AS misfire, pool,
            priority, next_due_at, next_fire_at
     FROM jobs
     WHERE jobs.partition = held.partition
@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
 -- By revisions_changed; what was committed late, by revisions_written: all that was still under way
 -- when `seen` was read, or began later. Not of any age, or a long transaction would make it dear.
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
-       j.since, j.exemptions::text AS exemptions, j.calendars, j.misfire::text AS misfire, j.pool,
+       j.since, j.overrides::text AS overrides, j.calendars, j.misfire::text AS misfire, j.pool,
        j.priority, j.next_due_at, j.next_fire_at
 FROM (
     SELECT r.job_id, r.revision
@@ -44,7 +44,7 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS seen
 
 -- name: find
 SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-       since, exemptions::text AS exemptions, calendars, misfire::text AS misfire, pool, priority,
+       since, overrides::text AS overrides, calendars, misfire::text AS misfire, pool, priority,
        next_due_at, next_fire_at
 FROM jobs
 WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
@@ -212,9 +212,9 @@ WITH stopped AS (
     RETURNING *
 )
 INSERT INTO revisions (
-    job_id, revision, partition, effective_at, state, anchor, spec, since, exemptions, calendars
+    job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
 )
-SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptions, calendars
+SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
 FROM stopped
 RETURNING job_id
 

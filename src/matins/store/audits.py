@@ -10,12 +10,12 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.answers import AuditPage, JobAudit
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since, unaudited
-from matins.domain.errors import InvalidInputError
-from matins.domain.instants import FIRST_DUE
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.names import check_name
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.values.bounds import FIRST_DUE
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.values.names import check_name
+from matins.domain.views import AuditPage, JobAudit
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
 from matins.store.past import around, newest_runs_before

@@ -49,7 +49,7 @@ LIMIT :limit
 
 -- name: revisions
 SELECT job_id, effective_at, state, spec::text AS spec, anchor, since,
-       exemptions::text AS exemptions, calendars
+       overrides::text AS overrides, calendars
 FROM revisions
 WHERE job_id = ANY (:job_ids::uuid[])
 ORDER BY job_id, revision

@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.jobs import JobState
+from matins.domain.jobs.spec import JobState
 from matins.insight.forecast.book import LoadBook
 from matins.insight.forecast.sorting import Booking
 from matins.store.database import Database

@@ -3,7 +3,7 @@
 -- name: page
 -- By the primary key: all active jobs, once.
 SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,
-       j.exemptions::text AS exemptions, j.calendars
+       j.overrides::text AS overrides, j.calendars
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid
@@ -15,7 +15,7 @@ LIMIT :limit
 -- name: changed
 -- By revisions_changed. Only a job's last revision counts; whoever is no longer active comes too.
 SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,
-       j.exemptions::text AS exemptions, j.calendars, r.effective_at
+       j.overrides::text AS overrides, j.calendars, r.effective_at
 FROM revisions r
 JOIN jobs j ON j.id = r.job_id AND j.revision = r.revision
 JOIN teams t ON t.id = j.team_id

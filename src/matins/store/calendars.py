@@ -15,18 +15,18 @@ import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.answers import (
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.outlook import closed_days
+from matins.domain.calendars.resolving import resolve
+from matins.domain.values.errors import ConflictError, NotFoundError, UnavailableError
+from matins.domain.values.names import check_name
+from matins.domain.views import (
     CalendarChanged,
     CalendarPage,
     CalendarRecord,
     UnreadableJob,
 )
-from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import compile_calendar
-from matins.domain.calendars.outlook import closed_days
-from matins.domain.calendars.resolving import resolve
-from matins.domain.errors import ConflictError, NotFoundError, UnavailableError
-from matins.domain.names import check_name
 from matins.kernel.metrics import UPKEEP_BROKEN
 from matins.store.database import Database
 from matins.store.job_rows import as_json, unreadable_job

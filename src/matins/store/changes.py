@@ -11,25 +11,25 @@ import asyncpg
 import msgspec
 
 from matins.domain.calendars.closures import Closures
-from matins.domain.claims import Claim
-from matins.domain.errors import InvalidInputError, ScheduleError
-from matins.domain.ids import partition_of
-from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
-from matins.domain.ledger import (
+from matins.domain.jobs.misfire import COUNT_MAX
+from matins.domain.jobs.spec import PRIORITIES, Job, JobSpec, JobState
+from matins.domain.runs.claims import Claim
+from matins.domain.runs.ledger import (
     SECOND,
-    Standing,
+    LockedJob,
     catch_up,
     retimed,
     skip,
     timetable_of,
     unaccounted,
 )
-from matins.domain.misfire import COUNT_MAX
-from matins.domain.runs import RunState
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.schedule import Exemption
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.runs.states import RunState
+from matins.domain.schedules.schedule import Override
+from matins.domain.time.instants import epoch_s
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import InvalidInputError, ScheduleError
+from matins.domain.values.ids import partition_of
 from matins.store.database import Database
 from matins.store.following import Ahead, ahead, first, owed
 from matins.store.job_rows import as_json, job_of, spec_columns
@@ -55,7 +55,7 @@ class Settled(msgspec.Struct, frozen=True):
 class Wanted(msgspec.Struct, frozen=True):
     """What a job is to become. `why`: the reason of what it owes; None lets its schedule go on.
 
-    Without `exemptions` it keeps those that it has, where they still mean something.
+    Without `overrides` it keeps those that it has, where they still mean something.
     """
 
     spec: JobSpec
@@ -63,7 +63,7 @@ class Wanted(msgspec.Struct, frozen=True):
     change: Literal["changed", "paused", "resumed", "deleted"]
     why: str | None = None
     run_max: int = 0
-    exemptions: tuple[Exemption, ...] | None = None
+    overrides: tuple[Override, ...] | None = None
 
 
 class Change:
@@ -85,7 +85,7 @@ class Change:
         """The database's clock, read now."""
         return await self._database.clock(self._session)
 
-    async def lock(self, team: str, name: str) -> tuple[Standing, Job] | None:
+    async def lock(self, team: str, name: str) -> tuple[LockedJob, Job] | None:
         """Lock a job and see where it stands; None if there is none of that name."""
         rows = await self._fetch(_Q["lock_job"], team=team, name=name)
         if not rows:
@@ -93,7 +93,7 @@ class Change:
         [row] = rows
         job = job_of(row, team)
         versions = await self._calendars.versions(self._fetch, rows)
-        standing = Standing(
+        standing = LockedJob(
             id=job.id,
             team_id=row["team_id"],
             partition=row["partition"],
@@ -110,7 +110,7 @@ class Change:
         return standing, job
 
     async def settle(
-        self, job: Standing, now: datetime, why: str, run_max: int, *, after: datetime
+        self, job: LockedJob, now: datetime, why: str, run_max: int, *, after: datetime
     ) -> Settled:
         """Put on record what was due after `after`, up to now, and has no row: skipped with `why`.
 
@@ -140,7 +140,7 @@ class Change:
             claims = []
         return Settled(now if complete else past[-1], skipped, queued, complete)
 
-    async def advance(self, job: Standing, until: datetime) -> None:
+    async def advance(self, job: LockedJob, until: datetime) -> None:
         """Let an active job's next due time come after what was put on record."""
         timetable = _timetable(job)
         due = timetable.next_after(until) if timetable else None
@@ -173,7 +173,7 @@ class Change:
         return job_of(row, team)
 
     async def update(
-        self, old: Job, job: Standing, wanted: Wanted, *, due_after: datetime | None = None
+        self, old: Job, job: LockedJob, wanted: Wanted, *, due_after: datetime | None = None
     ) -> Job:
         """Write a new revision, due after that instant; without it the schedule goes on."""
         at = due_after or max(await self.now(), job.changed_at)
@@ -182,30 +182,30 @@ class Change:
             calendars = await self._current_calendars(old.team, wanted.spec)
             closures = await self._closures(calendars)
             timing = retimed(job, wanted.spec, closures, at)
-        if wanted.exemptions is not None:
-            timing = msgspec.structs.replace(timing, exemptions=wanted.exemptions)
+        if wanted.overrides is not None:
+            timing = msgspec.structs.replace(timing, overrides=wanted.overrides)
         coming = Ahead(old.next_due_at, old.next_fire_at, job.follows)
         if wanted.state is not JobState.ACTIVE:
             coming = Ahead()
         elif due_after is not None:
             timetable = _compiled(wanted.spec, job.id, timing)
             coming = await first(self._fetch, job, wanted.spec, timing, timetable, due_after)
-        elif coming.next_due_at is not None and wanted.exemptions is not None:
-            coming = _exempted(wanted.spec, job.id, timing, coming.next_due_at, at)
+        elif coming.next_due_at is not None and wanted.overrides is not None:
+            coming = _overridden(wanted.spec, job.id, timing, coming.next_due_at, at)
         [row] = await self._fetch(
             _Q["update_job"],
             id=job.id,
             state=wanted.state,
             at=at,
             since=timing.since,
-            exemptions=as_json(timing.exemptions),
+            overrides=as_json(timing.overrides),
             calendars=list(calendars),
             **coming._asdict(),
             **spec_columns(wanted.spec),
         )
         return job_of(row, old.team)
 
-    async def cancel_waiting(self, job: Standing) -> int:
+    async def cancel_waiting(self, job: LockedJob) -> int:
         """Cancel all runs of a job that wait, for an executor or a retry; returns how many."""
         given = {"job_id": job.id, "partition": job.partition}
         [row] = await self._fetch(_Q["cancel_waiting"], **given)
@@ -240,7 +240,7 @@ class Change:
         return await self._calendars.closures(self._fetch, calendars)
 
     async def _covered(
-        self, job: Standing, due: Sequence[datetime]
+        self, job: LockedJob, due: Sequence[datetime]
     ) -> list[tuple[datetime, datetime | None]]:
         if not due:
             return []
@@ -248,7 +248,7 @@ class Change:
         rows = await self._fetch(query, job_id=job.id, since=due[0], until=due[-1])
         return [(row["due_at"], row["due_until"]) for row in rows]
 
-    async def _insert(self, job: Standing, claims: list[Claim], now: datetime) -> list[Claim]:
+    async def _insert(self, job: LockedJob, claims: list[Claim], now: datetime) -> list[Claim]:
         """Insert rows in one statement; gives those that had none."""
         self._dues[:] = [claim.due_at for claim in claims]
         rows = await self._fetch(
@@ -281,12 +281,12 @@ def _compiled(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:
         raise InvalidInputError.at("schedule", str(error)) from error
 
 
-def _exempted(spec: JobSpec, job_id: UUID, timing: Timing, due: datetime, now: datetime) -> Ahead:
-    """What lies ahead with other exemptions, of a job whose next due time was `due`."""
+def _overridden(spec: JobSpec, job_id: UUID, timing: Timing, due: datetime, now: datetime) -> Ahead:
+    """What lies ahead with other overrides, of a job whose next due time was `due`."""
     timetable = _compiled(spec, job_id, timing)
     assert timetable is not None  # it has a next due time
     # What lies before the next due time is accounted for, but a moved one may be new.
-    moved = [it.move_to for it in timing.exemptions if it.move_to and it.move_to > now]
+    moved = [it.move_to for it in timing.overrides if it.move_to and it.move_to > now]
     if timetable.following is not None:
         return ahead(timetable, due)
     return ahead(timetable, timetable.next_after(min([due, *moved]) - SECOND))
@@ -298,7 +298,7 @@ def _newest(timetable: Timetable, due: Sequence[datetime], count: int) -> list[d
     return to_run[len(to_run) - count :] if len(to_run) > count else to_run
 
 
-def _timetable(job: Standing) -> Timetable | None:
+def _timetable(job: LockedJob) -> Timetable | None:
     """When a stored job is due; None also for one that is broken, which owes nothing."""
     try:
         return job.timetable()

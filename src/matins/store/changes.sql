@@ -3,7 +3,7 @@
 
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
-       j.since, j.exemptions::text AS exemptions, j.calendars, j.created_at, j.changed_at,
+       j.since, j.overrides::text AS overrides, j.calendars, j.created_at, j.changed_at,
        j.next_due_at, j.next_fire_at, j.follows,
        EXISTS (
            SELECT FROM calendars c WHERE c.id = ANY (j.calendars) AND c.replaced_at IS NOT NULL
@@ -97,7 +97,7 @@ noted AS (
     SELECT id, revision, partition, changed_at, state, anchor, spec, since, calendars FROM made
 )
 SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at, exemptions::text AS exemptions
+       next_fire_at, overrides::text AS overrides
 FROM made
 
 -- name: update_job
@@ -114,7 +114,7 @@ WITH changed AS (
         pool = :pool::text,
         priority = :priority::smallint,
         since = :since::timestamptz,
-        exemptions = :exemptions::jsonb,
+        overrides = :overrides::jsonb,
         calendars = :calendars::integer[],
         changed_at = :at::timestamptz,
         next_due_at = :next_due_at::timestamptz,
@@ -125,13 +125,13 @@ WITH changed AS (
 ),
 noted AS (
     INSERT INTO revisions (
-        job_id, revision, partition, effective_at, state, anchor, spec, since, exemptions, calendars
+        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
     )
-    SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptions, calendars
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
     FROM changed
 )
 SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at, exemptions::text AS exemptions
+       next_fire_at, overrides::text AS overrides
 FROM changed
 
 -- name: advance_job

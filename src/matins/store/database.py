@@ -10,7 +10,7 @@ from datetime import datetime
 
 import asyncpg
 
-from matins.domain.errors import BlockedError, UnavailableError
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.store.queries import Query, load_queries
 from matins.store.server import DRIVER_ERRORS, Server, Session
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import asyncpg
 import structlog
 
-from matins.domain.errors import BlockedError
+from matins.domain.values.errors import BlockedError
 from matins.kernel.service import Stopwatch, repeat
 from matins.store.database import Database
 from matins.store.queries import load_queries

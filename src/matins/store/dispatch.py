@@ -9,26 +9,26 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.durations import parse_duration
-from matins.domain.errors import BlockedError, ScheduleError
-from matins.domain.handouts import (
-    Beat,
-    BeatAnswer,
+from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.protocol import (
     End,
     Ending,
     Handout,
+    Heartbeat,
+    HeartbeatAnswer,
     Poll,
     Running,
     RunStatus,
     Stop,
 )
-from matins.domain.ids import due_of, partition_of
-from matins.domain.jobs import JobSpec
-from matins.domain.retry import RetryPolicy
-from matins.domain.runs import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
-from matins.domain.targets import Target
-from matins.domain.watching import ExecutorSeen
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import Target
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import BlockedError, ScheduleError
+from matins.domain.values.ids import due_of, partition_of
 from matins.store.database import Database
 from matins.store.fronts import CLASSES, Found, Front, Fronts
 from matins.store.queries import load_queries
@@ -40,7 +40,7 @@ DEFAULT_TIMEOUT = next(
 
 
 class PostgresDispatch:
-    """Hands out, records and hears beats; the hot statements have connections of their own."""
+    """Hands out, records and hears heartbeats; the hot statements have connections of their own."""
 
     def __init__(self, takes: Database, records: Database, reads: Database) -> None:
         self._takes = takes
@@ -129,48 +129,48 @@ class PostgresDispatch:
         )
         return {row["run_id"] for row in rows}
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.Dispatch`.
 
-        Each step commits alone and can be repeated: 1 note the beat, 2 drop the hand-outs that are
-        done, 3 put back those that never arrived, 4 find what must end, 5 close a stopped one.
+        Each step commits alone and can be repeated: 1 note the heartbeat, 2 drop the hand-outs that
+        are done, 3 put back those that never arrived, 4 find what must end, 5 close a stopped one.
         """
         alive = await self._reads.fetchrow(
-            _Q["beat"],
-            executor=beat.executor,
-            name=beat.name,
-            pools=beat.pools,
-            slots=beat.slots,
-            partition=partition_of(beat.executor),
-            next_seq=beat.next_seq,
-            undone=[*beat.awaiting, *beat.open],
+            _Q["heartbeat"],
+            executor=heartbeat.executor,
+            name=heartbeat.name,
+            pools=heartbeat.pools,
+            slots=heartbeat.slots,
+            partition=partition_of(heartbeat.executor),
+            next_seq=heartbeat.next_seq,
+            undone=[*heartbeat.awaiting, *heartbeat.open],
         )
         if alive is None:
-            return BeatAnswer(lost=True)
-        if beat.closed:
+            return HeartbeatAnswer(lost=True)
+        if heartbeat.closed:
             await self._reads.fetch(
-                _Q["close_handouts"], executor=beat.executor, closed=beat.closed
+                _Q["close_handouts"], executor=heartbeat.executor, closed=heartbeat.closed
             )
         await self._reads.fetch(
             _Q["put_back"],
-            executor=beat.executor,
-            next_seq=beat.next_seq,
-            known=[*beat.awaiting, *beat.open, *beat.closed],
+            executor=heartbeat.executor,
+            next_seq=heartbeat.next_seq,
+            known=[*heartbeat.awaiting, *heartbeat.open, *heartbeat.closed],
             suspect_after=SUSPECT_AFTER,
         )
-        stops = await self._to_stop(beat) if beat.held else []
-        if beat.stopped:
-            await self._reads.fetch(_Q["stop"], executor=beat.executor)
-        return BeatAnswer(stops)
+        stops = await self._to_stop(heartbeat) if heartbeat.held else []
+        if heartbeat.stopped:
+            await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)
+        return HeartbeatAnswer(stops)
 
-    async def _to_stop(self, beat: Beat) -> list[Stop]:
-        run_ids = [run_id for run_id, _ in beat.held]
+    async def _to_stop(self, heartbeat: Heartbeat) -> list[Stop]:
+        run_ids = [run_id for run_id, _ in heartbeat.held]
         rows = await self._reads.fetch(
             _Q["to_stop"],
-            executor=beat.executor,
+            executor=heartbeat.executor,
             run_ids=run_ids,
             due_ats=_dues(run_ids),
-            numbers=[number for _, number in beat.held],
+            numbers=[number for _, number in heartbeat.held],
         )
         return [
             Stop(row["run_id"], row["number"], "cancelled" if row["cancelled"] else "superseded")
@@ -187,11 +187,13 @@ class PostgresWatch:
     async def executors(self) -> list[ExecutorSeen]:
         """See `domain.ports.Watch`."""
         rows = await self._database.fetch(_Q["seen"])
-        return [ExecutorSeen(row["id"], row["name"], row["beat_at"]) for row in rows]
+        return [ExecutorSeen(row["id"], row["name"], row["heartbeat_at"]) for row in rows]
 
-    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
+    async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
         """See `domain.ports.Watch`."""
-        row = await self._database.fetchrow(_Q["declare_lost"], executor=executor, beat_at=beat_at)
+        row = await self._database.fetchrow(
+            _Q["declare_lost"], executor=executor, heartbeat_at=heartbeat_at
+        )
         return row is not None
 
     async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:

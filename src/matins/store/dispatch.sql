@@ -3,7 +3,7 @@
 -- and executor, and notes what was given for which poll.
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
 --   that comes late, from a gateway that was frozen, or under a number of an earlier life.
---   The lock makes the declaration, or the beat that says so, wait for us, or us for it.
+--   The lock makes the declaration, or the heartbeat that says so, wait for us, or us for it.
 -- picked: by the primary key, priority by priority, each from where its queue can begin (see
 --   fronts.py); as they are read one after the other, no more is locked than is taken. Rows that
 --   others are taking are passed over. So are suspects while
@@ -203,10 +203,10 @@ FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
     AS w (run_id, due_at, number)
 JOIN attempts a ON a.run_id = w.run_id AND a.due_at = w.due_at AND a.number = w.number
 
--- name: beat
--- A beat may come late, after younger ones: what any of them called done stays done.
+-- name: heartbeat
+-- A heartbeat may come late, after younger ones: what any of them called done stays done.
 INSERT INTO executors (
-    id, name, pools, slots, partition, first_seq, done_polls, first_beat_at, beat_at
+    id, name, pools, slots, partition, first_seq, done_polls, first_heartbeat_at, heartbeat_at
 )
 SELECT :executor::uuid, :name, :pools::text[], :slots, :partition,
        least(:next_seq::bigint, min(seq)),  -- for processes of the version before
@@ -215,7 +215,7 @@ SELECT :executor::uuid, :name, :pools::text[], :slots, :partition,
        coalesce(:now::timestamptz, clock_timestamp()), coalesce(:now, clock_timestamp())
 FROM unnest(:undone::bigint[]) AS seq
 ON CONFLICT (id) DO UPDATE
-SET beat_at = excluded.beat_at, pools = excluded.pools, slots = excluded.slots,
+SET heartbeat_at = excluded.heartbeat_at, pools = excluded.pools, slots = excluded.slots,
     first_seq = greatest(executors.first_seq, excluded.first_seq),
     done_polls = executors.done_polls + excluded.done_polls
 WHERE executors.ended_at IS NULL
@@ -278,12 +278,12 @@ WHERE id = :executor::uuid AND ended_at IS NULL
 RETURNING id
 
 -- name: seen
-SELECT id, name, beat_at FROM executors WHERE ended_at IS NULL LIMIT 10000
+SELECT id, name, heartbeat_at FROM executors WHERE ended_at IS NULL LIMIT 10000
 
 -- name: declare_lost
 UPDATE executors
 SET ended_at = coalesce(:now::timestamptz, clock_timestamp())
-WHERE id = :executor::uuid AND ended_at IS NULL AND beat_at = :beat_at::timestamptz
+WHERE id = :executor::uuid AND ended_at IS NULL AND heartbeat_at = :heartbeat_at::timestamptz
 RETURNING id
 
 -- name: abandoned

@@ -8,10 +8,10 @@ from typing import TypeVar
 import asyncpg
 import msgspec
 
-from matins.domain.fleet import SILENT, Fleet, why_waits
-from matins.domain.handouts import RunStatus
-from matins.domain.jobs import Job
-from matins.domain.runs import RunState
+from matins.domain.executors.fleet import SILENT, Fleet, why_waits
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.spec import Job
+from matins.domain.runs.states import RunState
 from matins.store.database import Database
 from matins.store.queries import load_queries
 

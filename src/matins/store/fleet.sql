@@ -15,7 +15,7 @@ SELECT pool, count(*)::integer AS executors
 FROM executors
 CROSS JOIN LATERAL unnest(pools) AS pool
 WHERE ended_at IS NULL
-  AND beat_at > coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
+  AND heartbeat_at > coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
 GROUP BY pool
 LIMIT 10000
 

@@ -1,6 +1,6 @@
 """What lies ahead of a job that is changed, above all of one that follows the ends of its runs.
 
-That one has a single due time ahead at most, which depends on the run of `Standing.follows` alone.
+That one has a single due time ahead at most, which depends on the run of `LockedJob.follows` alone.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.ledger import Standing
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.runs.ledger import LockedJob
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
 from matins.store.database import Fetch
 from matins.store.past import find_run, newest_runs, run_counts
 
@@ -33,7 +33,7 @@ def ahead(timetable: Timetable | None, due: datetime | None) -> Ahead:
     return Ahead(due, timetable.fire_time(due), follows)
 
 
-async def owed(fetch: Fetch, job: Standing, timetable: Timetable, now: datetime) -> list[datetime]:
+async def owed(fetch: Fetch, job: LockedJob, timetable: Timetable, now: datetime) -> list[datetime]:
     """The due time that has passed by now and may lack its row.
 
     A claim of it that is under way is waited for by whoever inserts its row: it has the same key.
@@ -55,7 +55,7 @@ async def owed(fetch: Fetch, job: Standing, timetable: Timetable, now: datetime)
 
 async def first(
     fetch: Fetch,
-    job: Standing,
+    job: LockedJob,
     spec: JobSpec,
     timing: Timing,
     timetable: Timetable | None,
@@ -78,7 +78,7 @@ async def first(
     return ahead(timetable, timetable.next_after_end(now, count))
 
 
-async def _run_count(fetch: Fetch, job: Standing, spec: JobSpec, timing: Timing) -> int:
+async def _run_count(fetch: Fetch, job: LockedJob, spec: JobSpec, timing: Timing) -> int:
     """How many due times the schedule has had, where it matters."""
     if spec.schedule is None or spec.schedule.max_runs is None:
         return 0

@@ -12,9 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from matins.domain.names import check_name
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
+from matins.domain.values.names import check_name
 from matins.insight.forecast.canvas import MINUTE_S
 from matins.insight.forecast.crowds import crowd
 from matins.insight.forecast.dials import HOUR_S

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from matins.domain.jobs import PRIORITIES
+from matins.domain.jobs.spec import PRIORITIES
 
 CLASSES: Final = sorted(PRIORITIES.values())
 """The priorities, in the order of taking."""

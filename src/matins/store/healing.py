@@ -12,11 +12,11 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.durations import parse_duration
-from matins.domain.errors import ScheduleError
-from matins.domain.ids import partition_of
 from matins.domain.ports import Clock
-from matins.domain.runs import SUSPECT_AFTER
+from matins.domain.runs.states import SUSPECT_AFTER
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import ScheduleError
+from matins.domain.values.ids import partition_of
 from matins.kernel.metrics import ROWS_HEALED
 from matins.store.database import Database
 from matins.store.dispatch import DEFAULT_TIMEOUT

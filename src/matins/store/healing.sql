@@ -96,7 +96,7 @@ WHERE r.state = 'running'
 -- back at its next heartbeat, and what one held that ended, or is not even known, is lost.
 WITH unknown AS (
     INSERT INTO executors (
-        id, name, pools, slots, partition, first_seq, first_beat_at, beat_at, ended_at
+        id, name, pools, slots, partition, first_seq, first_heartbeat_at, heartbeat_at, ended_at
     )
     SELECT :executor::uuid, 'unknown', '{}', 0, :partition::smallint, 0, now, now, now
     FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock

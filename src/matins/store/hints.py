@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 import structlog
 
-from matins.domain.errors import UnavailableError
 from matins.domain.ports import Hints
+from matins.domain.values.errors import UnavailableError
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
 from matins.store.server import Session

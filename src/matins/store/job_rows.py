@@ -9,10 +9,10 @@ import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.answers import UnreadableJob
-from matins.domain.jobs import PRIORITIES, Job, JobSpec, JobState
-from matins.domain.keeping import kept
-from matins.domain.schedules.schedule import Exemption
+from matins.domain.jobs.keeping import kept
+from matins.domain.jobs.spec import PRIORITIES, Job, JobSpec, JobState
+from matins.domain.schedules.schedule import Override
+from matins.domain.views import UnreadableJob
 from matins.kernel.metrics import JOBS_UNREADABLE
 
 log = structlog.get_logger()
@@ -31,7 +31,7 @@ def job_of(row: asyncpg.Record, team: str) -> Job:
         next_due_at=row["next_due_at"],
         next_fire_at=row["next_fire_at"],
         reason=row["reason"],
-        exemptions=msgspec.json.decode(row["exemptions"], type=list[Exemption]),
+        overrides=msgspec.json.decode(row["overrides"], type=list[Override]),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from matins.domain.errors import UnavailableError
-from matins.domain.lineage import went_back
+from matins.domain.values.errors import UnavailableError
+from matins.domain.values.lineage import went_back
 from matins.store.database import Database
 from matins.store.queries import load_queries
 

@@ -7,12 +7,12 @@ from uuid import UUID
 
 import asyncpg
 
-from matins.domain.errors import ConflictError, NotFoundError
-from matins.domain.handouts import RunStatus
-from matins.domain.ids import run_id, whole_ms
-from matins.domain.names import check_name
+from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports import Hints
-from matins.domain.runs import Kind
+from matins.domain.runs.states import Kind
+from matins.domain.values.errors import ConflictError, NotFoundError
+from matins.domain.values.ids import run_id, whole_ms
+from matins.domain.values.names import check_name
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.dispatch import status_of
@@ -54,8 +54,8 @@ class PostgresManual:
     async def cancel(self, run: UUID) -> RunStatus:
         """End a run that waits; ask for the end of one that is running.
 
-        Its executor hears of it in the answer to its next beat. Raises ConflictError when the run
-        has ended, NotFoundError when there is none.
+        Its executor hears of it in the answer to its next heartbeat. Raises ConflictError when the
+        run has ended, NotFoundError when there is none.
         """
         given: dict[str, object] = {"run_id": run, "due_at": due_at_of(run)}
         row = await self._database.fetchrow(_Q["cancel"], **given)

@@ -20,7 +20,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.errors import ConflictError, UnavailableError
+from matins.domain.values.errors import ConflictError, UnavailableError
 from matins.kernel.clock import elapsed_s
 from matins.store.database import driver_errors
 from matins.store.queries import load_queries

@@ -1,4 +1,4 @@
-"""What owners do to their jobs: create, replace, pause, resume, exempt, delete.
+"""What owners do to their jobs: create, replace, pause, resume, override, delete.
 
 A change never fires a run, and no due time vanishes by it: what lay before it and has no row yet
 is put on record in the transaction of the change (or, if it is very much, in pieces before it).
@@ -15,15 +15,21 @@ from uuid import uuid4
 import asyncpg
 import msgspec
 
-from matins.domain.answers import Changed, Missed
-from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError, below, check
-from matins.domain.exempting import exempted, problems, readmitted
-from matins.domain.jobs import Job, JobList, JobSpec, JobState
-from matins.domain.ledger import Standing
-from matins.domain.misfire import COUNT_MAX
-from matins.domain.names import check_name
+from matins.domain.jobs.misfire import COUNT_MAX
+from matins.domain.jobs.overrides import overridden, problems, restored
+from matins.domain.jobs.spec import Job, JobList, JobSpec, JobState
 from matins.domain.ports import Hints
-from matins.domain.schedules.schedule import Exemption
+from matins.domain.runs.ledger import LockedJob
+from matins.domain.schedules.schedule import Override
+from matins.domain.values.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    below,
+    check,
+)
+from matins.domain.values.names import check_name
+from matins.domain.views import Changed, Missed
 from matins.store.changes import Change, Settled, Wanted
 from matins.store.database import Database
 from matins.store.days import with_days
@@ -37,7 +43,7 @@ _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
 _T = TypeVar("_T")
 
-Decide = Callable[[Standing, datetime], Wanted | None]
+Decide = Callable[[LockedJob, datetime], Wanted | None]
 """What a job is to become, from how it stands and the present; None: it stays as it is."""
 
 
@@ -119,14 +125,14 @@ class PostgresOwners:
         """
         return await self._change(team, name, _deleted)
 
-    async def exempt(self, team: str, name: str, exemption: Exemption) -> Changed:
-        """Skip or move one occurrence of a job; one that is exempt already is decided anew."""
-        check(problems(exemption))
-        return await self._change(team, name, lambda job, now: _exempted(job, exemption, now))
+    async def override(self, team: str, name: str, override: Override) -> Changed:
+        """Skip or move one occurrence of a job; one that is override already is decided anew."""
+        check(problems(override))
+        return await self._change(team, name, lambda job, now: _overridden(job, override, now))
 
-    async def readmit(self, team: str, name: str, due_at: datetime) -> Changed:
-        """Undo an exemption."""
-        return await self._change(team, name, lambda job, now: _readmitted(job, due_at, now))
+    async def restore(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo an override."""
+        return await self._change(team, name, lambda job, now: _restored(job, due_at, now))
 
     async def keep_to_calendars(self, team: str, name: str) -> Changed:
         """Let an active job follow the current versions of its calendars from now on."""
@@ -192,7 +198,7 @@ class PostgresOwners:
 
 async def _step(
     change: Change,
-    job: Standing,
+    job: LockedJob,
     old: Job,
     decide: Decide,
     after: datetime,
@@ -216,7 +222,7 @@ async def _step(
     return Changed(new, wanted.change, settled.skipped, settled.queued, cancelled)
 
 
-def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:
+def _replaced(job: LockedJob, spec: JobSpec) -> Wanted | None:
     state = JobState.PAUSED if job.state is JobState.PAUSED else JobState.ACTIVE
     if spec == job.spec and state is job.state:
         return None
@@ -227,45 +233,45 @@ def _replaced(job: Standing, spec: JobSpec) -> Wanted | None:
     return Wanted(spec, state, "changed", "changed" if state is JobState.ACTIVE else job.state)
 
 
-def _paused(job: Standing, _now: datetime) -> Wanted | None:
+def _paused(job: LockedJob, _now: datetime) -> Wanted | None:
     if job.state is JobState.PAUSED:
         return None
     _refuse_quarantined(job)
     return Wanted(job.spec, JobState.PAUSED, "paused", "paused")
 
 
-def _resumed(job: Standing, missed: Missed) -> Wanted | None:
+def _resumed(job: LockedJob, missed: Missed) -> Wanted | None:
     if job.state is JobState.ACTIVE:
         return None
     return Wanted(job.spec, JobState.ACTIVE, "resumed", job.state, _RUN_MAX[missed])
 
 
-def _exempted(job: Standing, exemption: Exemption, now: datetime) -> Wanted | None:
+def _overridden(job: LockedJob, override: Override, now: datetime) -> Wanted | None:
     _refuse_quarantined(job)
-    exemptions = exempted(job, exemption, now)
-    if exemptions == job.timing.exemptions:
+    overrides = overridden(job, override, now)
+    if overrides == job.timing.overrides:
         return None
-    return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
+    return Wanted(job.spec, job.state, "changed", overrides=overrides)
 
 
-def _readmitted(job: Standing, due_at: datetime, now: datetime) -> Wanted:
+def _restored(job: LockedJob, due_at: datetime, now: datetime) -> Wanted:
     _refuse_quarantined(job)
-    exemptions = readmitted(job, due_at, now)
-    return Wanted(job.spec, job.state, "changed", exemptions=exemptions)
+    overrides = restored(job, due_at, now)
+    return Wanted(job.spec, job.state, "changed", overrides=overrides)
 
 
-def _kept_to_calendars(job: Standing, _now: datetime) -> Wanted | None:
+def _kept_to_calendars(job: LockedJob, _now: datetime) -> Wanted | None:
     if job.state is not JobState.ACTIVE or not job.is_behind:
         return None  # it will when it goes on, or somebody has just done it
     return Wanted(job.spec, job.state, "changed", "changed")
 
 
-def _deleted(job: Standing, _now: datetime) -> Wanted:
+def _deleted(job: LockedJob, _now: datetime) -> Wanted:
     why = "deleted" if job.state is JobState.ACTIVE else job.state
     return Wanted(job.spec, JobState.DELETED, "deleted", why)
 
 
-def _refuse_quarantined(job: Standing) -> None:
+def _refuse_quarantined(job: LockedJob) -> None:
     """Keep the reason of a quarantine on the job until its owner mends it."""
     if job.state is JobState.QUARANTINED:
         raise ConflictError(

@@ -10,10 +10,10 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.durations import parse_duration
-from matins.domain.errors import UnavailableError
-from matins.domain.jobs import JobState
+from matins.domain.jobs.spec import JobState
 from matins.domain.ports import Hints
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
 from matins.store.changes import Change, Wanted
 from matins.store.database import Database

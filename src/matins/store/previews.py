@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import msgspec
 
-from matins.domain.answers import Preview, PreviewRequest
 from matins.domain.calendars.closures import Closures
-from matins.domain.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.domain.jobs import JobSpec
-from matins.domain.names import check_name
-from matins.domain.schedules.compiling import Timing
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.values.names import check_name
+from matins.domain.views import Preview, PreviewRequest
 from matins.insight.preview import Subject, check_request, preview, under_windows
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
@@ -37,7 +37,7 @@ class PostgresPreviews:
         self._forecasts = forecasts
 
     async def of_job(self, team: str, name: str, count: int, after: datetime | None) -> Preview:
-        """A job's next due times, with its calendars and exemptions. Raises NotFoundError."""
+        """A job's next due times, with its calendars and overrides. Raises NotFoundError."""
         row = await self._job(team, name)
         if row is None:
             raise NotFoundError(f"team {team} has no job {name!r}")

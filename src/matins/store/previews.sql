@@ -1,7 +1,7 @@
 -- What a preview has to know of a job.
 
 -- name: subject
-SELECT j.id, j.spec::text AS spec, j.anchor, j.since, j.exemptions::text AS exemptions,
+SELECT j.id, j.spec::text AS spec, j.anchor, j.since, j.overrides::text AS overrides,
        j.calendars, j.next_due_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id

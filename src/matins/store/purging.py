@@ -18,7 +18,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.keeping import DAYS, Keep, Kept, kept
+from matins.domain.jobs.keeping import DAYS, Keep, Kept, kept
 from matins.domain.ports import Clock
 from matins.store.alone import alone
 from matins.store.archiving import Archive

@@ -9,7 +9,14 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.answers import (
+from matins.domain.executors.fleet import SILENT, instant
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.spec import Job
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import InvalidInputError, NotFoundError
+from matins.domain.values.ids import due_of, names_instant
+from matins.domain.values.names import check_name
+from matins.domain.views import (
     AttemptRecord,
     ExecutorRecord,
     JobPage,
@@ -17,13 +24,6 @@ from matins.domain.answers import (
     Run,
     RunPage,
 )
-from matins.domain.errors import InvalidInputError, NotFoundError
-from matins.domain.fleet import SILENT, instant
-from matins.domain.handouts import RunStatus
-from matins.domain.ids import due_of, names_instant
-from matins.domain.jobs import Job
-from matins.domain.names import check_name
-from matins.domain.runs import RunState
 from matins.store.database import Database
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet

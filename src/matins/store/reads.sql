@@ -2,7 +2,7 @@
 
 -- name: job
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
+       j.next_due_at, j.next_fire_at, j.overrides::text AS overrides
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
@@ -19,7 +19,7 @@ LIMIT 1
 -- name: jobs
 -- By jobs_name.
 SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
-       j.changed_at, j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions
+       j.changed_at, j.next_due_at, j.next_fire_at, j.overrides::text AS overrides
 FROM jobs j
 WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
   AND j.name > :after::text
@@ -30,7 +30,7 @@ LIMIT :limit
 -- name: all_jobs
 -- By the primary key.
 SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
-       j.changed_at, j.next_due_at, j.next_fire_at, j.exemptions::text AS exemptions,
+       j.changed_at, j.next_due_at, j.next_fire_at, j.overrides::text AS overrides,
        t.name AS team
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
@@ -160,10 +160,10 @@ ORDER BY number
 SELECT e.id, e.name,
        CASE WHEN e.stopped THEN 'stopped'
             WHEN e.ended_at IS NOT NULL THEN 'lost'
-            WHEN e.beat_at < coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
+            WHEN e.heartbeat_at < coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
                 THEN 'silent'
             ELSE 'alive' END AS state,
-       e.pools, e.slots, coalesce(held.running, 0)::integer AS running, e.first_beat_at, e.beat_at,
+       e.pools, e.slots, coalesce(held.running, 0)::integer AS running, e.first_heartbeat_at, e.heartbeat_at,
        e.ended_at
 FROM executors e
 LEFT JOIN LATERAL (
@@ -175,7 +175,7 @@ LEFT JOIN LATERAL (
 ) held ON true
 WHERE e.ended_at IS NULL
    OR e.ended_at > coalesce(:now::timestamptz, clock_timestamp()) - interval '1 day'
-ORDER BY e.name, e.first_beat_at
+ORDER BY e.name, e.first_heartbeat_at
 LIMIT 1000
 
 -- name: partitions

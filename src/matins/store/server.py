@@ -15,8 +15,8 @@ import asyncpg
 import structlog
 from asyncpg.connect_utils import SessionAttribute
 
-from matins.domain.errors import SettingsError, UnavailableError
-from matins.domain.lineage import Meeting, ServerId, meet
+from matins.domain.values.errors import SettingsError, UnavailableError
+from matins.domain.values.lineage import Meeting, ServerId, meet
 from matins.kernel.metrics import DATABASE_CHANGED, DATABASE_OLDER
 from matins.kernel.service import Stopwatch, repeat
 from matins.store.queries import load_queries

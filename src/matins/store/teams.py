@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from matins.domain.errors import NotFoundError, check
-from matins.domain.keeping import Keep
-from matins.domain.names import check_name
+from matins.domain.jobs.keeping import Keep
+from matins.domain.values.errors import NotFoundError, check
+from matins.domain.values.names import check_name
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.queries import load_queries

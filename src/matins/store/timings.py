@@ -12,9 +12,9 @@ import structlog
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import Closures, compile_calendar
-from matins.domain.errors import InvalidInputError, MatinsError, ScheduleError
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import InvalidInputError, MatinsError, ScheduleError
 from matins.store.database import Fetch
 from matins.store.queries import load_queries
 
@@ -87,14 +87,14 @@ async def current_calendars(
 
 
 def timing_of(row: asyncpg.Record, versions: Versions) -> Timing:
-    """Read it from a row with `anchor`, `since`, `exemptions` and `calendars`.
+    """Read it from a row with `anchor`, `since`, `overrides` and `calendars`.
 
     Raises ScheduleError for a calendar that can't be read.
     """
     anchor = row["anchor"]
-    exemptions = msgspec.json.decode(row["exemptions"], type=tuple[Exemption, ...])
+    overrides = msgspec.json.decode(row["overrides"], type=tuple[Override, ...])
     closures = _closures(row["calendars"], versions)
-    return Timing(anchor, row["since"] or anchor, closures, exemptions)
+    return Timing(anchor, row["since"] or anchor, closures, overrides)
 
 
 @lru_cache(maxsize=_SCHEDULES_MAX)

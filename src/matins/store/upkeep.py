@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import UPKEEP_FAILED
 from matins.kernel.service import repeat
 from matins.kernel.settings import Settings

@@ -11,11 +11,11 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from matins.domain.answers import WindowChanged, WindowRecord
-from matins.domain.errors import ConflictError, NotFoundError, check
-from matins.domain.names import check_name
+from matins.domain.jobs.windows import KEPT, Window
 from matins.domain.ports import Hints
-from matins.domain.windows import KEPT, Window
+from matins.domain.values.errors import ConflictError, NotFoundError, check
+from matins.domain.values.names import check_name
+from matins.domain.views import WindowChanged, WindowRecord
 from matins.store.database import Database
 from matins.store.hints import tell
 from matins.store.job_rows import as_json

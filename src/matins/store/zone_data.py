@@ -15,10 +15,10 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.errors import UnavailableError
 from matins.domain.ports import Clock, Hints
-from matins.domain.schedules.timetable import Timetable
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import DUE_CORRECTED, UPKEEP_BROKEN, ZONE_DATA_BEHIND
 from matins.kernel.service import pause
 from matins.store.changes import Change, Settled

@@ -18,7 +18,7 @@ RETURNING version
 -- By the primary key. What is due already goes on by the new rules after its claim; what follows
 -- the end of a run is computed when that run ends.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,
-       j.exemptions::text AS exemptions, j.calendars, j.changed_at, j.next_due_at, j.next_fire_at
+       j.overrides::text AS overrides, j.calendars, j.changed_at, j.next_due_at, j.next_fire_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid
@@ -53,9 +53,9 @@ corrected AS (
 ),
 noted AS (
     INSERT INTO revisions (
-        job_id, revision, partition, effective_at, state, anchor, spec, since, exemptions, calendars
+        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
     )
-    SELECT id, revision, partition, changed_at, state, anchor, spec, since, exemptions, calendars
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
     FROM corrected
 )
 SELECT id FROM corrected

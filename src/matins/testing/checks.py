@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit
-from matins.domain.ids import run_id
-from matins.domain.runs import FINAL, FIRST, TRANSITIONS, Kind, RunState
+from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
+from matins.domain.values.ids import run_id
 from matins.testing.memory.world import JobRow, RunRow, World
 
 _SHOWN_MAX = 5

@@ -16,8 +16,8 @@ _TRAPS = {
     "scheduler": (
         *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "promote", "record"),
     ),
-    "gateway": ("take", "take", "record", "beat"),
-    "executor": ("poll", "report", "beat"),
+    "gateway": ("take", "take", "record", "heartbeat"),
+    "executor": ("poll", "report", "heartbeat"),
 }
 _STRIKES = {
     "trap": 10,

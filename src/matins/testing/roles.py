@@ -10,13 +10,20 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
-from matins.domain.runs import Outcome
+from matins.domain.executors.protocol import (
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Report,
+    ReportAnswer,
+)
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import Outcome
 from matins.executor.fleet import Executor
-from matins.gateway.beat import Hearing
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispenser
+from matins.gateway.heartbeat import Hearing
 from matins.gateway.report import Recorder
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
@@ -134,8 +141,8 @@ class _Gateway:
     async def report(self, report: Report) -> ReportAnswer:
         return await self._recorder.report(report)
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
-        return await self._hearing.beat(beat)
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        return await self._hearing.heartbeat(heartbeat)
 
 
 class SimulatedTarget:
@@ -152,7 +159,7 @@ class SimulatedTarget:
         self._contact_s = process.clock.elapsed_s()
 
     def contact(self, asked_s: float) -> None:
-        """A beat that was sent then has been answered."""
+        """A heartbeat that was sent then has been answered."""
         self._contact_s = asked_s
 
     async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:

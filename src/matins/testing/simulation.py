@@ -19,12 +19,12 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.misfire import Misfire
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.runs import FINAL
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.states import FINAL
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import HttpTarget, Target
 from matins.kernel.clock import elapsed_s
 from matins.kernel.settings import Settings
 from matins.testing.checks import Checker

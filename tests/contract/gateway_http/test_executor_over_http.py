@@ -15,10 +15,10 @@ from tests.unit.executor_fleet.bench import Obedient
 from tests.unit.gateway.rows import until
 
 from matins.client.gateway_link import HttpGatewayLink
-from matins.domain.attempts import Result
-from matins.domain.errors import InvalidInputError, UnauthorizedError, UnavailableError
-from matins.domain.handouts import Beat, End, Poll, Report
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Heartbeat, Poll, Report
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.errors import InvalidInputError, UnauthorizedError, UnavailableError
 from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock
 from matins.kernel.settings import Settings
@@ -34,7 +34,7 @@ async def served() -> AsyncIterator[Served]:
 async def executor(link: HttpGatewayLink, slots: int = 300) -> AsyncIterator[Obedient]:
     """An executor at work until the end of the block."""
     runner = Obedient()
-    settings = Settings(slots=slots, beat_s=0.1, cut_off_s=5.0)
+    settings = Settings(slots=slots, heartbeat_s=0.1, cut_off_s=5.0)
     it = Executor(link, {"http": runner}, HostClock(), Random(), settings, "e", lambda _at: None)
     running = asyncio.create_task(it.run())
     yield runner
@@ -61,7 +61,7 @@ async def test_two_executors_share_the_work_and_leave_no_handout_behind(served: 
 
 async def test_statements_whose_answers_are_lost_cost_no_run(served: Served) -> None:
     async with executor(served.link()) as runner:
-        served.rows.lost_answers.update({"take": 3, "record": 3, "beat": 3})
+        served.rows.lost_answers.update({"take": 3, "record": 3, "heartbeat": 3})
         runs = served.rows.enqueue(500)
         await until(lambda: served.rows.states() == {RunState.SUCCEEDED: 500}, within_s=30)
         assert sorted(runner.started) == sorted((run, 1) for run in runs)
@@ -73,7 +73,7 @@ async def test_an_address_that_does_not_answer_is_left_for_the_next(served: Serv
         await until(lambda: served.rows.states() == {RunState.SUCCEEDED: 10})
 
 
-async def test_a_cancel_reaches_the_attempt_with_the_next_beat(served: Served) -> None:
+async def test_a_cancel_reaches_the_attempt_with_the_next_heartbeat(served: Served) -> None:
     async with executor(served.link()) as runner:
         runner.lasts_s = 60
         [run] = served.rows.enqueue()
@@ -85,7 +85,7 @@ async def test_a_cancel_reaches_the_attempt_with_the_next_beat(served: Served) -
 async def test_a_wrong_token_is_told_as_such(served: Served) -> None:
     link = served.link("wrong")
     with pytest.raises(UnauthorizedError, match="MATINS_TOKEN"):
-        await link.beat(Beat(uuid4(), "e", ["default"], 1, 1))
+        await link.heartbeat(Heartbeat(uuid4(), "e", ["default"], 1, 1))
     await link.close()
 
 
@@ -109,7 +109,7 @@ async def test_a_long_report_gets_through(served: Served) -> None:
 async def test_a_gateway_that_cannot_be_reached_is_unavailable() -> None:
     link = HttpGatewayLink("http://127.0.0.1:9", TOKEN)
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
-        await link.beat(Beat(uuid4(), "e", ["default"], 1, 1))
+        await link.heartbeat(Heartbeat(uuid4(), "e", ["default"], 1, 1))
     await link.close()
 
 
@@ -117,7 +117,7 @@ async def test_a_gateway_that_does_not_answer_in_time_is_unavailable(served: Ser
     link = served.link(call_s=0.1)
     served.rows.open.clear()
     with pytest.raises(UnavailableError):
-        await link.beat(Beat(uuid4(), "e", ["default"], 1, 1))
+        await link.heartbeat(Heartbeat(uuid4(), "e", ["default"], 1, 1))
     served.rows.open.set()
     await link.close()
 
@@ -128,7 +128,7 @@ async def test_an_answer_that_is_not_a_gateways_is_no_success(
 ) -> None:
     link = HttpGatewayLink(f"{unused_server}/{status}", TOKEN)
     with pytest.raises(Exception, match="127") as caught:
-        await link.beat(Beat(uuid4(), "e", ["default"], 1, 1))
+        await link.heartbeat(Heartbeat(uuid4(), "e", ["default"], 1, 1))
     unknown = status in (200, 429, 502)
     assert isinstance(caught.value, UnavailableError) == unknown
     await link.close()

@@ -41,7 +41,7 @@ async def call(
         return dict(await response.json(content_type=None))
 
 
-def beat(executor: str, **fields: object) -> dict[str, object]:
+def heartbeat(executor: str, **fields: object) -> dict[str, object]:
     given = {"executor": executor, "name": "e", "pools": ["default"], "slots": 9, "next_seq": 1}
     return given | fields
 
@@ -56,7 +56,7 @@ async def test_an_attempt_is_taken_run_and_reported_in_json(
 ) -> None:
     executor = str(uuid4())
     [run] = served.rows.enqueue()
-    assert await call(http, "beat", beat(executor)) == {}
+    assert await call(http, "heartbeat", heartbeat(executor)) == {}
     [attempt] = (await call(http, "poll", poll(executor)))["attempts"]
     assert attempt["run_id"] == str(run)
     assert attempt["due_at"] == "2026-01-02T02:00:00Z"
@@ -70,7 +70,7 @@ async def test_messagepack_is_answered_in_messagepack(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
     executor = str(uuid4())
-    await call(http, "beat", beat(executor))
+    await call(http, "heartbeat", heartbeat(executor))
     served.rows.enqueue()
     headers = {"Content-Type": "application/msgpack"}
     body = msgspec.msgpack.encode(poll(executor))
@@ -83,7 +83,7 @@ async def test_a_poll_whose_client_has_gone_leaves_the_queue(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
     executor = str(uuid4())
-    await call(http, "beat", beat(executor))
+    await call(http, "heartbeat", heartbeat(executor))
     asking = asyncio.create_task(call(http, "poll", poll(executor)))
     dispenser = served.gateway._dispenser
     await until(lambda: len(dispenser._polls) == 1)
@@ -99,11 +99,11 @@ async def test_a_poll_without_work_ends_empty_after_its_wait(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
     executor = str(uuid4())
-    await call(http, "beat", beat(executor))
+    await call(http, "heartbeat", heartbeat(executor))
     assert await call(http, "poll", poll(executor, wait_s=0.01)) == {}
 
 
-async def test_an_executor_that_never_beat_is_unknown(
+async def test_an_executor_that_never_heartbeat_is_unknown(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
     served.rows.enqueue()
@@ -114,7 +114,7 @@ async def test_an_executor_that_never_beat_is_unknown(
 async def test_nothing_works_without_the_token(served: Served, given: str | None) -> None:
     headers = {"Authorization": given} if given else {}
     async with aiohttp.ClientSession(f"{served.url}/v1/executors/", headers=headers) as http:
-        problem = await call(http, "beat", beat(str(uuid4())), status=401)
+        problem = await call(http, "heartbeat", heartbeat(str(uuid4())), status=401)
     assert problem["title"] == "A valid bearer token is needed"
     assert not served.rows.executors
 
@@ -127,8 +127,8 @@ async def test_nothing_works_without_the_token(served: Served, given: str | None
         ("poll", poll(NOBODY, slots=3), ""),
         ("poll", poll("not-a-uuid"), "executor"),
         ("poll", poll(NOBODY, pools=["a\0"]), "pools[0]"),
-        ("beat", beat(NOBODY, name="a\0b"), "name"),
-        ("beat", beat(NOBODY, held=[[NOBODY]]), "held[0]"),
+        ("heartbeat", heartbeat(NOBODY, name="a\0b"), "name"),
+        ("heartbeat", heartbeat(NOBODY, held=[[NOBODY]]), "held[0]"),
         (
             "report",
             {"executor": NOBODY, "ends": [{"run_id": NOBODY, "number": 1, "result": {}}]},
@@ -154,20 +154,22 @@ async def test_bad_input_is_refused_with_the_path_of_the_field(
 
 async def test_a_body_that_is_no_json_is_refused(http: aiohttp.ClientSession) -> None:
     for body in (b"{", b"", b"\xff\xfe", b'{"executor": "\\ud800"}'):
-        async with http.post("beat", data=body, headers={"Content-Type": "application/json"}) as it:
+        async with http.post(
+            "heartbeat", data=body, headers={"Content-Type": "application/json"}
+        ) as it:
             assert it.status == 422
             assert it.content_type == "application/problem+json"
 
 
 async def test_a_body_that_is_too_long_is_refused(http: aiohttp.ClientSession) -> None:
-    body = json.dumps(beat(NOBODY, name="x" * BODY_MAX)).encode()
+    body = json.dumps(heartbeat(NOBODY, name="x" * BODY_MAX)).encode()
 
     async def in_chunks() -> AsyncIterator[bytes]:
         yield body
 
     headers = {"Content-Type": "application/json"}
     for data in (io.BytesIO(body), in_chunks()):
-        async with http.post("beat", data=data, headers=headers) as response:
+        async with http.post("heartbeat", data=data, headers=headers) as response:
             assert response.status == 413
 
 
@@ -183,8 +185,8 @@ async def test_other_methods_paths_and_media_are_refused(http: aiohttp.ClientSes
 async def test_an_unknown_outcome_is_503_with_a_time_to_come_back(
     served: Served, http: aiohttp.ClientSession
 ) -> None:
-    served.rows.lost_answers["beat"] = 1
-    async with http.post("beat", json=beat(str(uuid4()))) as response:
+    served.rows.lost_answers["heartbeat"] = 1
+    async with http.post("heartbeat", json=heartbeat(str(uuid4()))) as response:
         assert response.status == 503
         assert response.headers["Retry-After"] == "1"
 
@@ -194,7 +196,7 @@ async def test_nul_in_a_result_is_replaced_so_that_the_run_can_end(
 ) -> None:
     executor = str(uuid4())
     [run] = served.rows.enqueue()
-    await call(http, "beat", beat(executor))
+    await call(http, "heartbeat", heartbeat(executor))
     await call(http, "poll", poll(executor))
     result = {"outcome": "cancelled", "output": "a\0b"}
     end = {"run_id": str(run), "number": 1, "result": result}

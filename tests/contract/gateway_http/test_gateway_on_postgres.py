@@ -14,13 +14,13 @@ from tests.contract.gateway_http.served import TOKEN, serve
 from tests.unit.executor_fleet.bench import Obedient
 
 from matins.client.gateway_link import HttpGatewayLink
-from matins.domain.attempts import Result
-from matins.domain.handouts import Beat, BeatAnswer, End, Handout, Poll, Report
-from matins.domain.ids import run_id, whole_ms
-from matins.domain.jobs import JobSpec
-from matins.domain.retry import RetryPolicy
-from matins.domain.runs import Outcome
-from matins.domain.targets import HttpTarget, Target
+from matins.domain.executors.protocol import End, Handout, Heartbeat, HeartbeatAnswer, Poll, Report
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
+from matins.domain.values.ids import run_id, whole_ms
 from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock
 from matins.kernel.settings import Settings
@@ -91,10 +91,12 @@ class World:
             while await self.states() != states:  # the database sets no event
                 await asyncio.sleep(0.01)
 
-    async def beat(self, executor: UUID, **fields: object) -> BeatAnswer:
-        """Beat with little said."""
+    async def heartbeat(self, executor: UUID, **fields: object) -> HeartbeatAnswer:
+        """Heartbeat with little said."""
         given: dict[str, object] = {"name": "e", "pools": ["default"], "slots": 9, "next_seq": 1}
-        return await self.link.beat(msgspec.convert({"executor": executor} | given | fields, Beat))
+        return await self.link.heartbeat(
+            msgspec.convert({"executor": executor} | given | fields, Heartbeat)
+        )
 
     async def poll(self, executor: UUID, seq: int = 1, *, repeat: bool = False) -> Handout:
         """Ask for up to nine attempts, and wait shortly."""
@@ -117,7 +119,7 @@ async def world(dsn: str) -> AsyncIterator[World]:
 
 async def test_runs_queued_in_postgresql_end_once_each(world: World) -> None:
     runner = Obedient()
-    settings = Settings(slots=300, beat_s=0.2, cut_off_s=5)
+    settings = Settings(slots=300, heartbeat_s=0.2, cut_off_s=5)
     it = Executor(
         world.link, {"http": runner}, HostClock(), Random(), settings, "e", lambda _at: None
     )
@@ -133,7 +135,7 @@ async def test_runs_queued_in_postgresql_end_once_each(world: World) -> None:
 
 async def test_gw03_a_repeated_poll_gives_the_same_attempts(world: World) -> None:
     executor = uuid4()
-    await world.beat(executor)
+    await world.heartbeat(executor)
     await world.enqueue(3)
     first = await world.poll(executor)
     assert len(first.attempts) == 3
@@ -144,10 +146,10 @@ async def test_gw03_a_repeated_poll_gives_the_same_attempts(world: World) -> Non
 
 async def test_gw05_attempts_whose_answer_was_lost_are_handed_out_again(world: World) -> None:
     executor = uuid4()
-    await world.beat(executor)
+    await world.heartbeat(executor)
     await world.enqueue(2)
     lost = await world.poll(executor)
-    await world.beat(executor, next_seq=2)
+    await world.heartbeat(executor, next_seq=2)
     again = await world.poll(executor, seq=2)
     names = [sorted((it.run_id, it.number) for it in got.attempts) for got in (lost, again)]
     assert names[0] == names[1]
@@ -156,7 +158,7 @@ async def test_gw05_attempts_whose_answer_was_lost_are_handed_out_again(world: W
 
 async def test_gw09_a_repeated_report_is_confirmed_and_changes_nothing(world: World) -> None:
     executor = uuid4()
-    await world.beat(executor)
+    await world.heartbeat(executor)
     good, bad = await world.enqueue(2)
     await world.poll(executor)
     ends = [
@@ -172,21 +174,21 @@ async def test_gw09_a_repeated_report_is_confirmed_and_changes_nothing(world: Wo
 
 async def test_the_end_of_a_lost_executors_attempt_is_superseded(world: World) -> None:
     executor, other = uuid4(), uuid4()
-    await world.beat(executor)
+    await world.heartbeat(executor)
     [run] = await world.enqueue(1)
     await world.poll(executor)
     await world.session.execute("UPDATE runs SET executor = $1", other)
     report = Report(executor, [End(run, 1, Result(Outcome.SUCCEEDED))])
     assert (await world.link.report(report)).superseded == [run]
-    answer = await world.beat(executor, next_seq=2, open=[1], held=[(run, 1)])
+    answer = await world.heartbeat(executor, next_seq=2, open=[1], held=[(run, 1)])
     assert [(it.run_id, it.why) for it in answer.stop] == [(run, "superseded")]
 
 
-async def test_a_cancel_is_told_in_the_answer_to_a_beat(world: World) -> None:
+async def test_a_cancel_is_told_in_the_answer_to_a_heartbeat(world: World) -> None:
     executor = uuid4()
-    await world.beat(executor)
+    await world.heartbeat(executor)
     [run] = await world.enqueue(1)
     await world.poll(executor)
     await world.session.execute("UPDATE runs SET cancel_at = clock_timestamp()")
-    answer = await world.beat(executor, next_seq=2, open=[1], held=[(run, 1)])
+    answer = await world.heartbeat(executor, next_seq=2, open=[1], held=[(run, 1)])
     assert [(it.run_id, it.number, it.why) for it in answer.stop] == [(run, 1, "cancelled")]

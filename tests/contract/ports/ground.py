@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from matins.domain.claims import Advance, Claim
-from matins.domain.ids import partition_of, run_id
-from matins.domain.jobs import PRIORITIES, JobSpec
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, Dispatch, Leases, Watch
-from matins.domain.retry import Backoff, RetryPolicy
+from matins.domain.runs.claims import Advance, Claim
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import HttpTarget, Target
+from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
-from matins.domain.claims import BEGINNING, Advance, Claim, Mark
-from matins.domain.handouts import Beat, Handout, Poll
-from matins.domain.ids import partition_of
-from matins.domain.jobs import JobState
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import Handout, Heartbeat, Poll
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import BEGINNING, Advance, Claim, Mark
+from matins.domain.runs.states import RunState
+from matins.domain.values.ids import partition_of
 
 A, B, JOB = uuid4(), uuid4(), uuid4()
 MINUTE = timedelta(minutes=1)
@@ -108,7 +108,7 @@ async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Gro
     queued = claim(JOB, minutes(10))
     await ground.agenda.claim(A, epochs, [skipped(0, 9), queued])
     executor = uuid4()
-    await ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+    await ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
     handout = await ground.dispatch.take(Poll(executor, 1, ["default"], 9), "default") or Handout()
     assert [attempt.run_id for attempt in handout.attempts] == [queued.run_id]
 

@@ -11,9 +11,9 @@ import pytest
 from tests.contract.ports.ground import START
 
 from matins.cache.status import ValkeyStatusCache
-from matins.domain.handouts import RunStatus
+from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports import Hints, StatusCache
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.testing.memory.hints import MemoryHints

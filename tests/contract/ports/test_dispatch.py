@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 import msgspec
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.ids import partition_of
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of
 
 HOLDER, EXECUTOR, JOB = uuid4(), uuid4(), uuid4()
 DONE = Result(Outcome.SUCCEEDED, output="fine")
@@ -31,7 +31,7 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
 
 
 async def register(ground: Ground, executor: UUID = EXECUTOR) -> None:
-    await ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+    await ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
 
 
 async def take(ground: Ground, seq: int, free: int = 9, executor: UUID = EXECUTOR) -> Handout:
@@ -61,7 +61,7 @@ async def test_an_attempt_tells_all_that_its_target_needs(ground: Ground) -> Non
     assert attempt.started_at == ground.clock.now()
 
 
-async def test_an_executor_that_never_beat_gets_nothing(ground: Ground) -> None:
+async def test_an_executor_that_never_heartbeat_gets_nothing(ground: Ground) -> None:
     await queue(ground, 1)
     assert (await take(ground, 1)).unknown
 
@@ -162,24 +162,30 @@ async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(
     [run] = await queue(ground, 1)
     await register(ground)
     await take(ground, 1)
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, next_seq=2))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, next_seq=2))
     [attempt] = (await take(ground, 2)).attempts
     assert (attempt.run_id, attempt.number) == (run, 1)
 
 
-async def test_a_hand_out_that_is_awaited_open_or_newer_than_the_beat_stays(ground: Ground) -> None:
+async def test_a_hand_out_that_is_awaited_open_or_newer_than_the_heartbeat_stays(
+    ground: Ground,
+) -> None:
     await queue(ground, 3)
     await register(ground)
     for seq in (1, 2, 3):
         await take(ground, seq, 1)
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1], open=[2]))
+    await ground.dispatch.heartbeat(
+        Heartbeat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1], open=[2])
+    )
     assert ids(await take(ground, 4)) == set()
 
 
 async def test_polls_that_are_awaited_or_open_can_still_be_taken_for(ground: Ground) -> None:
     awaited, opened = await queue(ground, 2)
     await register(ground)
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 4, awaiting=[1], open=[2]))
+    await ground.dispatch.heartbeat(
+        Heartbeat(EXECUTOR, "e", ["default"], 9, 4, awaiting=[1], open=[2])
+    )
     assert ids(await take(ground, 1, 1)) == {awaited}
     assert ids(await take(ground, 2, 1)) == {opened}
     assert (await take(ground, 3, 1)).unknown
@@ -190,7 +196,7 @@ async def test_a_closed_hand_out_is_forgotten(ground: Ground) -> None:
     await register(ground)
     await take(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 2, closed=[1]))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 2, closed=[1]))
     assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
 
 
@@ -214,21 +220,21 @@ async def test_a_late_take_for_a_closed_poll_gets_nothing_while_an_older_one_is_
     for seq in (1, 2):
         await take(ground, seq, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(ended, 1, DONE), RunState.SUCCEEDED)])
-    picture = Beat(EXECUTOR, "e", ["default"], 9, 3, open=[1], closed=[2], held=[(held, 1)])
-    await ground.dispatch.beat(picture)
+    picture = Heartbeat(EXECUTOR, "e", ["default"], 9, 3, open=[1], closed=[2], held=[(held, 1)])
+    await ground.dispatch.heartbeat(picture)
     forgotten = msgspec.structs.replace(picture, closed=[])
-    await ground.dispatch.beat(forgotten)
+    await ground.dispatch.heartbeat(forgotten)
     assert (await take(ground, 2)).unknown
-    await ground.dispatch.beat(picture)  # it was on its way for long, too
+    await ground.dispatch.heartbeat(picture)  # it was on its way for long, too
     assert (await take(ground, 2)).unknown
     assert ids(await take(ground, 3)) == {waiting}
 
 
-async def test_a_late_beat_makes_no_poll_open_again(ground: Ground) -> None:
+async def test_a_late_heartbeat_makes_no_poll_open_again(ground: Ground) -> None:
     await queue(ground, 1)
     await register(ground)
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 4))
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1, 2]))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 4))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1, 2]))
     for seq in (1, 2, 3):
         assert (await take(ground, seq)).unknown
     assert len(ids(await take(ground, 4))) == 1
@@ -241,7 +247,9 @@ async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> Non
     await ground.rows.cancel(cancelled)
     stranger = claim(uuid4(), START).run_id
     held = [(cancelled, 1), (fine, 1), (fine, 2), (stranger, 1)]
-    answer = await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=held))
+    answer = await ground.dispatch.heartbeat(
+        Heartbeat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=held)
+    )
     assert {(stop.run_id, stop.number, stop.why) for stop in answer.stop} == {
         (cancelled, 1, "cancelled"),
         (fine, 2, "superseded"),
@@ -255,7 +263,7 @@ async def test_what_a_lost_executor_held_is_found_until_it_is_recorded(ground: G
     await take(ground, 1)
     [seen] = await ground.watch.executors()
     assert await ground.watch.abandoned(9) == []
-    assert await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
+    assert await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
     [(executor, [running])] = await ground.watch.abandoned(9)
     assert (executor, running.run_id, running.tried.attempt) == (EXECUTOR, run, 1)
     await ground.watch.forget(EXECUTOR)
@@ -268,20 +276,20 @@ async def test_what_a_lost_executor_held_is_found_until_it_is_recorded(ground: G
     assert await ground.watch.executors() == []
 
 
-async def test_who_beat_again_is_not_declared_lost(ground: Ground) -> None:
+async def test_who_heartbeat_again_is_not_declared_lost(ground: Ground) -> None:
     await register(ground)
     [seen] = await ground.watch.executors()
     ground.clock.move(1)
     await register(ground)
-    assert not await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
+    assert not await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
 
 
 async def test_a_lost_executor_hears_so_and_gets_nothing_more(ground: Ground) -> None:
     await queue(ground, 1)
     await register(ground)
     [seen] = await ground.watch.executors()
-    await ground.watch.declare_lost(EXECUTOR, seen.beat_at)
-    assert (await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))).lost
+    await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
+    assert (await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))).lost
     assert (await take(ground, 1)).unknown
 
 
@@ -289,8 +297,8 @@ async def test_a_stopped_executor_leaves_nothing_behind(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
     await take(ground, 1)
-    await ground.dispatch.beat(
-        Beat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=[(run, 1)], stopped=True)
+    await ground.dispatch.heartbeat(
+        Heartbeat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=[(run, 1)], stopped=True)
     )
     [(_, [running])] = await ground.watch.abandoned(9)
     assert running.run_id == run

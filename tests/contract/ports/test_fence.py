@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING, RetryDue
-from matins.domain.handouts import Beat, End, Ending, Poll
-from matins.domain.ids import partition_of
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING, RetryDue
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of
 
 HOLDER, OTHER, EXECUTOR = (UUID(int=number) for number in range(1, 4))
 JOB = next(it for it in (UUID(int=n) for n in range(10, 1000)) if partition_of(it) < 128)
@@ -38,7 +38,7 @@ async def test_to_claim(ground: Ground, epochs: dict[int, int]) -> None:
 async def test_to_promote(ground: Ground, epochs: dict[int, int]) -> None:
     wanted = claim(JOB, START)
     await ground.agenda.claim(HOLDER, epochs, [wanted])
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
     await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
     failed = End(wanted.run_id, 1, Result(Outcome.FAILED, "why"))
     await ground.dispatch.record(EXECUTOR, [Ending(failed, RunState.RETRYING, "why", 0.0)])

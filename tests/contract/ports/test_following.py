@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
 
-from matins.domain.attempts import Result
-from matins.domain.claims import Advance, Ended, FollowUp
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.ids import partition_of
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import Advance, Ended, FollowUp
+from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.ids import partition_of
 
 A, EXECUTOR = uuid4(), uuid4()
 FOLLOWING = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", after="end"))
@@ -40,7 +40,7 @@ async def claimed(ground: Ground, job: UUID, due: datetime = START) -> None:
 
 async def end(ground: Ground, state: RunState, outcome: Outcome) -> None:
     """Let the one run on the queue be executed, with that outcome."""
-    await ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, 1))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
     handout = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default") or Handout()
     [attempt] = handout.attempts
     retry_in_s = 10 if state is RunState.RETRYING else None

@@ -13,8 +13,8 @@ from valkey.asyncio import Valkey
 
 from matins.cache import status as status_module
 from matins.cache.status import ValkeyStatusCache
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.states import RunState
 
 OTHER = RunStatus(uuid4(), "t", "j", "scheduled", RunState.DEAD, START, START, 1)
 CUT = msgspec.json.encode(OTHER)[:-3]

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.ids import partition_of
-from matins.domain.jobs import PRIORITIES, JobSpec
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.ids import partition_of
 
 HOLDER, EXECUTOR, OTHER = (UUID(int=number) for number in range(1, 4))
 JOBS = {name: UUID(int=10 + number) for number, name in enumerate(("low", "normal", "high"))}
@@ -29,10 +29,10 @@ class Queue:
         self.seq = 0
 
     async def open(self) -> None:
-        """Hold all leases and let the executor beat."""
+        """Hold all leases and let the executor heartbeat."""
         self.epochs = await self.ground.all_leases(HOLDER)
         for executor in (EXECUTOR, OTHER):
-            await self.ground.dispatch.beat(Beat(executor, "e", ["default"], 9, 1))
+            await self.ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
 
     async def put(self, job: UUID, spec: JobSpec, minute: int = 0) -> UUID:
         """Queue a run of a job, which is made if need be."""
@@ -71,7 +71,7 @@ async def test_what_never_arrived_goes_back_before_what_was_queued_later(queue: 
     job = JOBS["normal"]
     first, second = [await queue.put(job, SPEC, minute) for minute in range(2)]
     assert await queue.take() == (first, 1)
-    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.take() == (first, 1)
     assert await queue.take() == (second, 1)
 
@@ -110,13 +110,13 @@ async def test_a_repeated_poll_is_not_given_what_others_run_by_now(queue: Queue)
     assert taken is None or taken.attempts == []
 
 
-async def test_a_beat_puts_nothing_back_that_others_run_by_now(queue: Queue) -> None:
+async def test_a_heartbeat_puts_nothing_back_that_others_run_by_now(queue: Queue) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
     await queue.take()
     await _end(queue, run, Outcome.LOST)
     await _promote(queue, JOBS["normal"])
     await queue.take(OTHER)
-    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.take() is None
     [running] = await queue.ground.dispatch.running(OTHER, [run])
     assert running.tried.attempt == 2
@@ -128,8 +128,8 @@ async def test_what_others_run_by_now_must_be_stopped(queue: Queue) -> None:
     await _end(queue, run, Outcome.LOST)
     await _promote(queue, JOBS["normal"])
     await queue.take(OTHER)
-    beat = Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1, held=[(run, 1), (run, 2)])
-    answer = await queue.ground.dispatch.beat(beat)
+    heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1, held=[(run, 1), (run, 2)])
+    answer = await queue.ground.dispatch.heartbeat(heartbeat)
     assert [(it.run_id, it.number, it.why) for it in answer.stop] == [
         (run, 1, "superseded"),
         (run, 2, "superseded"),
@@ -140,7 +140,7 @@ async def test_a_cancelled_hand_out_that_never_arrived_is_over(queue: Queue) -> 
     run = await queue.put(JOBS["normal"], SPEC)
     await queue.take()
     await queue.ground.rows.cancel(run)
-    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.take() is None
     assert await queue.ground.dispatch.running(EXECUTOR, [run]) == []
 
@@ -150,14 +150,14 @@ async def test_an_executor_that_lives_keeps_what_it_runs(queue: Queue) -> None:
     await queue.take()
     assert await queue.ground.watch.abandoned(9) == []
     await queue.ground.watch.forget(EXECUTOR)
-    await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
+    await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.take() is not None
 
 
-async def test_a_beat_that_comes_late_opens_no_poll_that_was_done_with(queue: Queue) -> None:
+async def test_a_heartbeat_that_comes_late_opens_no_poll_that_was_done_with(queue: Queue) -> None:
     await queue.put(JOBS["normal"], SPEC)
     for next_seq in (3, 1):
-        await queue.ground.dispatch.beat(Beat(EXECUTOR, "e", ["default"], 9, next_seq))
+        await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, next_seq))
     assert [await queue.take() is not None for _ in range(3)] == [False, False, True]
 
 

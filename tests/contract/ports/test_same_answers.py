@@ -28,12 +28,12 @@ from tests.contract.ports.ground import (
     on_postgres,
 )
 
-from matins.domain.attempts import Result
-from matins.domain.claims import BEGINNING, Advance, FollowUp
-from matins.domain.handouts import Beat, End, Ending, Poll
-from matins.domain.ids import run_id
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import BEGINNING, Advance, FollowUp
+from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.ids import run_id
 
 NAMES = UUID(int=2026)
 HOLDERS = [uuid5(NAMES, f"holder {n}") for n in range(2)]
@@ -200,7 +200,7 @@ class BothPorts(RuleBasedStateMachine):
         closed=seq_lists,
         stopped=st.sampled_from([False, False, False, True]),
     )
-    def beat(
+    def heartbeat(
         self,
         executor: UUID,
         next_seq: int,
@@ -210,12 +210,12 @@ class BothPorts(RuleBasedStateMachine):
         stopped: bool,
     ) -> None:
         held = [(run_id(job, DUES[0], "scheduled"), 1) for job in JOBS]
-        beat = Beat(
+        heartbeat = Heartbeat(
             *(executor, "e", ["default"], 9, next_seq, awaiting, open_, closed, held, stopped)
         )
 
         async def call(side: Ground) -> Any:
-            answer = await side.dispatch.beat(beat)
+            answer = await side.dispatch.heartbeat(heartbeat)
             return answer.lost, {(it.run_id, it.number, it.why) for it in answer.stop}
 
         self.both(call)
@@ -228,7 +228,7 @@ class BothPorts(RuleBasedStateMachine):
                 for executor, runs in await side.watch.abandoned(99)
                 for it in runs
             }
-            seen = {(it.id, it.beat_at) for it in await side.watch.executors()}
+            seen = {(it.id, it.heartbeat_at) for it in await side.watch.executors()}
             for executor in EXECUTORS:
                 await side.watch.forget(executor)
             return found, seen

@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.claims import BEGINNING
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.ids import partition_of
-from matins.domain.runs import SUSPECT_AFTER, Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState
+from matins.domain.values.ids import partition_of
 
 HOLDER, FIRST, SECOND, JOB = uuid4(), uuid4(), uuid4(), uuid4()
 
@@ -42,8 +42,10 @@ class Handing:
         """What one more poll of an executor brings."""
         seq = self._seqs[executor]
         self._seqs[executor] += 1
-        beat = Beat(executor, "e", ["default"], 9, seq + 1, [seq], open=list(range(1, seq)))
-        await self._ground.dispatch.beat(beat)
+        heartbeat = Heartbeat(
+            executor, "e", ["default"], 9, seq + 1, [seq], open=list(range(1, seq))
+        )
+        await self._ground.dispatch.heartbeat(heartbeat)
         poll = Poll(executor, seq, ["default"], free)
         return (await self._ground.dispatch.take(poll, "default") or Handout()).attempts
 
@@ -78,7 +80,7 @@ async def test_losses_in_company_are_counted_apart(ground: Ground) -> None:
     [running] = await ground.dispatch.running(FIRST, [attempt.run_id])
     assert (running.tried.lost_count, running.tried.shared_losses) == (2, 1)
     [seen] = await ground.watch.executors()
-    await ground.watch.declare_lost(FIRST, seen.beat_at)
+    await ground.watch.declare_lost(FIRST, seen.heartbeat_at)
     [(_, [abandoned, *_])] = await ground.watch.abandoned(9)
     assert abandoned.tried == running.tried
 
@@ -112,8 +114,8 @@ async def test_a_suspect_whose_hand_out_never_arrived_stays_a_suspect(ground: Gr
     handing = Handing(ground)
     await handing.make_suspects(2)
     [suspect] = await handing.take()
-    beat = Beat(FIRST, "e", ["default"], 9, SUSPECT_AFTER + 2, open=[1, 2])
-    await ground.dispatch.beat(beat)
+    heartbeat = Heartbeat(FIRST, "e", ["default"], 9, SUSPECT_AFTER + 2, open=[1, 2])
+    await ground.dispatch.heartbeat(heartbeat)
     answer = await ground.dispatch.take(Poll(FIRST, 4, ["default"], 9), "default")
     assert answer is not None
     [again] = answer.attempts

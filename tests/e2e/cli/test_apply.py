@@ -12,8 +12,8 @@ from tests.e2e.cli.typed import Typist
 
 from matins.client.calls import ApiCalls
 from matins.client.sdk import Matins
-from matins.domain.jobs import JobSpec
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
 
 DEMO = Path(__file__).parents[3] / "examples" / "demo.yaml"
 

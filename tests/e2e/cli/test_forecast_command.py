@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.e2e.cli.typed import Typist
 
 from matins.client.sdk import Matins
-from matins.domain.jobs import JobSpec
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
 
 TRUE = Target(command=CommandTarget(["true"]))
 MINUTELY, HOURLY = Schedule(cron="* * * * *"), Schedule(cron="7 * * * *")

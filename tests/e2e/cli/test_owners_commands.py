@@ -10,9 +10,9 @@ import pytest
 from tests.e2e.cli.typed import Typist
 
 from matins.client.sdk import Matins
-from matins.domain.jobs import JobSpec, JobState
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
 from matins.store.database import Database
 
 SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron="0 2 * * *"))

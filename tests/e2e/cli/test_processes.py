@@ -17,8 +17,8 @@ import pytest
 from tests.api.served import TOKEN, Served
 
 from matins.client.sdk import Matins
-from matins.domain.jobs import JobSpec
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
 
 HELLO = b"team: me\njobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]\n"
 SPEC = JobSpec("hello", Target(command=CommandTarget(["echo"])))

@@ -1,4 +1,4 @@
-"""What owners type about schedules: previews, exemptions, calendars."""
+"""What owners type about schedules: previews, overrides, calendars."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.e2e.cli.typed import Typist
 
 from matins.cli.showing import local
 from matins.client.sdk import Matins
-from matins.domain.jobs import JobSpec
-from matins.domain.schedules.schedule import Exemption, Schedule, Times
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.schedules.schedule import Override, Schedule, Times
 
 NIGHTLY = Schedule(cron="0 2 * * *", timezone="Europe/Berlin")
 SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), NIGHTLY)
@@ -42,7 +42,7 @@ async def test_a_job_is_looked_ahead_at(typed: Typist, job: str) -> None:
     assert len((await typed("jobs", "preview", job, "-n", "2", "--json")).json["due"]) == 2
 
 
-async def test_the_next_occurrence_is_skipped_and_readmitted(
+async def test_the_next_occurrence_is_skipped_and_restored(
     typed: Typist, matins: Matins, job: str
 ) -> None:
     due = (await matins.job("payments", "nightly")).next_due_at
@@ -50,28 +50,28 @@ async def test_the_next_occurrence_is_skipped_and_readmitted(
     skipped = await typed("jobs", "skip", job, "next", "--why", "release day")
     assert skipped.out == (f"changed  {job}\n  {local(due)}  skipped: release day\n")
     wall = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
-    undone = await typed("jobs", "readmit", job, f"{wall:%Y-%m-%dT%H:%M:%S}")
+    undone = await typed("jobs", "restore", job, f"{wall:%Y-%m-%dT%H:%M:%S}")
     assert undone.out == f"changed  {job}\n"
-    assert (await matins.job("payments", "nightly")).exemptions == []
+    assert (await matins.job("payments", "nightly")).overrides == []
 
 
-async def test_next_is_the_next_that_will_run_or_that_is_exempt(
+async def test_next_is_the_next_that_will_run_or_that_is_override(
     typed: Typist, matins: Matins, job: str
 ) -> None:
     await typed("jobs", "skip", job, "next")
     await typed("jobs", "skip", job, "next")
-    first, second = (await matins.job("payments", "nightly")).exemptions
+    first, second = (await matins.job("payments", "nightly")).overrides
     assert first.due_at < second.due_at
-    await typed("jobs", "readmit", job, "next")
-    assert (await matins.job("payments", "nightly")).exemptions == [second]
-    await typed("jobs", "readmit", job, "next")
-    assert (await typed("jobs", "readmit", job, "next")).code == 2
+    await typed("jobs", "restore", job, "next")
+    assert (await matins.job("payments", "nightly")).overrides == [second]
+    await typed("jobs", "restore", job, "next")
+    assert (await typed("jobs", "restore", job, "next")).code == 2
 
 
-async def test_what_is_exempt_is_shown_with_the_job(typed: Typist, job: str) -> None:
+async def test_what_is_override_is_shown_with_the_job(typed: Typist, job: str) -> None:
     await typed("jobs", "skip", job, "next")
     shown = await typed("jobs", "show", job)
-    assert "exempt" in shown.out
+    assert "override" in shown.out
     assert "skipped" in shown.out
 
 
@@ -95,10 +95,10 @@ async def test_an_occurrence_is_moved_in_the_jobs_zone(
 ) -> None:
     moved = await typed("jobs", "move", job, "next", "--to", "2099-01-01T03:00:00")
     assert moved.code == 0
-    [exemption] = (await matins.job("payments", "nightly")).exemptions
-    assert exemption == Exemption(exemption.due_at, exemption.move_to)
-    assert exemption.move_to
-    assert exemption.move_to.isoformat() == "2099-01-01T02:00:00+00:00"
+    [override] = (await matins.job("payments", "nightly")).overrides
+    assert override == Override(override.due_at, override.move_to)
+    assert override.move_to
+    assert override.move_to.isoformat() == "2099-01-01T02:00:00+00:00"
 
 
 @pytest.mark.parametrize("due", ["soon", "2026-02-30T02:00:00"])

@@ -11,7 +11,10 @@ from tests.api.served import TOKEN, Served
 
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
-from matins.domain.errors import (
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import (
     ConflictError,
     InvalidInputError,
     MatinsError,
@@ -20,9 +23,6 @@ from matins.domain.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from matins.domain.jobs import JobSpec
-from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
 from matins.kernel.http import HttpServer, Receive, Scope, Send, respond
 
 SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron="0 2 * * *"))

@@ -9,11 +9,11 @@ from tests.e2e.cli.typed import Typist
 
 from matins.cli.windows import read_labels, read_span
 from matins.client.sdk import Matins
-from matins.domain.errors import InvalidInputError, NotFoundError
-from matins.domain.jobs import JobSpec
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.jobs.windows import Window
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
-from matins.domain.windows import Window
+from matins.domain.values.errors import InvalidInputError, NotFoundError
 
 NOW = datetime(2026, 11, 29, 12, 0, 0, 500_000, tzinfo=UTC)
 SECOND = NOW.replace(microsecond=0)

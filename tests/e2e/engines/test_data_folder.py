@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.folders import (
     MARKER,
     ROOTS_DATA,

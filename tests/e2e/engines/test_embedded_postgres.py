@@ -19,7 +19,7 @@ from tests.e2e.engines.running import (
     sleeper,
 )
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.folders import own_folder
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.processes import is_running, until

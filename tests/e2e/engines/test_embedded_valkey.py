@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.engines.running import Launcher, command_lines, running_valkey, valkey_client
 from valkey.exceptions import ValkeyError
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.processes import is_running
 from matins.engines.valkey import EmbeddedValkey
 

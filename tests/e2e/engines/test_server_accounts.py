@@ -17,7 +17,7 @@ from tests.e2e.engines.running import (
     valkey_client,
 )
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines.accounts import server_account
 from matins.engines.binaries import readable
 from matins.engines.folders import own_folder

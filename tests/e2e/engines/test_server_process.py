@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from matins.domain.errors import EngineError
+from matins.domain.values.errors import EngineError
 from matins.engines import processes
 from matins.engines.processes import Server, is_running, run
 

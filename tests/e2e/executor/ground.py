@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.targets import CommandTarget, HttpTarget, Target
+from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
+from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.targets.command import CommandRunner
 
 T = TypeVar("T")

@@ -20,8 +20,8 @@ import uvloop
 from tests.e2e.executor.ground import request
 
 from matins.client.gateway_link import HttpGatewayLink
-from matins.domain.handouts import Beat
-from matins.domain.runs import Outcome
+from matins.domain.executors.protocol import Heartbeat
+from matins.domain.runs.states import Outcome
 from matins.executor.contact import Contact
 from matins.executor.targets.http import HttpRunner
 from matins.kernel.clock import HostClock, elapsed_s
@@ -73,7 +73,7 @@ async def main() -> dict[str, float]:
     began = elapsed_s()
     good = await asyncio.gather(*(call(url, "ours") for _ in range(OTHERS)))
     link = HttpGatewayLink(url, "token")
-    await link.beat(Beat(uuid4(), "e", ["default"], 1, 1))
+    await link.heartbeat(Heartbeat(uuid4(), "e", ["default"], 1, 1))
     arrived_s = elapsed_s() - began
     still_stuck = sum(not task.done() for task in stuck)
     cancel.set()

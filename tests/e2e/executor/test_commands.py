@@ -21,8 +21,8 @@ from tests.e2e.executor.ground import (
     until,
 )
 
-from matins.domain.attempts import Result
-from matins.domain.runs import Outcome
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 

@@ -21,9 +21,9 @@ from uuid import UUID
 import pytest
 from tests.e2e.executor.ground import DUE_AT, attempt, request, until
 
-from matins.domain.attempts import Result
-from matins.domain.runs import Outcome
-from matins.domain.targets import Target
+from matins.domain.jobs.targets import Target
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
 from matins.executor.contact import Contact
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets import runners

@@ -21,7 +21,7 @@ from tests.e2e.executor.ground import (
     until,
 )
 
-from matins.domain.runs import Outcome
+from matins.domain.runs.states import Outcome
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.apart import can_fork_apart
 from matins.executor.keeper.frames import Limits

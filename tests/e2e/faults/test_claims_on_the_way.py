@@ -19,7 +19,7 @@ from tests.e2e.faults.scenes import (
     taken_over,
 )
 
-from matins.domain.ids import run_id
+from matins.domain.values.ids import run_id
 from matins.testing.proxy import Direction, Hold, Message, Verdict, executes
 
 

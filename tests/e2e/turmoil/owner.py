@@ -57,8 +57,8 @@ class Owner:
         self.answers: Counter[str] = Counter()
         self._deleted: set[str] = set()
         self._deeds: dict[Callable[[], Awaitable[object]], int] = {
-            self._exempt: 9,
-            self._readmit: 4,
+            self._override: 9,
+            self._restore: 4,
             self._pause: 4,
             self._resume: 4,
             self._edit: 5,
@@ -141,7 +141,7 @@ class Owner:
         if name not in self._deleted:
             await self._put_job(name)
 
-    async def _exempt(self) -> None:
+    async def _override(self) -> None:
         name = self._some_job()
         found = await self._ask("GET", f"jobs/{name}/preview?count=6")
         if not found or not found["due"]:
@@ -151,14 +151,14 @@ class Owner:
         if self._rng.random() < 0.6:
             now = (await self._now()).replace(microsecond=0)
             body["move_to"] = written(now + self._rng.randint(1, 6) * SECOND)
-        await self._ask("PUT", f"jobs/{name}/exemptions", body)
+        await self._ask("PUT", f"jobs/{name}/overrides", body)
 
-    async def _readmit(self) -> None:
+    async def _restore(self) -> None:
         name = self._some_job()
         found = await self._ask("GET", f"jobs/{name}")
-        if found and found["exemptions"]:
-            due_at = self._rng.choice(found["exemptions"])["due_at"]
-            await self._ask("DELETE", f"jobs/{name}/exemptions/{quote(due_at)}")
+        if found and found["overrides"]:
+            due_at = self._rng.choice(found["overrides"])["due_at"]
+            await self._ask("DELETE", f"jobs/{name}/overrides/{quote(due_at)}")
 
     async def _pause(self) -> None:
         name = self._some_job()

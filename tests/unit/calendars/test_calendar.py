@@ -133,7 +133,7 @@ def test_only_items_without_holidays_and_files_are_resolved() -> None:
 
 def test_calendars_are_read_and_compiled_without_the_libraries_that_resolve_them() -> None:
     code = (
-        "import matins.domain.calendars.closures, matins.domain.schedules.closing, sys;"
+        "import matins.domain.calendars.closures, matins.domain.timetables.closing, sys;"
         "print({'holidays', 'icalendar', 'dateutil'} & set(sys.modules))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

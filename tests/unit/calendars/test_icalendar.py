@@ -10,7 +10,7 @@ from tests.unit.calendars.written import at, day
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import compile_calendar
 from matins.domain.calendars.resolving import resolve
-from matins.domain.errors import InvalidInputError
+from matins.domain.values.errors import InvalidInputError
 
 GOOGLE = """BEGIN:VCALENDAR
 PRODID:-//Google Inc//Google Calendar 70.9054//EN

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.calendars.written import dates_of, ics, items, span_of
 
 from matins.domain.calendars.ics.components import whole_characters
-from matins.domain.errors import InvalidInputError
+from matins.domain.values.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.unit.calendars.written import at, calendar
 from matins.domain.calendars.calendar import ENTRIES_MAX, Calendar, Holidays, Item
 from matins.domain.calendars.closures import compile_calendar
 from matins.domain.calendars.resolving import resolve
-from matins.domain.errors import InvalidInputError
+from matins.domain.values.errors import InvalidInputError
 
 
 def dates(year: int, **fields: object) -> dict[str, str]:

@@ -11,8 +11,8 @@ from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import Closures, compile_calendar
 from matins.domain.calendars.resolving import resolve
-from matins.domain.schedules.instants import epoch_s, parse_instant
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s, parse_instant
+from matins.domain.time.zones import find_zone
 
 DAY_S = 86_400
 

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.commands import all_commands, is_command
 
 from matins.cli.app import run
-from matins.domain.schedules.zones import data_version
+from matins.domain.time.zones import data_version
 
 ROLES = {"up", "api", "scheduler", "executor"}
 

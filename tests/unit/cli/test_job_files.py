@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from matins.cli.applying import FILE_MAX, read_jobs, read_text
-from matins.domain.errors import InvalidInputError
-from matins.domain.jobs import JobFile
+from matins.domain.jobs.spec import JobFile
+from matins.domain.values.errors import InvalidInputError
 
 JOB = """\
 team: demo

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.unit.cli.commands import all_commands
 
 from matins.cli.app import run
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 from matins.kernel.settings import Settings, read_settings, variable
 
 ROLES = {"up", "api", "scheduler", "executor", "migrate"}

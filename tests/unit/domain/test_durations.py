@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.durations import format_duration, parse_duration
-from matins.domain.errors import ScheduleError
+from matins.domain.values.durations import format_duration, parse_duration
+from matins.domain.values.errors import ScheduleError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.ids import PARTITIONS, due_of, partition_of, run_id, whole_ms
+from matins.domain.values.ids import PARTITIONS, due_of, partition_of, run_id, whole_ms
 
 dues = st.integers(0, 253_402_214_400_000).map(
     lambda ms: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)

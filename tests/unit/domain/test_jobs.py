@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from matins.domain.jobs import JobFile, JobSpec
+from matins.domain.jobs.spec import JobFile, JobSpec
 
 GOOD: dict[str, Any] = {
     "name": "nightly",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matins.domain.keeping import DAYS, Keep, Kept, Limits, kept
+from matins.domain.jobs.keeping import DAYS, Keep, Kept, Limits, kept
 
 
 @pytest.mark.parametrize(

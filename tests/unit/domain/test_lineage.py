@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from matins.domain.lineage import Meeting, ServerId, meet, went_back
+from matins.domain.values.lineage import Meeting, ServerId, meet, went_back
 
 STARTED = datetime(2026, 11, 30, 8, tzinfo=UTC)
 KNOWN = ServerId(system=7, timeline=3, started_at=STARTED)

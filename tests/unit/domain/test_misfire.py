@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.misfire import Misfire, account
+from matins.domain.jobs.misfire import Misfire, account
 
 NOW = datetime(2026, 11, 29, 2, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.runs import Outcome, RunState, Tried, decide
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.runs.states import Outcome, RunState, Tried, decide
 
 PLAIN = Backoff(initial="10s", factor=2.0, max="1m", jitter="none")
 FULL = Backoff(initial="10s", factor=2.0, max="1m")

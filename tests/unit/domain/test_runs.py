@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.runs import (
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.runs.states import (
     FINAL,
     FIRST,
     TRANSITIONS,

@@ -7,28 +7,28 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.handouts import Running
-from matins.domain.ids import PARTITIONS
-from matins.domain.placement import fair_share, to_acquire, to_shed
-from matins.domain.retry import RetryPolicy
-from matins.domain.runs import Tried
-from matins.domain.watching import ExecutorSeen, Silence, company, listen, lost
+from matins.domain.executors.liveness import ExecutorSeen, Silence, company, listen, lost
+from matins.domain.executors.protocol import Running
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.runs.placement import fair_share, to_acquire, to_shed
+from matins.domain.runs.states import Tried
+from matins.domain.values.ids import PARTITIONS
 
 AT = datetime(2026, 11, 29, tzinfo=UTC)
 
 
-def seen(number: int, beat_at: datetime = AT) -> ExecutorSeen:
-    return ExecutorSeen(UUID(int=number), f"e{number}", beat_at)
+def seen(number: int, heartbeat_at: datetime = AT) -> ExecutorSeen:
+    return ExecutorSeen(UUID(int=number), f"e{number}", heartbeat_at)
 
 
-def test_silence_adds_up_while_the_beat_stays_the_same() -> None:
+def test_silence_adds_up_while_the_heartbeat_stays_the_same() -> None:
     heard: dict[UUID, Silence] = {}
     for _ in range(4):
         heard = listen(heard, [seen(1)], 2.0)
     assert heard[UUID(int=1)].silent_s == 6.0
 
 
-def test_a_new_beat_ends_the_silence() -> None:
+def test_a_new_heartbeat_ends_the_silence() -> None:
     heard = listen(listen({}, [seen(1)], 2.0), [seen(1)], 2.0)
     heard = listen(heard, [seen(1, AT + timedelta(seconds=1))], 2.0)
     assert heard[UUID(int=1)].silent_s == 0

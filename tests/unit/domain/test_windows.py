@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import msgspec
 import pytest
 
-from matins.domain.reading import read_json
-from matins.domain.windows import AHEAD_MAX, LENGTH_MAX, Window, window_at
+from matins.domain.jobs.windows import AHEAD_MAX, LENGTH_MAX, Window, window_at
+from matins.domain.values.reading import read_json
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

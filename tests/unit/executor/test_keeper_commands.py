@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.child import TooLateError, spawn
 from matins.executor.keeper.clock import boot_s

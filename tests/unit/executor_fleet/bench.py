@@ -11,10 +11,17 @@ from uuid import UUID
 
 from tests.unit.gateway.rows import Rows, Statuses
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.errors import MatinsError, UnavailableError
-from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
-from matins.domain.runs import Outcome
+from matins.domain.executors.protocol import (
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Report,
+    ReportAnswer,
+)
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import Outcome
+from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.executor.fleet import Executor
 from matins.gateway.report import Recorder
 from matins.kernel.settings import Settings
@@ -32,9 +39,9 @@ class CutLink:
         self.refusal: MatinsError | None = None
         self.polls: list[Poll] = []
         self.reports: list[Report] = []
-        self.beats: list[Beat] = []
-        self.beat_s = 0.0
-        """How long the answer to a beat is on its way."""
+        self.heartbeats: list[Heartbeat] = []
+        self.heartbeat_s = 0.0
+        """How long the answer to a heartbeat is on its way."""
 
     async def poll(self, poll: Poll) -> Handout:
         """See `domain.ports.GatewayLink`."""
@@ -61,13 +68,13 @@ class CutLink:
         self._leave("report")
         return answer
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.GatewayLink`."""
-        self.beats.append(beat)
-        self._enter("beat")
-        answer = await self.rows.beat(beat)
-        await asyncio.sleep(self.beat_s)
-        self._leave("beat")
+        self.heartbeats.append(heartbeat)
+        self._enter("heartbeat")
+        answer = await self.rows.heartbeat(heartbeat)
+        await asyncio.sleep(self.heartbeat_s)
+        self._leave("heartbeat")
         return answer
 
     def _enter(self, name: str) -> None:

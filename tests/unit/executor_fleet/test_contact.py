@@ -23,7 +23,7 @@ def test_before_any_answer_there_is_no_contact() -> None:
     assert (contact.was_made, contact.left_s()) == (False, 0.0)
 
 
-def test_contact_counts_from_when_the_beat_was_sent() -> None:
+def test_contact_counts_from_when_the_heartbeat_was_sent() -> None:
     clock = StandingClock()
     contact = Contact(clock, 30.0)
     contact.hear(95.0)

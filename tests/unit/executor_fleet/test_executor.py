@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.executor_fleet.bench import Bench, at_work, virtual
 
-from matins.domain.errors import UnauthorizedError
-from matins.domain.runs import Outcome, RunState
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.errors import UnauthorizedError
 
 
 @virtual
@@ -39,30 +39,30 @@ async def test_up_to_three_polls_share_the_free_slots() -> None:
 
 
 @virtual
-async def test_it_beats_before_it_polls_and_then_every_beat_s() -> None:
+async def test_it_heartbeats_before_it_polls_and_then_every_heartbeat_s() -> None:
     async with at_work(Bench()) as bench:
-        bench.link.away = {"beat"}
+        bench.link.away = {"heartbeat"}
         await bench.clock.sleep(10)
         assert not bench.link.polls
         bench.link.away = set()
         await bench.until(lambda: bool(bench.link.polls))
-        before = len(bench.link.beats)
+        before = len(bench.link.heartbeats)
         await bench.clock.sleep(30)
-        assert len(bench.link.beats) - before == 10
+        assert len(bench.link.heartbeats) - before == 10
 
 
 @virtual
-async def test_a_beat_names_all_that_is_held() -> None:
+async def test_a_heartbeat_names_all_that_is_held() -> None:
     async with at_work(Bench()) as bench:
         bench.runner.lasts_s = 10.0
         runs = bench.rows.enqueue(2)
         await bench.until(lambda: len(bench.runner.running) == 2)
-        before = len(bench.link.beats)
-        await bench.until(lambda: len(bench.link.beats) > before)
-        beat = bench.link.beats[-1]
-        assert sorted(beat.held) == sorted((run, 1) for run in runs)
-        assert beat.open == [1]
-        assert set(beat.awaiting) == set(range(2, beat.next_seq))
+        before = len(bench.link.heartbeats)
+        await bench.until(lambda: len(bench.link.heartbeats) > before)
+        heartbeat = bench.link.heartbeats[-1]
+        assert sorted(heartbeat.held) == sorted((run, 1) for run in runs)
+        assert heartbeat.open == [1]
+        assert set(heartbeat.awaiting) == set(range(2, heartbeat.next_seq))
 
 
 @virtual
@@ -90,7 +90,7 @@ async def test_gw09_a_lost_report_answer_is_repeated_and_changes_nothing() -> No
         ends = dict(bench.rows.ends)
         await bench.until(lambda: len(bench.link.reports) > 3)
         bench.link.deaf = set()
-        await bench.until(lambda: not bench.link.beats[-1].held)
+        await bench.until(lambda: not bench.link.heartbeats[-1].held)
         assert bench.rows.ends == ends
         assert len(bench.runner.started) == 5
 
@@ -101,7 +101,7 @@ async def test_ends_are_kept_while_the_gateway_is_away() -> None:
         bench.rows.enqueue(5)
         bench.runner.lasts_s = 1.0
         await bench.until(lambda: len(bench.runner.running) == 5)
-        bench.link.away = {"poll", "report", "beat"}
+        bench.link.away = {"poll", "report", "heartbeat"}
         await bench.clock.sleep(20)
         assert bench.rows.states() == {RunState.RUNNING: 5}
         bench.link.away = set()
@@ -117,7 +117,7 @@ async def test_a_cancelled_attempt_is_ended_and_reported_as_cancelled() -> None:
         await bench.until(lambda: bool(bench.runner.running))
         bench.rows.runs[run].cancel = True
         took_s = await bench.until(lambda: bench.rows.states() == {RunState.CANCELLED: 1})
-        assert took_s < 2 * bench.settings.beat_s
+        assert took_s < 2 * bench.settings.heartbeat_s
         assert bench.rows.ends[run, 1].end.result.outcome is Outcome.CANCELLED
 
 
@@ -129,7 +129,7 @@ async def test_a_superseded_attempt_is_ended_and_not_reported() -> None:
         await bench.until(lambda: bool(bench.runner.running))
         bench.rows.runs[run].executor = None
         await bench.until(lambda: not bench.runner.running)
-        await bench.until(lambda: not bench.link.beats[-1].held)
+        await bench.until(lambda: not bench.link.heartbeats[-1].held)
         assert not bench.link.reports
 
 
@@ -149,12 +149,12 @@ async def test_a_lost_incarnation_stops_everything_and_begins_again() -> None:
         bench.runner.lasts_s = 600.0
         bench.rows.enqueue(3)
         await bench.until(lambda: len(bench.runner.running) == 3)
-        first = bench.link.beats[-1].executor
+        first = bench.link.heartbeats[-1].executor
         bench.rows.ended.add(first)
         await bench.until(lambda: not bench.runner.running)
-        await bench.until(lambda: bench.link.beats[-1].executor != first)
+        await bench.until(lambda: bench.link.heartbeats[-1].executor != first)
         assert not bench.link.reports
-        assert bench.link.beats[-1].next_seq == 1
+        assert bench.link.heartbeats[-1].next_seq == 1
         bench.runner.lasts_s = 0
         bench.rows.enqueue()
         await bench.until(lambda: bench.rows.states()[RunState.SUCCEEDED] == 1)
@@ -164,7 +164,7 @@ async def test_a_lost_incarnation_stops_everything_and_begins_again() -> None:
 async def test_an_unknown_poll_begins_a_new_incarnation_too() -> None:
     async with at_work(Bench()) as bench:
         await bench.until(lambda: bool(bench.link.polls))
-        first = bench.link.beats[-1].executor
+        first = bench.link.heartbeats[-1].executor
         bench.rows.ended.add(first)
         bench.rows.enqueue()
         await bench.until(lambda: bench.rows.states() == {RunState.SUCCEEDED: 1})
@@ -172,15 +172,15 @@ async def test_an_unknown_poll_begins_a_new_incarnation_too() -> None:
 
 
 @virtual
-async def test_gw23_without_an_answered_beat_for_t1_everything_is_ended() -> None:
+async def test_gw23_without_an_answered_heartbeat_for_t1_everything_is_ended() -> None:
     async with at_work(Bench()) as bench:
         bench.runner.lasts_s = 600.0
         bench.rows.enqueue(3)
         await bench.until(lambda: len(bench.runner.running) == 3)
-        bench.link.away = {"beat"}
+        bench.link.away = {"heartbeat"}
         took_s = await bench.until(lambda: not bench.runner.running)
         cut_off_s = bench.settings.cut_off_s
-        assert cut_off_s - bench.settings.beat_s - 0.1 <= took_s <= cut_off_s + 0.1
+        assert cut_off_s - bench.settings.heartbeat_s - 0.1 <= took_s <= cut_off_s + 0.1
         await bench.until(lambda: bench.rows.states()[RunState.RETRYING] == 3)
         reasons = {ending.end.result.reason for ending in bench.rows.ends.values()}
         assert reasons == {"executor could not reach the gateway for 30 s"}
@@ -191,7 +191,7 @@ async def test_gw23_without_an_answered_beat_for_t1_everything_is_ended() -> Non
 async def test_nothing_new_is_started_while_cut_off() -> None:
     async with at_work(Bench()) as bench:
         await bench.until(lambda: bool(bench.link.polls))
-        bench.link.away = {"beat"}
+        bench.link.away = {"heartbeat"}
         await bench.clock.sleep(bench.settings.cut_off_s + 1)
         bench.rows.enqueue(3)
         await bench.clock.sleep(30)
@@ -206,7 +206,7 @@ async def test_it_is_ready_while_it_is_in_touch() -> None:
     assert not bench.executor.is_ready()
     async with at_work(bench):
         await bench.until(bench.executor.is_ready)
-        bench.link.away = {"beat"}
+        bench.link.away = {"heartbeat"}
         await bench.clock.sleep(bench.settings.cut_off_s + 1)
         assert not bench.executor.is_ready()
         bench.link.away = set()
@@ -214,7 +214,7 @@ async def test_it_is_ready_while_it_is_in_touch() -> None:
 
 
 @virtual
-async def test_contact_is_told_with_the_time_at_which_the_beat_was_sent() -> None:
+async def test_contact_is_told_with_the_time_at_which_the_heartbeat_was_sent() -> None:
     async with at_work(Bench()) as bench:
         await bench.clock.sleep(10)
         assert [round(at) for at in bench.contacts] == [0, 3, 6, 9]
@@ -231,7 +231,7 @@ async def test_ex10_stopping_lets_short_attempts_end_and_takes_no_new_ones() -> 
         await bench.clock.sleep(1)
         bench.rows.enqueue(2)
     assert bench.rows.states() == {RunState.SUCCEEDED: 3, RunState.QUEUED: 2}
-    assert bench.link.beats[-1].stopped
+    assert bench.link.heartbeats[-1].stopped
     assert bench.runner.is_closed
 
 
@@ -246,7 +246,7 @@ async def test_ex10_stopping_ends_long_attempts_as_lost_once_they_were_waited_fo
     assert bench.settings.drain_s <= bench.clock.elapsed_s() - began <= bench.settings.drain_s + 2
     result = bench.rows.ends[run, 1].end.result
     assert (result.outcome, result.reason) == (Outcome.LOST, "executor shut down")
-    assert bench.link.beats[-1].stopped
+    assert bench.link.heartbeats[-1].stopped
 
 
 @virtual
@@ -267,7 +267,7 @@ async def test_ex10_stopping_is_bounded_even_with_the_gateway_away() -> None:
         bench.runner.lasts_s = 600.0
         bench.rows.enqueue(3)
         await bench.until(lambda: len(bench.runner.running) == 3)
-        bench.link.away = {"poll", "report", "beat"}
+        bench.link.away = {"poll", "report", "heartbeat"}
         began = bench.clock.elapsed_s()
     assert bench.clock.elapsed_s() - began < bench.settings.drain_s + 30
     assert not bench.runner.running

@@ -10,10 +10,18 @@ from uuid import UUID
 
 from tests.unit.executor_fleet.bench import virtual
 
-from matins.domain.attempts import Result
-from matins.domain.errors import InvalidInputError, UnavailableError
-from matins.domain.handouts import Beat, BeatAnswer, End, Handout, Poll, Report, ReportAnswer
-from matins.domain.runs import Outcome
+from matins.domain.executors.protocol import (
+    End,
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Report,
+    ReportAnswer,
+)
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
+from matins.domain.values.errors import InvalidInputError, UnavailableError
 from matins.executor.means import Means
 from matins.executor.outbox import ENDS_MAX, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
 from matins.kernel.settings import Settings
@@ -51,7 +59,7 @@ class Slow:
     async def poll(self, poll: Poll) -> Handout:
         raise NotImplementedError
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         raise NotImplementedError
 
 

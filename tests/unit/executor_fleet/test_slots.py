@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.unit.executor_fleet.bench import Bench, at_work, virtual
 
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
 from matins.executor import outbox
 
 

@@ -11,8 +11,8 @@ from tests.unit.explain.understanding import understand
 from tests.unit.schedules.cases import read_cases
 from tests.unit.schedules.expressions import Expression, expressions
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.cron import Dialect, parse_cron
+from matins.domain.schedules.cron.expression import Dialect, parse_cron
+from matins.domain.values.errors import ScheduleError
 from matins.insight.explain.cron_words import describe_cron
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,10 +9,10 @@ from hypothesis import given
 from tests.unit.schedules.cases import read_cases
 from tests.unit.schedules.expressions import Expression, expressions
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.compiling import compile_schedule
+from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Schedule, Times
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.errors import ScheduleError
 from matins.insight.explain.sentences import explain
 
 MADE_AT = datetime(2026, 11, 29, 10, tzinfo=UTC)

@@ -13,11 +13,11 @@ from tests.unit.schedules.expressions import Expression, expressions
 
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import compile_calendar
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.compiling import compile_schedule
-from matins.domain.schedules.cron import Dialect
+from matins.domain.schedules.cron.clock_changes import ClockChanges
+from matins.domain.schedules.cron.expression import Dialect
 from matins.domain.schedules.schedule import Schedule, Times
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.errors import ScheduleError
 from matins.insight.explain.warnings import WARNINGS_MAX, warnings
 
 NOW = datetime(2025, 12, 1, 10, tzinfo=UTC)

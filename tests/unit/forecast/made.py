@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.schedules.expressions import expressions
 
-from matins.domain.durations import parse_duration
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.compiling import Timing
+from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Schedule, Times
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.durations import parse_duration
 from matins.insight.forecast.book import LoadBook
 from matins.insight.forecast.sorting import Booking
 

@@ -14,10 +14,10 @@ from tests.unit.forecast.made import book_of, job
 
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import compile_calendar
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.schedule import Exemption, Schedule
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.time.instants import epoch_s
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import ScheduleError
 from matins.insight.forecast.book import LoadBook
 from matins.insight.forecast.layouts import Layouts
 from matins.insight.forecast.sorting import Booking
@@ -170,14 +170,14 @@ def test_the_book_moves_on_with_the_time() -> None:
     assert len(book) == 0
 
 
-def test_what_calendars_close_and_what_is_exempted_does_not_fire() -> None:
+def test_what_calendars_close_and_what_is_overridden_does_not_fire() -> None:
     closed = compile_calendar(Calendar(name="june", exclude=[Item(dates=["2026-06-02"])]))
     hourly = replace(HOURLY, calendars=["june"])
     book = LoadBook(SINCE)
     book.add(Booking(UUID(int=1), "a", "x", hourly, Timing(NOW, NOW, closures=(closed,))))
     assert fires(book) == 12
-    exempt = Exemption(NOW + timedelta(hours=2), move_to=NOW + timedelta(hours=2, minutes=7))
-    book.add(Booking(UUID(int=1), "a", "x", HOURLY, Timing(NOW, NOW, exemptions=(exempt,))))
+    override = Override(NOW + timedelta(hours=2), move_to=NOW + timedelta(hours=2, minutes=7))
+    book.add(Booking(UUID(int=1), "a", "x", HOURLY, Timing(NOW, NOW, overrides=(override,))))
     minutes = book.minutes(DAY, book.cells())
     assert (minutes[120], minutes[127], sum(minutes)) == (0, 1, 24)
 

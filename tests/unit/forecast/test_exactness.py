@@ -22,9 +22,9 @@ from tests.unit.forecast.made import (
     walked,
 )
 
-from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.time.instants import epoch_s
 from matins.insight.forecast.layouts import Layouts
 from matins.insight.forecast.sorting import Booking
 

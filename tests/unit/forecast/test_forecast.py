@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.unit.forecast.made import book_of, job
 
-from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
 from matins.insight.forecast.crowds import crowd
 from matins.insight.forecast.forecast import Peak, forecast
 from matins.insight.forecast.layouts import Layouts

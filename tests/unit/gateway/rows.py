@@ -10,13 +10,22 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from matins.domain.attempts import Attempt
-from matins.domain.errors import BlockedError, UnavailableError
-from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
-from matins.domain.ids import run_id
-from matins.domain.retry import RetryPolicy
-from matins.domain.runs import FINAL, Kind, RunState, Tried
-from matins.domain.targets import HttpTarget, Target
+from matins.domain.executors.protocol import (
+    Ending,
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Running,
+    RunStatus,
+    Stop,
+)
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.attempts import Attempt
+from matins.domain.runs.states import FINAL, Kind, RunState, Tried
+from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.domain.values.ids import run_id
 
 DUE = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
 
@@ -44,7 +53,7 @@ class Rows:
         self.queue: dict[str, deque[UUID]] = defaultdict(deque)
         self.handouts: dict[tuple[UUID, int], list[UUID]] = {}
         self.ends: dict[tuple[UUID, int], Ending] = {}
-        self.executors: dict[UUID, Beat] = {}
+        self.executors: dict[UUID, Heartbeat] = {}
         self.ended: set[UUID] = set()
         self.calls: Counter[str] = Counter()
         self.batches: list[int] = []
@@ -73,10 +82,10 @@ class Rows:
     async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         await self._enter("take")
-        beat = self.executors.get(poll.executor)
-        if beat is None or poll.executor in self.ended:
+        heartbeat = self.executors.get(poll.executor)
+        if heartbeat is None or poll.executor in self.ended:
             return Handout(unknown=True)
-        if poll.seq < beat.next_seq and poll.seq not in (*beat.awaiting, *beat.open):
+        if poll.seq < heartbeat.next_seq and poll.seq not in (*heartbeat.awaiting, *heartbeat.open):
             return Handout(unknown=True)
         if (poll.executor, poll.seq) in self.handouts:
             return await self.taken(poll) or Handout()
@@ -130,22 +139,24 @@ class Rows:
         await self._enter("recorded")
         return {name for name, number in ends if (name, number) in self.ends}
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.Dispatch`."""
-        await self._enter("beat")
-        if beat.executor in self.ended:
-            return BeatAnswer(lost=True)
-        self.executors[beat.executor] = beat
-        for seq in beat.closed:
-            self.handouts.pop((beat.executor, seq), None)
+        await self._enter("heartbeat")
+        if heartbeat.executor in self.ended:
+            return HeartbeatAnswer(lost=True)
+        self.executors[heartbeat.executor] = heartbeat
+        for seq in heartbeat.closed:
+            self.handouts.pop((heartbeat.executor, seq), None)
         for executor, seq in list(self.handouts):
-            known = {*beat.awaiting, *beat.open}
-            if executor == beat.executor and seq < beat.next_seq and seq not in known:
+            known = {*heartbeat.awaiting, *heartbeat.open}
+            if executor == heartbeat.executor and seq < heartbeat.next_seq and seq not in known:
                 self._put_back(executor, self.handouts.pop((executor, seq)))
-        if beat.stopped:
-            self.ended.add(beat.executor)
-        self._leave("beat")
-        return BeatAnswer([stop for name in beat.held if (stop := self._stop(beat, *name))])
+        if heartbeat.stopped:
+            self.ended.add(heartbeat.executor)
+        self._leave("heartbeat")
+        return HeartbeatAnswer(
+            [stop for name in heartbeat.held if (stop := self._stop(heartbeat, *name))]
+        )
 
     def _put_back(self, executor: UUID, names: list[UUID]) -> None:
         for name in names:
@@ -154,8 +165,8 @@ class Rows:
                 row.state, row.executor, row.attempt = RunState.QUEUED, None, row.attempt - 1
                 self.queue[row.pool].appendleft(name)
 
-    def _stop(self, beat: Beat, name: UUID, number: int) -> Stop | None:
-        if not self._runs_on(name, beat.executor) or self.runs[name].attempt != number:
+    def _stop(self, heartbeat: Heartbeat, name: UUID, number: int) -> Stop | None:
+        if not self._runs_on(name, heartbeat.executor) or self.runs[name].attempt != number:
             return Stop(name, number, "superseded")
         return Stop(name, number, "cancelled") if self.runs[name].cancel else None
 

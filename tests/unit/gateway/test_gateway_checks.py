@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.attempts import Result
-from matins.domain.errors import InvalidInputError
-from matins.domain.handouts import POLL_MAX, REPORT_MAX, Beat, End, Poll, Report
-from matins.domain.runs import Outcome
-from matins.gateway.checks import check_beat, check_poll, check_report
+from matins.domain.executors.protocol import POLL_MAX, REPORT_MAX, End, Heartbeat, Poll, Report
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
+from matins.domain.values.errors import InvalidInputError
+from matins.gateway.checks import check_heartbeat, check_poll, check_report
 
 E = UUID(int=1)
 BEYOND_9999 = UUID(int=0xE677D21FDC00 << 80)
@@ -23,9 +23,9 @@ def poll(seq: int = 1, pools: list[str] | None = None, free: int = 1, wait_s: fl
     return Poll(E, seq, ["default"] if pools is None else pools, free, wait_s)
 
 
-def beat(**fields: object) -> Beat:
+def heartbeat(**fields: object) -> Heartbeat:
     given: dict[str, object] = {"name": "e", "pools": ["default"], "slots": 1, "next_seq": 1}
-    return Beat(E, **(given | fields))  # type: ignore[arg-type] # bad values are the point
+    return Heartbeat(E, **(given | fields))  # type: ignore[arg-type] # bad values are the point
 
 
 def report(*ends: End) -> Report:
@@ -59,20 +59,20 @@ def test_a_bad_poll_is_refused_with_the_place(said: Poll, where: str) -> None:
 @pytest.mark.parametrize(
     ("said", "where"),
     [
-        (beat(name=""), "name"),
-        (beat(name="a\0"), "name"),
-        (beat(slots=-1), "slots"),
-        (beat(next_seq=0), "next_seq"),
-        (beat(awaiting=[0]), "awaiting"),
-        (beat(open=[1, 2**64]), "open"),
-        (beat(held=[(E, 1), (E, 2**31)]), "held[1]"),
-        (beat(held=[(E, 1), (BEYOND_9999, 1)]), "held[1]"),
-        (beat(closed=list(range(1, 100_002))), "closed"),
-        (beat(pools=["No"]), "pools[0]"),
+        (heartbeat(name=""), "name"),
+        (heartbeat(name="a\0"), "name"),
+        (heartbeat(slots=-1), "slots"),
+        (heartbeat(next_seq=0), "next_seq"),
+        (heartbeat(awaiting=[0]), "awaiting"),
+        (heartbeat(open=[1, 2**64]), "open"),
+        (heartbeat(held=[(E, 1), (E, 2**31)]), "held[1]"),
+        (heartbeat(held=[(E, 1), (BEYOND_9999, 1)]), "held[1]"),
+        (heartbeat(closed=list(range(1, 100_002))), "closed"),
+        (heartbeat(pools=["No"]), "pools[0]"),
     ],
 )
-def test_a_bad_beat_is_refused_with_the_place(said: Beat, where: str) -> None:
-    assert place_of(lambda: check_beat(said)) == where
+def test_a_bad_heartbeat_is_refused_with_the_place(said: Heartbeat, where: str) -> None:
+    assert place_of(lambda: check_heartbeat(said)) == where
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_ends_that_need_no_cleaning_are_passed_on_as_they_are() -> None:
 
 def test_the_last_millisecond_of_year_9999_is_an_instant() -> None:
     latest = UUID(int=BEYOND_9999.int - 1)
-    check_beat(beat(held=[(latest, 1)]))
+    check_heartbeat(heartbeat(held=[(latest, 1)]))
     assert check_report(report(End(latest, 1, OK)))

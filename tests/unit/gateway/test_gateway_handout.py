@@ -13,15 +13,15 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.unit.gateway.rows import DUE, Rows, Words, until
 
-from matins.domain.errors import UnavailableError
-from matins.domain.handouts import Beat, Handout, Poll
-from matins.domain.runs import RunState
+from matins.domain.executors.protocol import Handout, Heartbeat, Poll
+from matins.domain.runs.states import RunState
+from matins.domain.values.errors import UnavailableError
 from matins.gateway.handout import Dispenser
 from matins.kernel.clock import HostClock
 
 
 class Gate:
-    """A dispenser over rows in memory, with executors that have beaten."""
+    """A dispenser over rows in memory, with executors that have sent a heartbeat."""
 
     def __init__(self, poll_s: float = 60.0) -> None:
         self.rows = Rows()
@@ -29,9 +29,9 @@ class Gate:
         self.dispenser = Dispenser(self.rows, self.words, HostClock(), poll_s)
 
     def executor(self) -> UUID:
-        """A new executor that has beaten once."""
+        """A new executor that has sent one heartbeat."""
         name = uuid4()
-        self.rows.executors[name] = Beat(name, "e", ["default"], 100, 1)
+        self.rows.executors[name] = Heartbeat(name, "e", ["default"], 100, 1)
         return name
 
     async def ask(self, poll: Poll) -> Handout:
@@ -243,7 +243,7 @@ async def test_a_repeat_of_a_poll_that_still_waits_shares_its_answer() -> None:
 async def test_polls_that_their_executor_is_done_with_hold_up_no_others() -> None:
     async with opened() as gate:
         restarted = uuid4()  # it kept its id, and counts from 1 again
-        gate.rows.executors[restarted] = Beat(restarted, "e", ["default"], 100, 100)
+        gate.rows.executors[restarted] = Heartbeat(restarted, "e", ["default"], 100, 100)
         stale = [
             asyncio.create_task(gate.ask(Poll(restarted, seq, ["default"], 10))) for seq in (1, 2)
         ]

@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 from tests.unit.gateway.rows import Rows, Statuses, until
 
-from matins.domain.attempts import Result
-from matins.domain.errors import BlockedError, UnavailableError
-from matins.domain.handouts import Beat, End, Poll, Report, ReportAnswer
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Heartbeat, Poll, Report, ReportAnswer
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.report import CACHE_QUEUE_MAX, Recorder
 from matins.kernel.metrics import SUPERSEDED
 
@@ -29,7 +29,7 @@ class Desk:
         self.statuses = Statuses()
         self.recorder = Recorder(self.rows, self.statuses, Random(1))
         self.executor = uuid4()
-        self.rows.executors[self.executor] = Beat(self.executor, "e", ["default"], 100, 1)
+        self.rows.executors[self.executor] = Heartbeat(self.executor, "e", ["default"], 100, 1)
         self._seq = 0
 
     async def started(self, count: int = 1, policy: RetryPolicy | None = None) -> list[UUID]:
@@ -183,7 +183,7 @@ async def test_executors_are_recorded_in_turn() -> None:
     runs = await desk.started(4)
     other = uuid4()
     [theirs] = desk.rows.enqueue()
-    desk.rows.executors[other] = Beat(other, "o", ["default"], 1, 1)
+    desk.rows.executors[other] = Heartbeat(other, "o", ["default"], 1, 1)
     await desk.rows.take(Poll(other, 1, ["default"], 1), "default")
     desk.rows.open.clear()
     reports = [asyncio.create_task(desk.report(End(run, 1, OK))) for run in runs]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from matins.domain.errors import SettingsError, UnavailableError
+from matins.domain.values.errors import SettingsError, UnavailableError
 from matins.kernel import metrics
 from matins.kernel.clock import DatabaseClock, HostClock, elapsed_s
 from matins.kernel.service import pause, repeat, restarted, run_services

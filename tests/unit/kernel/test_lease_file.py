@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from matins.domain.errors import SettingsError
+from matins.domain.values.errors import SettingsError
 from matins.kernel.lease_file import LeaseFile
 
 

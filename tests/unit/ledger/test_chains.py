@@ -10,13 +10,13 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.answers import JobAudit
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.runs import RunState
-from matins.domain.schedules.compiling import Timing
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.timetables.compiling import Timing
+from matins.domain.views import JobAudit
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 JOB = UUID("0c6d14c7-b7f3-4093-a887-c5939e928b5d")

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.ids import run_id
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.ledger import RANGE_MIN, Standing, catch_up, skip, unaccounted
-from matins.domain.runs import RunState
-from matins.domain.schedules.compiling import Timing
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.ledger import RANGE_MIN, LockedJob, catch_up, skip, unaccounted
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.ids import run_id
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 JOB = UUID("0c6d14c7-b7f3-4093-a887-c5939e928b5d")
@@ -26,12 +26,12 @@ def at(*minutes: int) -> list[datetime]:
     return [NOON + timedelta(minutes=it) for it in minutes]
 
 
-def standing(jitter: str = "0s") -> Standing:
+def standing(jitter: str = "0s") -> LockedJob:
     schedule = Schedule(cron="* * * * *", jitter=jitter)
     spec = JobSpec(
         "job", Target(command=CommandTarget(["true"])), schedule, pool="gpu", priority="high"
     )
-    return Standing(JOB, 7, 3, 2, JobState.ACTIVE, spec, Timing(NOON, NOON), (), NOON, NOON)
+    return LockedJob(JOB, 7, 3, 2, JobState.ACTIVE, spec, Timing(NOON, NOON), (), NOON, NOON)
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from matins.domain.answers import Preview
-from matins.domain.errors import InvalidInputError
-from matins.domain.schedules.compiling import Timing
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.views import Preview
 from matins.insight.preview import Subject
 from matins.insight.preview import preview as look_ahead
 

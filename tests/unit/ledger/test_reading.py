@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.errors import InvalidInputError
-from matins.domain.jobs import JobFile, JobSpec
-from matins.domain.reading import DEPTH_MAX, read_json, read_value
-from matins.domain.shapes import problems_in
-from matins.domain.windows import Window
+from matins.domain.jobs.spec import JobFile, JobSpec
+from matins.domain.jobs.windows import Window
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.values.reading import DEPTH_MAX, read_json, read_value
+from matins.domain.values.shapes import problems_in
 
 TARGET = {"command": {"argv": ["a"]}}
 SCALARS = (

@@ -8,23 +8,23 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.jobs import JobSpec, JobState
-from matins.domain.ledger import Standing, retimed
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.schedule import Exemption, Schedule
-from matins.domain.targets import CommandTarget, Target
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.ledger import LockedJob, retimed
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.timetables.compiling import Timing
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NOW = NOON + timedelta(minutes=90)
 HOURLY = Schedule(cron="0 * * * *")
 SPEC = JobSpec("job", Target(command=CommandTarget(["true"])), HOURLY)
-AT_THREE = Exemption(NOON + timedelta(hours=3))
+AT_THREE = Override(NOON + timedelta(hours=3))
 
 
 def changed(schedule: Schedule | None) -> Timing:
     """The timing of a job that was due hourly since noon, after a change of its schedule."""
-    timing = Timing(NOON, NOON, exemptions=(AT_THREE,))
-    job = Standing(UUID(int=1), 1, 1, 1, JobState.ACTIVE, SPEC, timing, (), NOON, NOW)
+    timing = Timing(NOON, NOON, overrides=(AT_THREE,))
+    job = LockedJob(UUID(int=1), 1, 1, 1, JobState.ACTIVE, SPEC, timing, (), NOON, NOW)
     return retimed(job, msgspec.structs.replace(SPEC, schedule=schedule), (), NOW)
 
 
@@ -39,10 +39,10 @@ def test_runs_are_counted_anew_for_a_new_schedule() -> None:
 @pytest.mark.parametrize(
     ("cron", "kept"), [("0 15 * * *", (AT_THREE,)), ("30 * * * *", ())], ids=str
 )
-def test_exemptions_stay_where_the_new_schedule_is_due(
-    cron: str, kept: tuple[Exemption, ...]
+def test_overrides_stay_where_the_new_schedule_is_due(
+    cron: str, kept: tuple[Override, ...]
 ) -> None:
-    assert changed(Schedule(cron=cron)).exemptions == kept
+    assert changed(Schedule(cron=cron)).overrides == kept
 
 
 def test_the_anchor_never_changes() -> None:

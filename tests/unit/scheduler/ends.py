@@ -9,9 +9,9 @@ from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, seconds
 
-from matins.domain.claims import Advance, FollowUp
-from matins.domain.errors import UnavailableError
-from matins.domain.runs import FINAL, RunState
+from matins.domain.runs.claims import Advance, FollowUp
+from matins.domain.runs.states import FINAL, RunState
+from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.world import JobRow, RunRow, World
 

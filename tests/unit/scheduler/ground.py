@@ -11,12 +11,12 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.jobs import JobSpec
-from matins.domain.misfire import Misfire
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda
-from matins.domain.runs import RunState
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import HttpTarget, Target
 from matins.kernel.settings import Settings
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda

@@ -9,11 +9,11 @@ from uuid import UUID
 import msgspec
 from tests.unit.scheduler.ground import Ground
 
-from matins.domain.claims import Advance, Claim, Claimed, RetryDue
-from matins.domain.errors import BlockedError
-from matins.domain.ids import partition_of
-from matins.domain.runs import RunState
+from matins.domain.runs.claims import Advance, Claim, Claimed, RetryDue
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import BlockedError
+from matins.domain.values.ids import partition_of
 from matins.scheduler.pieces import cut, piecewise
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.world import JobRow, World

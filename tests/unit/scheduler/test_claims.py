@@ -9,13 +9,13 @@ from uuid import UUID
 import msgspec
 from tests.unit.scheduler.ground import Ground, after, seconds
 
-from matins.domain.claims import Claim, Claimed
-from matins.domain.errors import UnavailableError
-from matins.domain.ids import run_id
-from matins.domain.jobs import JobState
-from matins.domain.misfire import Misfire
-from matins.domain.runs import RunState
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.values.errors import UnavailableError
+from matins.domain.values.ids import run_id
 from matins.kernel import metrics
 from matins.kernel.settings import Settings
 from matins.testing.memory.agenda import MemoryAgenda

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 from uuid import UUID
 
-from matins.domain.claims import BEGINNING, Mark
+from matins.domain.runs.claims import BEGINNING, Mark
 from matins.scheduler.coverage import LATE, PAGE, Coverage
 from matins.testing.virtual import START
 

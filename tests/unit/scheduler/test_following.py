@@ -9,9 +9,9 @@ import pytest
 from tests.unit.scheduler.ends import Troubled, end, insist_on_the_chain, let_runs_last
 from tests.unit.scheduler.ground import Ground, after, seconds
 
-from matins.domain.jobs import JobState
-from matins.domain.misfire import Misfire
-from matins.domain.runs import FINAL, RunState
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.scheduler import following
 from matins.testing.virtual import START, in_virtual_time

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, after
 
-from matins.domain.claims import Claim, Claimed
-from matins.domain.errors import BlockedError, UnavailableError
-from matins.domain.ids import PARTITIONS
+from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.domain.values.ids import PARTITIONS
 from matins.kernel import metrics
 from matins.scheduler.leases import UNHEARD_TERMS, LeaseHolder
 from matins.testing.memory.agenda import MemoryAgenda

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from tests.unit.scheduler.ground import Ground, after, seconds
 
-from matins.domain.claims import DueJob, Ended, Mark
-from matins.domain.errors import UnavailableError
+from matins.domain.runs.claims import DueJob, Ended, Mark
+from matins.domain.values.errors import UnavailableError
 from matins.scheduler import coverage
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import OVERLAP, Loader

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, after
 
-from matins.domain.claims import BEGINNING, DueJob, Mark, RetryDue
-from matins.domain.errors import BlockedError
-from matins.domain.ids import partition_of, run_id
-from matins.domain.runs import Kind, RunState
+from matins.domain.runs.claims import BEGINNING, DueJob, Mark, RetryDue
+from matins.domain.runs.states import Kind, RunState
+from matins.domain.values.errors import BlockedError
+from matins.domain.values.ids import partition_of, run_id
 from matins.kernel.settings import Settings
 from matins.scheduler.coverage import PAGE
 from matins.testing.memory.agenda import MemoryAgenda
@@ -25,7 +25,7 @@ PAGE_S = 10.0
 AGAIN_S = 6
 """When runs are tried again, in seconds after the start."""
 
-UNHURRIED = Settings(poll_s=30.0, lease_term_s=60.0, beat_s=15.0, flush_s=30.0)
+UNHURRIED = Settings(poll_s=30.0, lease_term_s=60.0, heartbeat_s=15.0, flush_s=30.0)
 
 
 class SlowAgenda(MemoryAgenda):

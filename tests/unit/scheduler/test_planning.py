@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matins.domain.claims import Claim, DueJob
-from matins.domain.errors import ScheduleError
-from matins.domain.ids import run_id
-from matins.domain.jobs import JobState
-from matins.domain.misfire import Misfire
-from matins.domain.runs import RunState
-from matins.domain.schedules.compiling import Timing, compile_schedule
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import Claim, DueJob
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing, compile_schedule
+from matins.domain.values.errors import ScheduleError
+from matins.domain.values.ids import run_id
 from matins.scheduler.planning import (
     LOOK_MAX,
     PIECE_MAX,

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 from tests.unit.scheduler.ground import Ground
 
-from matins.domain.attempts import Result
-from matins.domain.handouts import Beat, End, Ending, Handout, Poll
-from matins.domain.runs import Outcome, RunState
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState
 from matins.testing.memory.dispatch import MemoryDispatch
 from matins.testing.memory.world import RunRow
 from matins.testing.virtual import in_virtual_time
@@ -20,7 +20,7 @@ async def fail_first(ground: Ground, retry_in_s: float) -> RunRow:
     """Let the first run of a job fail, to be tried again in so many seconds."""
     dispatch = MemoryDispatch(ground.world)
     executor = ground.uuid()
-    await dispatch.beat(Beat(executor, "one", ["default"], 10, next_seq=1))
+    await dispatch.heartbeat(Heartbeat(executor, "one", ["default"], 10, next_seq=1))
     handout = await dispatch.take(Poll(executor, 1, ["default"], 10), "default") or Handout()
     [attempt] = handout.attempts
     end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))

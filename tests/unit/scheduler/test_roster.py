@@ -6,11 +6,11 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.claims import DueJob
-from matins.domain.jobs import JobState
-from matins.domain.misfire import Misfire
-from matins.domain.schedules.compiling import Timing
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.claims import DueJob
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import Timing
 from matins.scheduler.planning import Entry, instant_of, slot_of
 from matins.scheduler.roster import Roster
 from matins.testing.virtual import START

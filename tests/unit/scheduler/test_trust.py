@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from tests.unit.scheduler.ground import Ground
 
-from matins.domain.errors import UnavailableError
-from matins.domain.ids import PARTITIONS
+from matins.domain.values.errors import UnavailableError
+from matins.domain.values.ids import PARTITIONS
 from matins.scheduler.leases import LeaseHolder
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.world import World

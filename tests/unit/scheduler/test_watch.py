@@ -1,4 +1,4 @@
-"""Executors that no longer beat are declared lost, and what they held goes on."""
+"""Executors that no longer heartbeat are declared lost, and what they held goes on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 from tests.unit.scheduler.ground import Ground
 
-from matins.domain.errors import UnavailableError
-from matins.domain.handouts import Beat, Handout, Poll
-from matins.domain.retry import Backoff, RetryPolicy
-from matins.domain.runs import Outcome, RunState
-from matins.domain.watching import ExecutorSeen
+from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.protocol import Handout, Heartbeat, Poll
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.virtual import in_virtual_time
 
@@ -32,7 +32,7 @@ class Blind(MemoryWatch):
 
 
 class Side:
-    """Some executors that beat every three seconds, until told to be silent."""
+    """Some executors that heartbeat every three seconds, until told to be silent."""
 
     def __init__(self, ground: Ground, count: int) -> None:
         self.dispatch = MemoryDispatch(ground.world)
@@ -41,14 +41,14 @@ class Side:
         self.names = [ground.uuid() for _ in range(count)]
         self.seqs = dict.fromkeys(self.names, 1)
 
-    async def beat(self) -> None:
-        """Beat for ever."""
+    async def heartbeat(self) -> None:
+        """Heartbeat for ever."""
         while True:
             for name in self.names:
                 if name not in self.silent:
                     seq = self.seqs[name]
-                    await self.dispatch.beat(
-                        Beat(name, "x", ["default"], 10, seq, open=list(range(seq)))
+                    await self.dispatch.heartbeat(
+                        Heartbeat(name, "x", ["default"], 10, seq, open=list(range(seq)))
                     )
             await asyncio.sleep(3)
 
@@ -71,7 +71,7 @@ async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_
     ground = Ground()
     job = ground.job(cron="1 0 * * *")
     side = Side(ground, 3)
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
         assert await side.take(side.names[0]) == 1
@@ -88,7 +88,7 @@ async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_
         await asyncio.sleep(15)
         assert await side.take(side.names[1]) == 1
         assert run.attempt == 2
-    beating.cancel()
+    heartbeats.cancel()
 
 
 @in_virtual_time
@@ -98,7 +98,7 @@ async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
     retry = RetryPolicy(lost=1, backoff=Backoff(initial="1s"))
     job.spec = msgspec.structs.replace(job.spec, retry=retry)
     side = Side(ground, 2)
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
         await side.take(side.names[0])
@@ -106,7 +106,7 @@ async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
         await asyncio.sleep(LOST_AFTER_S + 6)
         assert [run.state for run in ground.runs(job)] == [RunState.DEAD]
         assert len(ground.world.dead_letters) == 1
-    beating.cancel()
+    heartbeats.cancel()
 
 
 @in_virtual_time
@@ -119,7 +119,7 @@ async def test_runs_that_are_lost_together_are_suspect_and_tried_alone_after_the
     for job in jobs:
         job.spec = msgspec.structs.replace(job.spec, retry=retry)
     side = Side(ground, 3)
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
         runs = [run for job in jobs for run in ground.runs(job)]
@@ -132,7 +132,7 @@ async def test_runs_that_are_lost_together_are_suspect_and_tried_alone_after_the
         side.silent |= {side.names[2]}
         await asyncio.sleep(LOST_AFTER_S + 15)
         assert sorted(run.state for run in runs) == [RunState.DEAD, RunState.QUEUED]
-    beating.cancel()
+    heartbeats.cancel()
 
 
 @in_virtual_time
@@ -142,7 +142,7 @@ async def test_the_time_in_which_the_watcher_could_not_see_does_not_count() -> N
     ground.watch = watch
     clock = ground.clock()
     side = Side(ground, 1)
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running(clock):
         await asyncio.sleep(20)
         side.silent = {side.names[0]}
@@ -155,14 +155,14 @@ async def test_the_time_in_which_the_watcher_could_not_see_does_not_count() -> N
         assert side.lost() == set()
         await asyncio.sleep(30)
         assert side.lost() == side.silent
-    beating.cancel()
+    heartbeats.cancel()
 
 
 @in_virtual_time
 async def test_when_most_fall_silent_at_once_the_bound_counts_double() -> None:
     ground = Ground()
     side = Side(ground, 4)
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(20)
         side.silent = set(side.names[:3])
@@ -170,7 +170,7 @@ async def test_when_most_fall_silent_at_once_the_bound_counts_double() -> None:
         assert side.lost() == set()
         await asyncio.sleep(LOST_AFTER_S)
         assert side.lost() == side.silent
-    beating.cancel()
+    heartbeats.cancel()
 
 
 @in_virtual_time
@@ -179,12 +179,14 @@ async def test_what_a_stopped_executor_still_held_is_taken_back() -> None:
     job = ground.job(cron="1 0 * * *")
     side = Side(ground, 1)
     [name] = side.names
-    beating = asyncio.create_task(side.beat())
+    heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
         await side.take(name)
         side.silent = {name}
-        await side.dispatch.beat(Beat(name, "x", ["default"], 10, 2, open=[1], stopped=True))
+        await side.dispatch.heartbeat(
+            Heartbeat(name, "x", ["default"], 10, 2, open=[1], stopped=True)
+        )
         await asyncio.sleep(7)
         assert [run.state for run in ground.runs(job)] == [RunState.RETRYING]
-    beating.cancel()
+    heartbeats.cancel()

@@ -15,11 +15,11 @@ from typing import Literal
 import msgspec
 from tests.unit.schedules.properties import Properties, broken_properties
 
-from matins.domain.errors import ScheduleError
 from matins.domain.schedules.checking import problems
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import ScheduleError
 
 CASES = Path(__file__).with_name("cron_cases.jsonl")
 _ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 from tests.unit.schedules.expressions import Expression
 
-from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
-from matins.domain.schedules.cron import parse_cron
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import find_zone, zone_names
+from matins.domain.schedules.cron.clock_changes import ClockChanges, cron_rule
+from matins.domain.schedules.cron.expression import parse_cron
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone, zone_names
 
 MINUTE = timedelta(minutes=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

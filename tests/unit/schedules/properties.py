@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.timetables.timetable import Timetable
 
 _SEEDS = 25
 _FIRES_MAX = 2_000

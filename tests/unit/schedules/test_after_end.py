@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.timetables.timetable import Timetable
 
 NOON = datetime(2026, 3, 28, 12, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)

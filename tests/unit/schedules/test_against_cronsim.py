@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.unit.schedules.clock_walk import Change, all_changes, zone_info
 from tests.unit.schedules.expressions import Expression, Made, expressions
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.compiling import compile_schedule
-from matins.domain.schedules.instants import epoch_s
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.errors import ScheduleError
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 NO_VALUES = frozenset[int]()

@@ -25,10 +25,10 @@ from tests.unit.schedules.recurrence_texts import (
     some,
 )
 
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
 
 UTC_ZONE = find_zone("UTC")
 YEAR_S = 366 * 86_400

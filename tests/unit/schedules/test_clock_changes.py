@@ -18,12 +18,12 @@ from tests.unit.schedules.clock_walk import (
 )
 from tests.unit.schedules.expressions import Expression, Made, expressions
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import ERA_S
-from matins.domain.schedules.clock_changes import ClockChanges, cron_rule
-from matins.domain.schedules.cron import parse_cron
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import find_zone, zone_names
+from matins.domain.schedules.cron.clock_changes import ClockChanges, cron_rule
+from matins.domain.schedules.cron.expression import parse_cron
+from matins.domain.time.civil import ERA_S
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone, zone_names
+from matins.domain.values.errors import ScheduleError
 
 ZONES = (
     "Europe/Berlin",

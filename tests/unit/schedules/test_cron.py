@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.compiling import compile_schedule
-from matins.domain.schedules.cron import Dialect, parse_cron
+from matins.domain.schedules.cron.clock_changes import ClockChanges
+from matins.domain.schedules.cron.expression import Dialect, parse_cron
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.errors import ScheduleError
 
 START = datetime(2026, 11, 29, tzinfo=UTC)
 

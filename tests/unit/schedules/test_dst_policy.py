@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.unit.schedules.clock_walk import Change, all_changes, check, kinds_of_change
 from tests.unit.schedules.expressions import Expression, Made, expressions
 
-from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap, cron_rule
-from matins.domain.schedules.cron import parse_cron
-from matins.domain.schedules.instants import epoch_s
+from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap, cron_rule
+from matins.domain.schedules.cron.expression import parse_cron
 from matins.domain.schedules.rules import FixedRule, Rule, WildcardRule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
 
 GAPS: tuple[Gap | None, ...] = (None, "run_after", "skip")
 OVERLAPS: tuple[Overlap | None, ...] = (None, "first", "second", "both")

@@ -8,13 +8,13 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import LAST_S
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.civil import LAST_S
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import find_zone
+from matins.domain.timetables.compiling import Timing
+from matins.domain.values.errors import ScheduleError
 from matins.insight.preview import Subject, preview
 
 CREATED = datetime(2026, 11, 29, tzinfo=UTC)

@@ -7,10 +7,10 @@ from bisect import bisect_left, bisect_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.days import Days, weekdays
-from matins.domain.schedules.fields import members
-from matins.domain.schedules.pattern import Pattern
+from matins.domain.schedules.cron.days import Days, weekdays
+from matins.domain.schedules.cron.fields import members
+from matins.domain.schedules.cron.pattern import Pattern
+from matins.domain.time.civil import DAY_S
 
 DAYS = range(20_786, 20_789)  # Sunday, 29 November 2026, and the two days after it
 

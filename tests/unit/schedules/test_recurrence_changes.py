@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.unit.schedules.clock_walk import MINUTE, Change, all_changes, walls
 from tests.unit.schedules.recurrence_texts import WEEKDAYS, first_pass
 
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.recurrences import read_recurrence
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.rrule.recurrences import read_recurrence
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
 
 CHANGES = st.sampled_from(all_changes())
 HOURS = st.none() | st.frozensets(st.integers(0, 23), min_size=1, max_size=12)

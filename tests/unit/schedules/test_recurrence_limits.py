@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.schedules.recurrence_texts import POSITIONS, STARTS, Made, coarse, fine, numbers
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import FIRST_S, LAST_S
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.recurrences import read_recurrence
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.rrule.recurrences import read_recurrence
+from matins.domain.time.civil import FIRST_S, LAST_S
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
+from matins.domain.values.errors import ScheduleError
 
 CREATED = epoch_s(datetime(2026, 11, 29, tzinfo=UTC))
 TOKENS = ["FREQ=", "DAILY", "YEARLY", "SECONDLY", "BYDAY=", "-1MO", "BYSETPOS=", "UNTIL=", "COUNT="]

@@ -9,12 +9,12 @@ import pytest
 from tests.unit.schedules.cases import Case, read_cases
 from tests.unit.schedules.clock_walk import zone_info
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import FIRST_S, LAST_S
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.civil import FIRST_S, LAST_S
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import find_zone
+from matins.domain.values.errors import ScheduleError
 
 CREATED = datetime(2026, 11, 29, 10, 30, 15, tzinfo=UTC)
 CASES = [case for case in read_cases() if case.dialect == "rrule"]

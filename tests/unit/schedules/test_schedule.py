@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.errors import Problem, ScheduleError
 from matins.domain.schedules.checking import problems
-from matins.domain.schedules.compiling import compile_schedule
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.errors import Problem, ScheduleError
 
 ANCHOR = datetime(2026, 11, 29, 12, 0, 7, 500_000, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import data_version, find_zone, zone_names
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import data_version, find_zone, zone_names
+from matins.domain.values.errors import ScheduleError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,11 +9,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.ids import run_id
-from matins.domain.jobs import JobSpec
-from matins.domain.runs import Kind, RunState
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.targets import HttpTarget, Target
+from matins.domain.values.ids import run_id
 from matins.testing.checks import Checker
 from matins.testing.memory.world import RunRow, World
 

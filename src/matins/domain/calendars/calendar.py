@@ -19,10 +19,10 @@ from matins.domain.calendars.conditions import (
     parse_yearly,
     weekday_bits,
 )
-from matins.domain.errors import Problem, ScheduleError
-from matins.domain.names import name_problems
-from matins.domain.schedules.zones import Zone, find_zone, zone_names
-from matins.domain.texts import nul_problems
+from matins.domain.time.zones import Zone, find_zone, zone_names
+from matins.domain.values.errors import Problem, ScheduleError
+from matins.domain.values.names import name_problems
+from matins.domain.values.texts import nul_problems
 
 ENTRIES_MAX: Final = 10_000
 """The most items, dates, weekdays, times and spans of one calendar, all counted together."""

@@ -8,8 +8,8 @@ from typing import Final
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.conditions import listed, weekday_bits
 from matins.domain.calendars.moments import Moments, weekday_bit
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.zones import Zone, find_zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.zones import Zone, find_zone
 
 _DAYS_KEPT: Final = 4096
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import parse_instant
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import parse_instant
+from matins.domain.time.zones import Zone
+from matins.domain.values.errors import ScheduleError
 
 ALL_WEEK: Final = 0b1111111
 YEAR_SLOTS: Final = 12 * 31

@@ -19,8 +19,8 @@ from matins.domain.calendars.conditions import (
     parse_yearly,
     weekday_bits,
 )
-from matins.domain.schedules.civil import DAY_S, find_month
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S, find_month
+from matins.domain.time.zones import Zone
 
 _INDEXED_DAYS: Final = 31
 _DAYS_KEPT: Final = 4096

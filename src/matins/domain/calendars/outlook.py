@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from matins.domain.calendars.closures import Closures
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import epoch_s, instant_of
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import epoch_s, instant_of
 
 DAYS_AHEAD: Final = 400
 SHOWN_MAX: Final = 20

@@ -16,8 +16,8 @@ from holidays.registry import COUNTRIES, FINANCIAL, RegistryDict
 
 from matins.domain.calendars.calendar import LABEL_MAX, Calendar, Holidays, Item
 from matins.domain.calendars.ics.importing import import_items
-from matins.domain.errors import InvalidInputError, Problem, ScheduleError, below, check
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.zones import find_zone
+from matins.domain.values.errors import InvalidInputError, Problem, ScheduleError, below, check
 
 _USUAL_CATEGORIES: Final = ("public",)
 _CODE_LENGTH: Final = 4

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from matins.domain.durations import parse_duration
-from matins.domain.errors import Problem, ScheduleError
-from matins.domain.schedules.cron import parse_cron
-from matins.domain.schedules.instants import parse_instant
-from matins.domain.schedules.intervals import parse_interval
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.cron.expression import parse_cron
+from matins.domain.schedules.every import parse_interval
+from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import Zone, find_zone, zone_names
+from matins.domain.time.instants import parse_instant
+from matins.domain.time.zones import Zone, find_zone, zone_names
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import Problem, ScheduleError
 
 INSTANTS_MAX: Final = 1_000
 MEMBERS_MAX: Final = 20

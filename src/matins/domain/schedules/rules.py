@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Final, Protocol
 
-from matins.domain.schedules.civil import DAY_S, ERA_S, FIRST_S, LAST_S, month_start
-from matins.domain.schedules.pattern import Pattern
-from matins.domain.schedules.tzif import LAST_RULE_YEAR
-from matins.domain.schedules.zones import Zone
+from matins.domain.schedules.cron.pattern import Pattern
+from matins.domain.time.civil import DAY_S, ERA_S, FIRST_S, LAST_S, month_start
+from matins.domain.time.zone_files import LAST_RULE_YEAR
+from matins.domain.time.zones import Zone
 
 # From 2100 on calendar and zone rules repeat every 400 years: the last single changes that zones
 # list are in 2087. No pattern pauses for more than 40 years, so that what is asked of before 2540

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.cron import Dialect
+from matins.domain.schedules.cron.clock_changes import ClockChanges
+from matins.domain.schedules.cron.expression import Dialect
 
 Spread = Literal["run", "job"]
 OnClosed = Literal["skip", "next_business_day", "previous_business_day"]
@@ -69,7 +69,7 @@ class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         return self.after == "end"
 
 
-class Exemption(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Override(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One occurrence of a job that is not to run at its due time: moved, or else skipped."""
 
     due_at: datetime

@@ -14,8 +14,8 @@ from asyncio.subprocess import PIPE, Process
 import msgspec
 import structlog
 
-from matins.domain.attempts import Result
-from matins.domain.runs import Outcome
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome
 from matins.executor.keeper.frames import HEADER, Account, Limits, Order, encode
 from matins.executor.keeper.proc import kill_marked
 from matins.kernel.metrics import KEEPERS_LOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from matins.domain.attempts import Attempt, Result
+from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
 from matins.executor.contact import Contact
 from matins.executor.keeper.link import Keeper
@@ -32,7 +32,8 @@ def runners(
 ) -> dict[str, Runner]:
     """The runner for each kind of target, by its key in `Target`.
 
-    `contact` and `keeper` are to be told of each answered beat: without them nothing may start.
+    `contact` and `keeper` are to be told of each answered heartbeat: without them nothing may
+    start.
     """
     return {
         "http": HttpRunner(contact, Resolver()),

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 
-from matins.domain.attempts import Attempt, Result
+from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.link import Command, Keeper
 from matins.executor.targets.facts import facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from matins.domain.attempts import Attempt
+from matins.domain.runs.attempts import Attempt
 
 
 def facts(attempt: Attempt) -> dict[str, str]:

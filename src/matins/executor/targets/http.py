@@ -11,9 +11,9 @@ from importlib.metadata import version
 
 import msgspec
 
-from matins.domain.attempts import Attempt, Result
-from matins.domain.runs import Outcome
-from matins.domain.targets import HttpTarget
+from matins.domain.jobs.targets import HttpTarget
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.states import Outcome
 from matins.executor.contact import Contact
 from matins.executor.http.connection import ConnectError, Connection, connect
 from matins.executor.http.request import Origin, Url, read_url, request_bytes

@@ -9,17 +9,17 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.clock_changes import ClockChanges, Gap, Overlap
-from matins.domain.schedules.cron import is_hashed, parse_cron
-from matins.domain.schedules.instants import instant_of, is_local, parse_instant
-from matins.domain.schedules.intervals import parse_interval
-from matins.domain.schedules.recurrence_parts import Frequency
-from matins.domain.schedules.recurrence_text import parse_recurrence
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
+from matins.domain.schedules.cron.expression import is_hashed, parse_cron
+from matins.domain.schedules.every import parse_interval
+from matins.domain.schedules.rrule.parts import Frequency
+from matins.domain.schedules.rrule.recurrences import read_recurrence
+from matins.domain.schedules.rrule.text import parse_recurrence
 from matins.domain.schedules.schedule import Times
-from matins.domain.schedules.timetable import Timetable
-from matins.domain.schedules.zones import Zone, find_zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import instant_of, is_local, parse_instant
+from matins.domain.time.zones import Zone, find_zone
+from matins.domain.timetables.timetable import Timetable
 from matins.insight.explain.english import clock, date_of, listed
 
 _OWN_ZONE: Final = re.compile(r';TZID=(?:"[^"]*"|[^":;]*)', re.IGNORECASE)

@@ -14,10 +14,9 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.civil import DAY_S, month_start
-from matins.domain.schedules.cron import Dialect, is_hashed, parse_cron
-from matins.domain.schedules.days import Days
-from matins.domain.schedules.fields import (
+from matins.domain.schedules.cron.days import Days
+from matins.domain.schedules.cron.expression import Dialect, is_hashed, parse_cron
+from matins.domain.schedules.cron.fields import (
     QUARTZ_FIELDS,
     UNIX_FIELDS,
     Field,
@@ -26,8 +25,9 @@ from matins.domain.schedules.fields import (
     parse_items,
     parse_value,
 )
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.pattern import Pattern
+from matins.domain.schedules.cron.pattern import Pattern
+from matins.domain.time.civil import DAY_S, month_start
+from matins.domain.time.instants import instant_of
 
 _CYCLE: Final = range(2000, 2028)
 """Years that hold each shape of a year: its first weekday, and whether it is a leap year."""

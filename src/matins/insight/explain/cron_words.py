@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from matins.domain.schedules.cron import Dialect
+from matins.domain.schedules.cron.expression import Dialect
 from matins.insight.explain.cron_meaning import DayField, Meaning, read_meaning
 from matins.insight.explain.english import (
     FROM_MONDAY,

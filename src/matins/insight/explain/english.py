@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import Zone
 
 MONTHS: Final = (
     "January",

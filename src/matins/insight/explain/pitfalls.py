@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.recurrence_parts import Frequency
-from matins.domain.schedules.recurrence_text import parse_recurrence
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.rrule.parts import Frequency
+from matins.domain.schedules.rrule.text import parse_recurrence
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import find_zone
 from matins.insight.explain.cron_meaning import DayField, Meaning
 from matins.insight.explain.cron_words import describe_month_days, describe_weekdays
 from matins.insight.explain.english import MONTHS, WEEKDAYS, counted, date_of, listed, ordinal

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.recurrence_parts import Frequency, Parts
-from matins.domain.schedules.recurrence_text import parse_recurrence
-from matins.domain.schedules.zones import find_zone
+from matins.domain.schedules.rrule.parts import Frequency, Parts
+from matins.domain.schedules.rrule.text import parse_recurrence
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import find_zone
 from matins.insight.explain.english import (
     FROM_MONDAY,
     MONTHS,

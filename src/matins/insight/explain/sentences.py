@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Final
 
 from matins.domain.schedules.checking import whole_seconds
-from matins.domain.schedules.clock_changes import ClockChanges
-from matins.domain.schedules.instants import epoch_s, instant_of, parse_instant
-from matins.domain.schedules.intervals import Interval, parse_interval
+from matins.domain.schedules.cron.clock_changes import ClockChanges
+from matins.domain.schedules.every import Interval, parse_interval
 from matins.domain.schedules.schedule import OnClosed, Schedule, Times
-from matins.domain.schedules.zones import Zone, find_zone
+from matins.domain.time.instants import epoch_s, instant_of, parse_instant
+from matins.domain.time.zones import Zone, find_zone
 from matins.insight.explain.cron_words import describe_cron
 from matins.insight.explain.english import (
     counted,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import Zone
 from matins.insight.forecast.canvas import MINUTE_S
 
 CROWD_MIN: Final = 50

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.pattern import Pattern
+from matins.domain.schedules.cron.pattern import Pattern
+from matins.domain.time.civil import DAY_S
 
 HOUR_S = 3600
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.instants import instant_of
+from matins.domain.time.instants import instant_of
 from matins.insight.forecast.book import LoadBook
 from matins.insight.forecast.canvas import MINUTE_S
 from matins.insight.forecast.dials import HOUR_S

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from matins.domain.schedules.cron import Dialect
-from matins.domain.schedules.fields import QUARTZ_FIELDS, UNIX_FIELDS, YEAR, Field
-from matins.domain.schedules.spread import stable_number
+from matins.domain.schedules.cron.expression import Dialect
+from matins.domain.schedules.cron.fields import QUARTZ_FIELDS, UNIX_FIELDS, YEAR, Field
+from matins.domain.values.hashing import stable_number
 
 _HASHED: Final = re.compile(r"H(?:\((\d{1,4})-(\d{1,4})\))?(?:/(\d{1,4}))?", re.ASCII)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.days import Days
-from matins.domain.schedules.zones import Zone
+from matins.domain.schedules.cron.days import Days
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.zones import Zone
 from matins.insight.forecast.dials import HOUR_S
 from matins.insight.forecast.loads import (
     AtLoad,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from matins.domain.schedules.civil import FIRST_S, LAST_S
-from matins.domain.schedules.days import Days
+from matins.domain.schedules.cron.days import Days
 from matins.domain.schedules.rules import Rule
-from matins.domain.schedules.timetable import Timetable
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import FIRST_S, LAST_S
+from matins.domain.time.zones import Zone
+from matins.domain.timetables.timetable import Timetable
 from matins.insight.forecast.dials import Dial
 
 

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from matins.domain.calendars.closures import Closures
 from matins.domain.schedules.checking import whole_seconds
-from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
-from matins.domain.schedules.clock_changes import cron_rule
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.cron import is_hashed, parse_cron
-from matins.domain.schedules.instants import epoch_s, parse_instant
-from matins.domain.schedules.intervals import parse_interval
+from matins.domain.schedules.cron.clock_changes import cron_rule
+from matins.domain.schedules.cron.expression import is_hashed, parse_cron
+from matins.domain.schedules.every import parse_interval
 from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.schedules.zones import find_zone
+from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.time.instants import epoch_s, parse_instant
+from matins.domain.time.zones import find_zone
+from matins.domain.timetables.compiling import Timing
 from matins.insight.forecast.dials import dial
 from matins.insight.forecast.hashes import draw, draws
 from matins.insight.forecast.loads import (
@@ -59,7 +59,7 @@ class Sorter:
 
     def sort(self, job: Booking) -> Place:
         """Give a job's load and anchor. Raises ScheduleError if the schedule can't be compiled."""
-        if job.timing.exemptions:
+        if job.timing.overrides:
             return _walked(job)
         return self._sort_of(msgspec.json.encode(job.schedule))(job)
 

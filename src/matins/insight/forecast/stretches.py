@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.zones import Zone
 from matins.insight.forecast.dials import HOUR_S
 
 _CHANGE_MAX_S: Final = 2 * DAY_S  # no change of clocks is longer

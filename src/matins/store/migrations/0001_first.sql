@@ -208,7 +208,7 @@ BEGIN
 END
 $$;
 
--- The due time in a run's id (see domain/ids.py): 48 bits of milliseconds since 1970.
+-- The due time in a run's id (see domain/values/ids.py): 48 bits of milliseconds since 1970.
 CREATE FUNCTION run_due_at(run_id uuid) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT timestamptz 'epoch'

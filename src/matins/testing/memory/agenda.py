@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from matins.domain.claims import (
+from matins.domain.jobs.spec import PRIORITIES, JobState
+from matins.domain.runs.claims import (
     Advance,
     Claim,
     Claimed,
@@ -17,8 +18,7 @@ from matins.domain.claims import (
     Mark,
     RetryDue,
 )
-from matins.domain.jobs import PRIORITIES, JobState
-from matins.domain.runs import Kind, RunState
+from matins.domain.runs.states import Kind, RunState
 from matins.testing.memory.world import JobRow, RunRow, World
 
 

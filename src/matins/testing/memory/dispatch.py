@@ -7,10 +7,19 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from uuid import UUID
 
-from matins.domain.attempts import Attempt
-from matins.domain.handouts import Beat, BeatAnswer, Ending, Handout, Poll, Running, RunStatus, Stop
-from matins.domain.runs import SUSPECT_AFTER, Outcome, RunState, Tried
-from matins.domain.watching import ExecutorSeen
+from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.protocol import (
+    Ending,
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Running,
+    RunStatus,
+    Stop,
+)
+from matins.domain.runs.attempts import Attempt
+from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.testing.memory.world import AttemptRow, ExecutorRow, RunRow, World
 
 
@@ -52,24 +61,30 @@ class MemoryDispatch:
         """See `domain.ports.Dispatch`."""
         return {run_id for run_id, number in ends if (run_id, number) in self._world.attempts}
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.Dispatch`."""
         now = self._world.now()
-        row = self._world.executors.get(beat.executor)
+        row = self._world.executors.get(heartbeat.executor)
         if row is None:
-            row = ExecutorRow(beat.executor, beat.name, beat.pools, beat.slots, now)
-            self._world.executors[beat.executor] = row
+            row = ExecutorRow(
+                heartbeat.executor, heartbeat.name, heartbeat.pools, heartbeat.slots, now
+            )
+            self._world.executors[heartbeat.executor] = row
         if row.ended_at is not None:
-            return BeatAnswer(lost=True)
-        row.beat_at, row.pools, row.slots = now, beat.pools, beat.slots
-        row.hear(beat)
-        for seq in beat.closed:
-            self._world.handouts.pop((beat.executor, seq), None)
-        self._put_back(beat)
-        stops = [stop for run_id, number in beat.held if (stop := self._stop(beat, run_id, number))]
-        if beat.stopped:
+            return HeartbeatAnswer(lost=True)
+        row.heartbeat_at, row.pools, row.slots = now, heartbeat.pools, heartbeat.slots
+        row.hear(heartbeat)
+        for seq in heartbeat.closed:
+            self._world.handouts.pop((heartbeat.executor, seq), None)
+        self._put_back(heartbeat)
+        stops = [
+            stop
+            for run_id, number in heartbeat.held
+            if (stop := self._stop(heartbeat, run_id, number))
+        ]
+        if heartbeat.stopped:
             row.ended_at, row.stopped = now, True
-        return BeatAnswer(stops)
+        return HeartbeatAnswer(stops)
 
     def _start(self, poll: Poll, pool: str) -> list[RunRow]:
         queue = self._world.queues.get(pool, [])
@@ -105,17 +120,17 @@ class MemoryDispatch:
         ]
         return any(_is_suspect(run) for run in _held(self._world, executor, given))
 
-    def _put_back(self, beat: Beat) -> None:
+    def _put_back(self, heartbeat: Heartbeat) -> None:
         """Hand-outs that never arrived go back to the front, with the attempt not used up."""
-        known = {*beat.awaiting, *beat.open, *beat.closed}
+        known = {*heartbeat.awaiting, *heartbeat.open, *heartbeat.closed}
         handouts = self._world.handouts
         dropped = [
             key
             for key in handouts
-            if key[0] == beat.executor and key[1] < beat.next_seq and key[1] not in known
+            if key[0] == heartbeat.executor and key[1] < heartbeat.next_seq and key[1] not in known
         ]
         for key in dropped:
-            for run in _held(self._world, beat.executor, handouts.pop(key)):
+            for run in _held(self._world, heartbeat.executor, handouts.pop(key)):
                 run.attempt -= 1
                 run.executor = run.started_at = None
                 if run.cancel_at is None:
@@ -125,8 +140,8 @@ class MemoryDispatch:
                     run.finished_at = self._world.now()
                     self._world.move(run, RunState.CANCELLED)
 
-    def _stop(self, beat: Beat, run_id: UUID, number: int) -> Stop | None:
-        runs = _held(self._world, beat.executor, [run_id])
+    def _stop(self, heartbeat: Heartbeat, run_id: UUID, number: int) -> Stop | None:
+        runs = _held(self._world, heartbeat.executor, [run_id])
         if not runs or runs[0].attempt != number:
             return Stop(run_id, number, "superseded")
         return Stop(run_id, number, "cancelled") if runs[0].cancel_at is not None else None
@@ -157,12 +172,12 @@ class MemoryWatch:
     async def executors(self) -> list[ExecutorSeen]:
         """See `domain.ports.Watch`."""
         rows = self._world.executors.values()
-        return [ExecutorSeen(it.id, it.name, it.beat_at) for it in rows if it.ended_at is None]
+        return [ExecutorSeen(it.id, it.name, it.heartbeat_at) for it in rows if it.ended_at is None]
 
-    async def declare_lost(self, executor: UUID, beat_at: datetime) -> bool:
+    async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
         """See `domain.ports.Watch`."""
         row = self._world.executors[executor]
-        if row.ended_at is not None or row.beat_at != beat_at:
+        if row.ended_at is not None or row.heartbeat_at != heartbeat_at:
             return False
         row.ended_at = self._world.now()
         return True

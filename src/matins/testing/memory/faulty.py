@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, TypeVar, cast
 
-from matins.domain.claims import Claimed
-from matins.domain.errors import UnavailableError
+from matins.domain.runs.claims import Claimed
+from matins.domain.values.errors import UnavailableError
 from matins.testing.virtual import VirtualClock
 
 T = TypeVar("T")

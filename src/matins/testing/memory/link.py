@@ -7,9 +7,16 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from matins.domain.errors import UnavailableError
-from matins.domain.handouts import Beat, BeatAnswer, Handout, Poll, Report, ReportAnswer
+from matins.domain.executors.protocol import (
+    Handout,
+    Heartbeat,
+    HeartbeatAnswer,
+    Poll,
+    Report,
+    ReportAnswer,
+)
 from matins.domain.ports import GatewayLink
+from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.faulty import Process
 
 T = TypeVar("T")
@@ -43,10 +50,12 @@ class MemoryLink:
         process, gateway = self._door()
         return await self._answer(process, self._ask(process, gateway.report(report)), DEADLINE_S)
 
-    async def beat(self, beat: Beat) -> BeatAnswer:
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.GatewayLink`."""
         process, gateway = self._door()
-        return await self._answer(process, self._ask(process, gateway.beat(beat)), DEADLINE_S)
+        return await self._answer(
+            process, self._ask(process, gateway.heartbeat(heartbeat)), DEADLINE_S
+        )
 
     def _door(self) -> Door:
         doors = self._doors()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar, cast
 
-from matins.domain.errors import UnavailableError
+from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.world import World
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.handouts import RunStatus
-from matins.domain.runs import FINAL
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.states import FINAL
 
 
 class MemoryStatusCache:

@@ -13,13 +13,13 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.audit import Revision
-from matins.domain.handouts import Beat
-from matins.domain.ids import PARTITIONS, partition_of, run_id, whole_ms
-from matins.domain.jobs import PRIORITIES, JobSpec, JobState
-from matins.domain.ledger import timetable_of, unaccounted
-from matins.domain.runs import Kind, Outcome, RunState
-from matins.domain.schedules.compiling import Timing
-from matins.domain.schedules.timetable import Timetable
+from matins.domain.executors.protocol import Heartbeat
+from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
+from matins.domain.runs.ledger import timetable_of, unaccounted
+from matins.domain.runs.states import Kind, Outcome, RunState
+from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.timetable import Timetable
+from matins.domain.values.ids import PARTITIONS, partition_of, run_id, whole_ms
 
 
 @dataclass(slots=True)
@@ -100,23 +100,23 @@ class ExecutorRow:
     name: str
     pools: list[str]
     slots: int
-    beat_at: datetime
+    heartbeat_at: datetime
     ended_at: datetime | None = None
     stopped: bool = False
     next_seq: int = 1
     undone: set[int] = field(default_factory=set)
     """Those polls below `next_seq` that may still get something."""
 
-    def hear(self, beat: Beat) -> None:
-        """Note which polls are done; what any beat called done stays so, for one may come late."""
-        told = {*beat.awaiting, *beat.open}
+    def hear(self, heartbeat: Heartbeat) -> None:
+        """Note which polls are done; what any heartbeat called done stays so: one may be late."""
+        told = {*heartbeat.awaiting, *heartbeat.open}
         self.undone = {
             seq
             for seq in self.undone | told
-            if (seq in told or seq >= beat.next_seq)
+            if (seq in told or seq >= heartbeat.next_seq)
             and (seq in self.undone or seq >= self.next_seq)
         }
-        self.next_seq = max(self.next_seq, beat.next_seq)
+        self.next_seq = max(self.next_seq, heartbeat.next_seq)
 
     def is_done(self, seq: int) -> bool:
         """Return whether a poll can get nothing more."""

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.calendars.ics.values import content_line
-from matins.domain.errors import ScheduleError
+from matins.domain.values.errors import ScheduleError
 
 _DEPTH_MAX: Final = 8
 _OTHER_NAME: Final = "X-COMMENT"

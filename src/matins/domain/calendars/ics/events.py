@@ -18,9 +18,9 @@ from matins.domain.calendars.ics.stamps import (
     read_stamp,
 )
 from matins.domain.calendars.ics.time_zones import FileZones
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.zones import Zone, find_zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.zones import Zone, find_zone
+from matins.domain.values.errors import ScheduleError
 
 _UTC: Final = find_zone("UTC")
 

@@ -13,10 +13,10 @@ from matins.domain.calendars.conditions import day_number
 from matins.domain.calendars.ics.components import read_components
 from matins.domain.calendars.ics.events import Event, Start, read_events
 from matins.domain.calendars.ics.recurrence import Window
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import DAY_S, FIRST_S, LAST_S
-from matins.domain.schedules.instants import instant_of
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
+from matins.domain.time.instants import instant_of
+from matins.domain.time.zones import Zone
+from matins.domain.values.errors import ScheduleError
 
 OCCURRENCES_MAX: Final = 5_000
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from matins.domain.calendars.ics.components import Property
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.recurrence_parts import Frequency, Parts, read_parts
-from matins.domain.schedules.recurrences import read_recurrence
+from matins.domain.schedules.rrule.parts import Frequency, Parts, read_parts
+from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.zones import Zone
+from matins.domain.values.errors import ScheduleError
 
 WORK_MAX: Final = 75_000
 """The most steps for all rules of a file together, of some 30 microseconds each at worst."""

@@ -9,10 +9,10 @@ import msgspec
 from matins.domain.calendars.conditions import day_number
 from matins.domain.calendars.ics.components import Property
 from matins.domain.calendars.ics.values import read_utc_offset, read_value
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.civil import DAY_S
-from matins.domain.schedules.instants import epoch_s
-from matins.domain.schedules.zones import Zone
+from matins.domain.time.civil import DAY_S
+from matins.domain.time.instants import epoch_s
+from matins.domain.time.zones import Zone
+from matins.domain.values.errors import ScheduleError
 
 
 class Stamp(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from matins.domain.calendars.ics.components import Component, Property
 from matins.domain.calendars.ics.display_names import windows_name
 from matins.domain.calendars.ics.recurrence import Window
 from matins.domain.calendars.ics.stamps import read_offset, read_periods, read_stamp
-from matins.domain.errors import ScheduleError
-from matins.domain.schedules.zones import Zone, find_zone, zone_names
+from matins.domain.time.zones import Zone, find_zone, zone_names
+from matins.domain.values.errors import ScheduleError
 
 _KINDS: Final = ("STANDARD", "DAYLIGHT")
 

@@ -1,0 +1,1 @@
+"""What executors and gateway say to each other, and who is alive."""

@@ -1,0 +1,1 @@
+"""What an owner writes: a job with its target and its policies."""

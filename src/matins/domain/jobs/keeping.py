@@ -1,0 +1,67 @@
+"""How long the rows of runs that are over are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from matins.domain.values.errors import Problem, below
+
+DAYS = 90
+"""How many days runs are kept where neither their job nor its team says it."""
+
+_DAYS_MAX = 36_500
+_RUNS_MAX = 1_000_000
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Runs are kept for so many days after their due time, and of a job no more than so many."""
+
+    days: int | None = None
+    runs: int | None = None
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with it; `where` is relative to it."""
+        found = []
+        for name, count, most in (("days", self.days, _DAYS_MAX), ("runs", self.runs, _RUNS_MAX)):
+            if count is not None and not 1 <= count <= most:
+                found.append(Problem(name, f"is {count}; it must be from 1 to {most}"))
+        return found
+
+
+class Keep(Limits, frozen=True):
+    """What is kept of a job's runs; `others` is for those that did not succeed, if it differs."""
+
+    others: Limits | None = None
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with it; `where` is relative to it."""
+        found = super().problems()
+        return found + (below("others", self.others.problems()) if self.others else [])
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """How many days and runs are kept, of those that succeeded and of the others."""
+
+    days: int
+    runs: int | None
+    others_days: int
+    others_runs: int | None
+
+    @property
+    def longest_days(self) -> int:
+        """After so many days nothing is kept."""
+        return max(self.days, self.others_days)
+
+    def until(self, now: datetime) -> tuple[datetime, datetime]:
+        """Up to when runs are too old: those that succeeded, and the others."""
+        return now - timedelta(self.days), now - timedelta(self.others_days)
+
+
+def kept(job: Keep | None = None, team: Keep | None = None) -> Kept:
+    """Return what holds for a job: what it says itself, else what its team says."""
+    said = job or team or Keep()
+    days = said.days or DAYS
+    others = said.others or said
+    return Kept(days, said.runs, others.days or days, others.runs)

@@ -1,0 +1,162 @@
+"""What an owner wants to happen. The shape of the file, the API's body and this Struct is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.targets import Target
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.timetables.compiling import job_problems
+from matins.domain.values.durations import parse_duration
+from matins.domain.values.errors import Problem, ScheduleError, below
+from matins.domain.values.names import name_problems
+from matins.domain.values.texts import label_problems, length_problems, nul_problems
+
+_TEXT_MAX = 2000
+LIST_MAX = 1_000
+"""The most jobs that one request may put."""
+
+PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+"""The priority classes; the smaller number is handed out first."""
+
+
+class JobState(StrEnum):
+    """Whether a job's due times are claimed."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    QUARANTINED = "quarantined"
+    DELETED = "deleted"
+
+
+class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job as its owner writes it. Without a schedule it runs only when triggered."""
+
+    EXAMPLE: ClassVar[str] = "{name: hello, target: {command: {argv: [echo, hello]}}}"
+
+    name: str
+    target: Target
+    schedule: Schedule | None = None
+    description: str = ""
+    labels: dict[str, str] = {}
+    pool: str = "default"
+    priority: Literal["high", "normal", "low"] = "normal"
+    timeout: str = "10m"
+    retry: RetryPolicy = RetryPolicy()
+    misfire: Misfire = Misfire()
+    keep: Keep | None = None
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest an attempt may take, in seconds."""
+        return parse_duration(self.timeout)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its due times lie on a schedule, and do not follow the ends of its runs."""
+        return self.schedule is not None and not self.schedule.follows_end
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong with the meaning of it; `where` is relative to the job."""
+        found = name_problems("name", self.name) + name_problems("pool", self.pool)
+        parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
+        parts.append(("misfire", self.misfire.problems()))
+        if self.keep is not None:
+            parts.append(("keep", self.keep.problems()))
+        if self.schedule is not None:
+            parts.append(("schedule", job_problems(self.schedule)))
+        for part, inner in parts:
+            found += below(part, inner)
+        found += _timeout_problems(self.timeout)
+        found += length_problems("description", self.description, _TEXT_MAX)
+        return found + label_problems(self.labels) + nul_problems(self)
+
+
+class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of one team: jobs, the calendars that they keep to, and what is kept of their runs."""
+
+    EXAMPLE: ClassVar[str] = (
+        "{team: me, jobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]}"
+    )
+
+    jobs: list[JobSpec]
+    team: str = "default"
+    calendars: list[Calendar] = []
+    keep: Keep | None = None
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
+        found = name_problems("team", self.team)
+        found += _listed_problems("calendars", self.calendars)
+        found += below("keep", self.keep.problems()) if self.keep else []
+        found += _listed_problems("jobs", self.jobs)
+        return found
+
+
+class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Jobs of one team that are put by one request."""
+
+    EXAMPLE: ClassVar[str] = "{jobs: [{name: hello, target: {command: {argv: [echo, hello]}}}]}"
+
+    jobs: list[JobSpec]
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong in the list, with paths such as `jobs[2].schedule.cron`."""
+        found = _listed_problems("jobs", self.jobs)
+        if len(self.jobs) > LIST_MAX:
+            found.append(Problem("jobs", f"lists {len(self.jobs)}; at most {LIST_MAX} at once"))
+        return found
+
+
+class Job(msgspec.Struct, frozen=True, omit_defaults=False):
+    """A stored job. `next_due_at` and `next_fire_at` are what will be claimed next, if anything.
+
+    `overdue`: why it has not been claimed, if that was more than a minute ago.
+    """
+
+    id: UUID
+    team: str
+    revision: int
+    state: JobState
+    spec: JobSpec
+    created_at: datetime
+    changed_at: datetime
+    next_due_at: datetime | None = None
+    next_fire_at: datetime | None = None
+    reason: str = ""
+    overdue: str = ""
+    overrides: list[Override] = []
+
+
+def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:
+    """All that is wrong in a list whose members have names, each of its own."""
+    found = []
+    seen: dict[str, int] = {}
+    for index, part in enumerate(parts):
+        where = f"{kind}[{index}]"
+        found += below(where, part.problems())
+        first = seen.setdefault(part.name, index)
+        if first != index:
+            message = f"{part.name!r} is also the name of {kind}[{first}]"
+            found.append(Problem(f"{where}.name", message))
+    return found
+
+
+def _timeout_problems(timeout: str) -> list[Problem]:
+    try:
+        seconds = parse_duration(timeout)
+    except ScheduleError as error:
+        return [Problem("timeout", str(error))]
+    if not 0 < seconds <= 7 * 86400:
+        return [Problem("timeout", f"{timeout!r} must be over 0 and at most 7d")]
+    return []

@@ -1,0 +1,1 @@
+"""States of runs, claims, and the ledger of due times."""

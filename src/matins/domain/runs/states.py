@@ -1,0 +1,153 @@
+"""The life of a run as data, and `decide`, the one place that chooses what follows an attempt."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from random import Random
+
+import msgspec
+
+from matins.domain.jobs.retry import RetryPolicy
+
+
+class Kind(StrEnum):
+    """Why a run exists."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    CHAINED = "chained"
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    SUCCEEDED = "succeeded"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+FIRST = frozenset({RunState.QUEUED, RunState.SKIPPED})
+"""The states in which a claim may make a run."""
+
+TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED}),
+    RunState.RUNNING: frozenset(
+        {
+            RunState.QUEUED,  # handed out, but the executor never heard of it
+            RunState.SUCCEEDED,
+            RunState.RETRYING,
+            RunState.DEAD,
+            RunState.CANCELLED,
+        }
+    ),
+    RunState.RETRYING: frozenset({RunState.QUEUED, RunState.CANCELLED}),
+    RunState.SUCCEEDED: frozenset(),
+    RunState.DEAD: frozenset(),
+    RunState.CANCELLED: frozenset(),
+    RunState.SKIPPED: frozenset(),
+}
+"""Every legal change of a run's state; a final state never changes."""
+
+FINAL = frozenset(state for state, after in TRANSITIONS.items() if not after)
+
+
+SUSPECT_AFTER = 2
+"""After so many losses in company a run is a suspect, and is tried alone."""
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What `decide` needs to know of a running run: attempts so far, this one included."""
+
+    attempt: int
+    lost_count: int = 0
+    """Earlier attempts that were lost."""
+    cancel_requested: bool = False
+    """Its owner wants no more of it: the run was cancelled, or its job deleted."""
+    shared_losses: int = 0
+    """Those of the lost attempts that ended in company: with others, when what ran them died."""
+    company: int | None = None
+    """How many others ended with this attempt when what ran it died; of a suspect, how many other
+    suspects. None: nothing died."""
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it was there so often when something died that it is tried alone."""
+        return self.shared_losses >= SUSPECT_AFTER
+
+
+class Transition(msgspec.Struct, frozen=True):
+    """What follows an attempt. `retry_in_s` is set for `retrying` only.
+
+    `shared`: the attempt was lost in company, which is held against no policy.
+    """
+
+    state: RunState
+    reason: str = ""
+    retry_in_s: float | None = None
+    shared: bool = False
+
+
+def decide(
+    tried: Tried,
+    outcome: Outcome,
+    policy: RetryPolicy,
+    rng: Random,
+    *,
+    reason: str = "",
+    permanent: bool = False,
+) -> Transition:
+    """Choose what follows the end of a run's current attempt.
+
+    A lost attempt is counted apart from failures: see `_after_loss`. `permanent` failures are not
+    worth another attempt.
+    """
+    if outcome is Outcome.SUCCEEDED:
+        return Transition(RunState.SUCCEEDED)
+    if outcome is Outcome.CANCELLED or tried.cancel_requested:
+        return Transition(RunState.CANCELLED, reason or "cancelled")
+    if outcome is Outcome.LOST:
+        return _after_loss(tried, policy, rng, reason)
+    failures = tried.attempt - tried.lost_count
+    if permanent:
+        return Transition(RunState.DEAD, reason or "failed for good")
+    if failures >= policy.attempts:
+        return Transition(RunState.DEAD, f"failed {failures} times; at last: {reason}")
+    return Transition(RunState.RETRYING, reason, policy.backoff.delay_s(failures, rng))
+
+
+def _after_loss(tried: Tried, policy: RetryPolicy, rng: Random, reason: str) -> Transition:
+    """Choose what follows a lost attempt; it is tried again with the shortest backoff.
+
+    When what ran several attempts dies, any of them may have done it: that counts for none, but
+    makes them suspect. A loss counts, against `policy.lost`, for what was alone; of a suspect that
+    was tried alone it is the last.
+    """
+    retry_in_s = policy.backoff.delay_s(1, rng)
+    if tried.company:
+        shared = tried.shared_losses + 1
+        told = f"{reason}, and {tried.company} more with it"
+        if shared >= SUSPECT_AFTER:
+            told += f"; it was there {shared} times, so it is tried alone"
+        return Transition(RunState.RETRYING, told, retry_in_s, shared=True)
+    if tried.is_suspect and tried.company is not None:
+        told = f"{reason} when it was tried alone, after {tried.shared_losses} times in company"
+        return Transition(RunState.DEAD, told)
+    lost = tried.lost_count - tried.shared_losses + 1
+    if lost >= policy.lost:
+        return Transition(RunState.DEAD, f"lost {lost} times: {reason}")
+    return Transition(RunState.RETRYING, reason, retry_in_s)

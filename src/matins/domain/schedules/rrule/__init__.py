@@ -1,0 +1,1 @@
+"""Schedules of kind `rrule`: RFC 5545."""

@@ -1,0 +1,1 @@
+"""Zones, wall clocks and the arithmetic of the calendar."""

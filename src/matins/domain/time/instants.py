@@ -1,0 +1,87 @@
+"""`at`: one instant or a list of them, with an offset or in the schedule's zone."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from matins.domain.time.civil import FIRST_S, LAST_S
+from matins.domain.time.zones import Zone
+from matins.domain.values.errors import ScheduleError
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FORM: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?"
+    r"(?P<offset> ?(?:Z|[+-]\d\d(?::?[0-5]\d(?::?[0-5]\d)?)?))?",
+    re.ASCII | re.IGNORECASE,
+)
+_HINT: Final = "write it as 2026-12-01T09:00:00+01:00, or without the offset in the schedule's zone"
+
+
+def epoch_s(instant: datetime) -> int:
+    """Give an aware instant in whole seconds from 1970 UTC, rounded down."""
+    since = instant - _EPOCH
+    return since.days * 86_400 + since.seconds
+
+
+def instant_of(second: int) -> datetime:
+    """Give the aware UTC instant of whole seconds from 1970."""
+    return _EPOCH + timedelta(0, second)
+
+
+def local_time(second: int, offset_s: int) -> datetime:
+    """Return an instant as clocks show it that are so far ahead of UTC.
+
+    It is shown in UTC where these clocks are in a year before 1 or after 9999.
+    """
+    if not FIRST_S <= second + offset_s <= LAST_S:
+        offset_s = 0
+    return instant_of(second).astimezone(timezone(timedelta(seconds=offset_s)))
+
+
+def parse_instant(text: str, zone: Zone) -> int:
+    """Read an instant, in seconds from 1970 UTC; a local time is met as a fixed-time job's is.
+
+    One that clocks skip is the first instant after the gap, one that occurs twice the first pass.
+    Raises ScheduleError for everything else, fractions of a second included.
+    """
+    if not _FORM.fullmatch(text):
+        raise ScheduleError(f"{text[:40]!r} is not a date with a time of day; {_HINT}")
+    try:
+        read = datetime.fromisoformat(text.upper().replace(" +", "+").replace(" Z", "Z"))
+    except ValueError:
+        raise ScheduleError(f"{text[:40]!r} does not exist; {_HINT}") from None
+    if read.tzinfo is None:
+        instant = zone.first_reached(epoch_s(read.replace(tzinfo=UTC)))
+    else:
+        instant = epoch_s(read)
+    if not FIRST_S <= instant <= LAST_S:
+        raise ScheduleError(f"{text[:40]!r} lies outside the years 1 to 9999 of UTC; {_HINT}")
+    return instant
+
+
+def is_local(text: str) -> bool:
+    """Tell whether an instant that can be read has no offset, so that it is the zone's time."""
+    match = _FORM.fullmatch(text)
+    return match is not None and match["offset"] is None
+
+
+class InstantsRule:
+    """Due at listed instants, each once."""
+
+    __slots__ = ("_instants",)
+
+    def __init__(self, instants: list[int]) -> None:
+        self._instants = sorted(set(instants))
+
+    def next_after(self, instant: int) -> int | None:
+        """Give the first due time strictly after an instant."""
+        index = bisect_right(self._instants, instant)
+        return self._instants[index] if index < len(self._instants) else None
+
+    def previous_before(self, instant: int) -> int | None:
+        """Give the last due time strictly before an instant."""
+        index = bisect_left(self._instants, instant)
+        return self._instants[index - 1] if index else None

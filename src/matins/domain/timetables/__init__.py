@@ -1,0 +1,1 @@
+"""When a job is due: its schedule with calendars, overrides and jitter."""
