@@ -10,9 +10,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from matins.domain.executors.protocol import Heartbeat
 from matins.store.database import session_settings
 from matins.store.fronts import CLASSES
 from matins.store.queries import load_queries
+from matins.store.settled_polls import SettledPolls
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -43,6 +45,10 @@ QUEUED = """
 INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
 SELECT 'default', 1, $1::bigint + n, gen_random_uuid(), now()
 FROM generate_series(1, $2::integer) AS n
+"""
+HANDED_OUT = """
+INSERT INTO handouts (executor, seq, handed_at, run_ids)
+SELECT $1, n, now(), array[gen_random_uuid()] FROM generate_series(1, $2::integer) AS n
 """
 QUERIES = load_queries("agenda.sql") | load_queries("dispatch.sql")
 
@@ -91,6 +97,25 @@ async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None
         await session.execute(QUEUED, TURNS * COUNT, 1)
         bounded = await read(session, "take", given | {"seq": 2, "fronts": [TURNS * COUNT] * 3})
     assert bounded < whole / 4
+
+
+async def test_heartbeats_pass_by_the_polls_that_were_closed(session: asyncpg.Connection) -> None:
+    executor = await session.fetchval(EXECUTOR)
+    await session.execute(HANDED_OUT, executor, TURNS * COUNT)
+    await session.execute("DELETE FROM handouts")
+    polls, past = SettledPolls(), TURNS * COUNT
+    first, later = (Heartbeat(executor, "e", ["default"], 9, past + it) for it in (0, 1))
+    whole = await read_put_back(session, polls, first)
+    polls.settle(first)
+    assert await read_put_back(session, polls, later) < whole / 4
+
+
+async def read_put_back(session: asyncpg.Connection, polls: SettledPolls, beat: Heartbeat) -> int:
+    """How many pages are looked at for what a heartbeat puts back."""
+    ranges = polls.unsettled(beat)
+    given = {"executor": beat.executor, "known": [], "now": NOON, "suspect_after": 2}
+    given |= {"firsts": [it for it, _ in ranges], "pasts": [it for _, it in ranges]}
+    return await read(session, "put_back", given)
 
 
 async def expect_fewer_pages(session: asyncpg.Connection, name: str) -> None:

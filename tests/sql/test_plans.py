@@ -63,6 +63,16 @@ async def test_only_runs_that_jobs_wait_for_are_looked_at_for_their_ends(
     assert all("job_id = j.id" in condition for condition in conditions.values())
 
 
+async def test_heartbeats_look_at_no_polls_beside_the_given_ranges(
+    session: asyncpg.Connection,
+) -> None:
+    plan = await plan_of(session, QUERIES["dispatch.sql:put_back"])
+    looks = [it for it in nodes(plan) if it.get("Relation Name") == "handouts"]
+    conditions = [it["Index Cond"] for it in looks if "Index Cond" in it]
+    assert len(conditions) == 2
+    assert all("seq" in condition for condition in conditions)
+
+
 async def plan_of(session: asyncpg.Connection, query: Query) -> dict[str, Any]:
     """The generic plan of a query: the one that production's sessions are bound to use."""
     await session.execute(f"PREPARE hot AS {query.sql}")

@@ -32,6 +32,7 @@ from matins.domain.values.ids import due_of, partition_of
 from matins.store.database import Database
 from matins.store.fronts import CLASSES, Found, Front, Fronts
 from matins.store.queries import load_queries
+from matins.store.settled_polls import SettledPolls
 
 _Q = load_queries("dispatch.sql")
 DEFAULT_TIMEOUT = next(
@@ -47,6 +48,7 @@ class PostgresDispatch:
         self._records = records
         self._reads = reads
         self._fronts = Fronts()
+        self._settled = SettledPolls()
 
     async def take(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
@@ -151,13 +153,16 @@ class PostgresDispatch:
             await self._reads.fetch(
                 _Q["close_handouts"], executor=heartbeat.executor, closed=heartbeat.closed
             )
+        unsettled = self._settled.unsettled(heartbeat)
         await self._reads.fetch(
             _Q["put_back"],
             executor=heartbeat.executor,
-            next_seq=heartbeat.next_seq,
+            firsts=[first for first, _ in unsettled],
+            pasts=[past for _, past in unsettled],
             known=[*heartbeat.awaiting, *heartbeat.open, *heartbeat.closed],
             suspect_after=SUSPECT_AFTER,
         )
+        self._settled.settle(heartbeat)
         stops = await self._to_stop(heartbeat) if heartbeat.held else []
         if heartbeat.stopped:
             await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)

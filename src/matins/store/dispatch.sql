@@ -238,9 +238,22 @@ WHERE r.id IS NULL OR r.cancel_at IS NOT NULL
 -- name: put_back
 -- Hand-outs whose answer never arrived: their runs were never started, so they go back to the
 -- front of the queue with the attempt not used up; unless their job was deleted meanwhile.
+-- Only of the ranges that no heartbeat before has settled (see settled_polls.py), range by range:
+-- by the OFFSET the planner can't look through all of the executor's polls first.
 WITH dropped AS (
     DELETE FROM handouts
-    WHERE executor = :executor::uuid AND seq < :next_seq::bigint AND NOT seq = ANY (:known::bigint[])
+    WHERE executor = :executor::uuid
+      AND seq = ANY (array(
+          SELECT h.seq
+          FROM unnest(:firsts::bigint[], :pasts::bigint[]) AS range (first, past)
+          CROSS JOIN LATERAL (
+              SELECT seq
+              FROM handouts
+              WHERE executor = :executor AND seq >= range.first AND seq < range.past
+                AND NOT seq = ANY (:known::bigint[])
+              OFFSET 0
+          ) AS h
+      ))
     RETURNING run_ids
 ),
 freed AS (
