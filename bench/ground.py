@@ -19,6 +19,7 @@ from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of
 from matins.engines.postgres import EmbeddedPostgres
+from matins.kernel.settings import read_settings
 from matins.store.database import Database
 from matins.store.days import ensure_days_ahead
 from matins.store.migrate import migrate
@@ -45,7 +46,7 @@ def folder() -> Iterator[Path]:
 @asynccontextmanager
 async def postgres(path: Path) -> AsyncIterator[str]:
     """A migrated PostgreSQL as `matins up` starts it; gives its DSN."""
-    server = EmbeddedPostgres(path / "postgres")
+    server = EmbeddedPostgres(path / "postgres", programs=read_settings().postgres_programs)
     dsn = await server.start()
     try:
         await migrate(dsn)

@@ -13,7 +13,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.folders import make_folder
+from tests.folders import POSTGRES_PROGRAMS, make_folder
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
@@ -47,7 +47,7 @@ def engine_folder() -> Iterator[Path]:
 def postgres(engine_folder: Path) -> Iterator[str]:
     """A running embedded PostgreSQL; gives the DSN of its `matins` database."""
     with asyncio.Runner() as runner:
-        server = EmbeddedPostgres(engine_folder / "postgres")
+        server = EmbeddedPostgres(engine_folder / "postgres", programs=POSTGRES_PROGRAMS)
         dsn = runner.run(server.start(settings={"fsync": "off", "full_page_writes": "off"}))
         yield dsn
         runner.run(server.stop())

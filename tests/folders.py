@@ -11,6 +11,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from matins.kernel.settings import read_settings
+
+POSTGRES_PROGRAMS = read_settings().postgres_programs
+"""The PostgreSQL that the tests run on, by MATINS_POSTGRES_PROGRAMS; without it the wheel's."""
+
 _IN_MEMORY = Path("/dev/shm")  # mkdtemp makes it safe
 _ROOM = 4 * 2**30
 

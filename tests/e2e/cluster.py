@@ -19,7 +19,7 @@ from uuid import UUID
 
 import aiohttp
 import asyncpg
-from tests.folders import make_folder
+from tests.folders import POSTGRES_PROGRAMS, make_folder
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
@@ -106,7 +106,7 @@ class Cluster:
         self.settings = BRISK | settings
         self._engines = engines
         self.roles: list[Role] = []
-        self.postgres = EmbeddedPostgres(self.folder / "postgres")
+        self.postgres = EmbeddedPostgres(self.folder / "postgres", programs=POSTGRES_PROGRAMS)
         self.valkey = EmbeddedValkey(self.folder / "valkey")
         self.ledger = LedgerServer(self.folder / "ledger")
         self.urls: list[str] = []

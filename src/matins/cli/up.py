@@ -61,7 +61,7 @@ async def _up(settings: Settings, console: Console) -> None:
         async with AsyncExitStack() as stack:
             console.print(f"Starting Matins in {folder.path}")
             engines: list[Engine] = [
-                EmbeddedPostgres(folder.postgres),
+                EmbeddedPostgres(folder.postgres, programs=settings.postgres_programs),
                 EmbeddedValkey(folder.valkey),
             ]
             [dsn, _] = [await _start(engine, stack) for engine in engines]

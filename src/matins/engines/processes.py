@@ -43,7 +43,7 @@ def spawn(
     It inherits nothing of our environment and no other open file. Raises EngineError.
     """
     try:
-        return subprocess.Popen(  # noqa: S603 # the programs are those of the wheels
+        return subprocess.Popen(  # noqa: S603 # the wheels' programs, or an operator's
             list(argv),
             stdin=stdin,
             stdout=output,

@@ -30,6 +30,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Where scheduler and executor serve /health, /ready and /metrics; 0 for a free port."""
     postgres: str | None = None
     """DSN of PostgreSQL; without it the embedded one of the data folder."""
+    postgres_programs: Path | None = None
+    """The folder of the PostgreSQL programs that `matins up` starts; without it the wheel's."""
     valkey: str | None = None
     """URL of Valkey; without it the embedded one of the data folder."""
     url: str | None = None
@@ -110,7 +112,7 @@ def _read(field: msgspec.structs.FieldInfo, text: str) -> object:
     try:
         if field.name.endswith("_s"):
             return parse_duration(text)
-        if field.name in ("data", "lease_file"):
+        if field.type == Path | None:
             return Path(text)
         return msgspec.convert(text, field.type, strict=False)
     except ScheduleError as error:

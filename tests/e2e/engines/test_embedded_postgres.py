@@ -20,6 +20,8 @@ from tests.e2e.engines.running import (
 )
 
 from matins.domain.values.errors import EngineError
+from matins.engines.accounts import server_account
+from matins.engines.binaries import postgres_programs
 from matins.engines.folders import own_folder
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.processes import is_running, until
@@ -208,3 +210,20 @@ async def test_a_lost_password_is_told(cluster: Path) -> None:
     (cluster / "password").unlink()
     with pytest.raises(EngineError, match=r"does .*password belong to this cluster"):
         await EmbeddedPostgres(cluster).start(FAST)
+
+
+async def test_the_programs_of_another_postgresql_are_run(home: Path) -> None:
+    programs = await postgres_programs(home, server_account())
+    server = EmbeddedPostgres(home / "pg", programs=programs)
+    dsn = await server.start(FAST)
+    try:
+        assert await ask(dsn, "SELECT 1") == 1
+        assert f"{programs}/postgres -D {home}" in command_lines()
+        assert list((home / "pg").glob("install-*")) == []
+    finally:
+        await server.stop()
+
+
+async def test_a_folder_without_programs_is_refused_by_name(home: Path) -> None:
+    with pytest.raises(EngineError, match=f"{home} is no folder of PostgreSQL's programs"):
+        await EmbeddedPostgres(home / "pg", programs=home).start(FAST)

@@ -1,15 +1,14 @@
 """Load, a primary that dies, a standby that takes over; the old primary comes back.
 
-    python -m tests.e2e.failover --programs /usr/lib/postgresql/15/bin [--synchronous]
+    python -m tests.e2e.failover [--synchronous]
 
-The suite runs a shorter form of it, on the embedded PostgreSQL.
+The suite runs a shorter form of it. Both run on the PostgreSQL of MATINS_POSTGRES_PROGRAMS.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 
 from tests.e2e.failover.failover import fail_over, open_folder
 
@@ -21,7 +20,7 @@ async def play(given: argparse.Namespace) -> dict[str, int]:
     with open_folder("matins-vk-") as folder:
         valkey = EmbeddedValkey(folder / "valkey")
         try:
-            async with fail_over(await valkey.start(), given.programs, given.pace) as played:
+            async with fail_over(await valkey.start(), given.pace) as played:
                 return await played.run(
                     synchronous=given.synchronous, jobs=given.jobs, schedulers=2
                 )
@@ -31,7 +30,6 @@ async def play(given: argparse.Namespace) -> dict[str, int]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=Path, help="the bin folder of a PostgreSQL")
     parser.add_argument("--synchronous", action="store_true")
     parser.add_argument("--jobs", type=int, default=50)
     parser.add_argument("--pace", type=float, default=3.0)

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.failover.nodes import USER, Node
+from tests.folders import POSTGRES_PROGRAMS
 
 from matins.engines.accounts import server_account
 from matins.engines.binaries import postgres_programs
@@ -127,10 +128,10 @@ class FailOver:
 
 
 @asynccontextmanager
-async def two_nodes(folder: Path, programs: Path | None) -> AsyncIterator[tuple[Node, Node]]:
-    """A primary with a standby that follows it; of the embedded PostgreSQL unless told."""
+async def two_nodes(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
+    """A primary with a standby that follows it."""
     account = server_account()
-    programs = programs or await postgres_programs(folder, account)
+    programs = await postgres_programs(folder, account, POSTGRES_PROGRAMS)
     primary, standby = (Node(programs, account, folder / name) for name in ("one", "two"))
     try:
         await primary.make()
@@ -143,12 +144,10 @@ async def two_nodes(folder: Path, programs: Path | None) -> AsyncIterator[tuple[
 
 
 @asynccontextmanager
-async def fail_over(
-    valkey: str, programs: Path | None = None, pace: float = 1.0
-) -> AsyncIterator[FailOver]:
+async def fail_over(valkey: str, pace: float = 1.0) -> AsyncIterator[FailOver]:
     """A cluster on two nodes, none of whose roles runs yet."""
     with open_folder("matins-pg-") as folder:
-        async with two_nodes(folder, programs) as nodes, Proxy(nodes[0].socket) as address:
+        async with two_nodes(folder) as nodes, Proxy(nodes[0].socket) as address:
             dsn = f"postgresql://{USER}@127.0.0.1:{address.port}/{USER}?sslmode=disable"
             async with Cluster((dsn, valkey)) as cluster:
                 yield FailOver(cluster, address, *nodes, pace=pace)

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from matins.domain.values.errors import SettingsError, UnavailableError
 from matins.kernel import metrics
 from matins.kernel.clock import DatabaseClock, HostClock, elapsed_s
 from matins.kernel.service import pause, repeat, restarted, run_services
-from matins.kernel.settings import Settings, read_settings
+from matins.kernel.settings import Settings, read_settings, variable
 from matins.testing.virtual import VirtualClock, VirtualTime, in_virtual_time
 
 YEAR_2000 = datetime(2000, 1, 1, tzinfo=UTC)
@@ -134,6 +135,12 @@ def test_what_would_be_right_is_told_and_no_secret(name: str, value: str, told: 
 )
 def test_an_address_that_can_be_read_is_taken_as_it_is(name: str, value: str) -> None:
     assert value in msgspec.structs.astuple(read_settings({name: value}))
+
+
+@pytest.mark.parametrize("field", ["data", "lease_file", "archive", "postgres_programs"])
+def test_a_path_is_taken_as_it_is(field: str) -> None:
+    settings = read_settings({variable(field): "/var/lib/some where"})
+    assert getattr(settings, field) == Path("/var/lib/some where")
 
 
 def test_the_defaults_fit_together() -> None:
