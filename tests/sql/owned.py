@@ -10,10 +10,11 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.claims import Advance, Claim
-from matins.domain.runs.ledger import LockedJob, catch_up
+from matins.domain.runs.ledger import catch_up
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.views import JobAudit
 from matins.scheduler.following import follow_up_of

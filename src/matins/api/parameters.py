@@ -10,7 +10,7 @@ from litestar import Request
 from litestar.exceptions import ValidationException
 from litestar.params import QueryParameter
 
-from matins.domain.values.bounds import instant_problems
+from matins.domain.time.instants import instant_problems
 from matins.domain.values.errors import InvalidInputError, Problem, check
 
 UNSUPPORTED = ("If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key")

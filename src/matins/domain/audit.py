@@ -17,10 +17,11 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.executors.fleet import LATE, STALLED, Fleet, is_held
+from matins.domain.jobs.changes import timetable_of
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.after_end import Chain, due_in
-from matins.domain.runs.ledger import SECOND, timetable_of
 from matins.domain.runs.states import FINAL, RunState
+from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import ScheduleError

@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since, unaudited
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.values.bounds import FIRST_DUE
+from matins.domain.time.instants import FIRST_DUE
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.names import check_name
 from matins.domain.views import AuditPage, JobAudit

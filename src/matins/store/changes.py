@@ -11,21 +11,14 @@ import asyncpg
 import msgspec
 
 from matins.domain.calendars.closures import Closures
+from matins.domain.jobs.changes import LockedJob, retimed, timetable_of
 from matins.domain.jobs.misfire import COUNT_MAX
 from matins.domain.jobs.spec import PRIORITIES, Job, JobSpec, JobState
 from matins.domain.runs.claims import Claim
-from matins.domain.runs.ledger import (
-    SECOND,
-    LockedJob,
-    catch_up,
-    retimed,
-    skip,
-    timetable_of,
-    unaccounted,
-)
+from matins.domain.runs.ledger import catch_up, skip, unaccounted
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Override
-from matins.domain.time.instants import epoch_s
+from matins.domain.time.instants import SECOND, epoch_s
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import InvalidInputError, ScheduleError

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.runs.ledger import LockedJob
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.timetable import Timetable
 from matins.store.database import Fetch

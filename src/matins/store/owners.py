@@ -15,11 +15,11 @@ from uuid import uuid4
 import asyncpg
 import msgspec
 
+from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.misfire import COUNT_MAX
 from matins.domain.jobs.overrides import overridden, problems, restored
 from matins.domain.jobs.spec import Job, JobList, JobSpec, JobState
 from matins.domain.ports import Hints
-from matins.domain.runs.ledger import LockedJob
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import (
     ConflictError,

@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from matins.domain.jobs.changes import LockedJob, retimed
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
-from matins.domain.runs.ledger import LockedJob, retimed
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.timetables.compiling import Timing
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from matins.domain.runs.ledger import SECOND, LockedJob
+from matins.domain.jobs.changes import LockedJob
 from matins.domain.schedules.schedule import Override
-from matins.domain.values.bounds import instant_problems
+from matins.domain.time.instants import SECOND, instant_problems
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError, Problem
 from matins.domain.values.texts import length_problems
 

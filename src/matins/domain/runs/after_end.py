@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from matins.domain.runs.ledger import SECOND
+from matins.domain.time.instants import SECOND
 from matins.domain.timetables.timetable import Timetable
 
 UNDER_WAY = timedelta(seconds=10)

@@ -1,17 +1,19 @@
-"""`at`: one instant or a list of them, with an offset or in the schedule's zone."""
+"""Instants: as texts with an offset or in a zone, and as whole seconds from 1970 UTC."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from matins.domain.time.civil import FIRST_S, LAST_S
 from matins.domain.time.zones import Zone
-from matins.domain.values.errors import ScheduleError
+from matins.domain.values.errors import Problem, ScheduleError
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND: Final = timedelta(seconds=1)
+FIRST_DUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No due time lies before it: a run's id could not name it."""
 _FORM: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.0+)?)?"
     r"(?P<offset> ?(?:Z|[+-]\d\d(?::?[0-5]\d(?::?[0-5]\d)?)?))?",
@@ -68,20 +70,12 @@ def is_local(text: str) -> bool:
     return match is not None and match["offset"] is None
 
 
-class InstantsRule:
-    """Due at listed instants, each once."""
-
-    __slots__ = ("_instants",)
-
-    def __init__(self, instants: list[int]) -> None:
-        self._instants = sorted(set(instants))
-
-    def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
-        index = bisect_right(self._instants, instant)
-        return self._instants[index] if index < len(self._instants) else None
-
-    def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
-        index = bisect_left(self._instants, instant)
-        return self._instants[index - 1] if index else None
+def instant_problems(where: str, instant: datetime) -> list[Problem]:
+    """Return its problems: it needs an offset from UTC, and a year from 1 to 9999 in UTC."""
+    if instant.tzinfo is None:
+        return [Problem(where, "has no offset from UTC; write 2026-12-01T00:00:00Z")]
+    try:
+        instant.astimezone(UTC)
+    except OverflowError:
+        return [Problem(where, "lies outside of the years 1 to 9999, in UTC")]
+    return []

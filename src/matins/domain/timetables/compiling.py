@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.closures import Closures
+from matins.domain.schedules.at import InstantsRule
 from matins.domain.schedules.checking import check_count, check_kind, problems, whole_seconds
 from matins.domain.schedules.combinators import LimitedRule, NoRule, UnionRule, nth_after
 from matins.domain.schedules.cron.clock_changes import ClockChanges, cron_rule
@@ -20,7 +21,7 @@ from matins.domain.schedules.rrule.recurrences import read_recurrence
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Override, Schedule, Spread, Times
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S, month_start
-from matins.domain.time.instants import InstantsRule, epoch_s, instant_of, parse_instant
+from matins.domain.time.instants import epoch_s, instant_of, parse_instant
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.closing import DUE_PER_DAY_MAX, ClosedRule, is_too_dense
 from matins.domain.timetables.overriding import OverriddenRule

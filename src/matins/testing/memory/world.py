@@ -14,8 +14,9 @@ import msgspec
 
 from matins.domain.audit import Revision
 from matins.domain.executors.protocol import Heartbeat
+from matins.domain.jobs.changes import timetable_of
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
-from matins.domain.runs.ledger import timetable_of, unaccounted
+from matins.domain.runs.ledger import unaccounted
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.timetable import Timetable

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import date
 
+from matins.domain.schedules.at import InstantsRule
 from matins.domain.schedules.combinators import LimitedRule, UnionRule
 from matins.domain.schedules.every import Interval, IntervalRule
 from matins.domain.schedules.rrule.days import (
@@ -35,7 +36,6 @@ from matins.domain.schedules.rrule.walls import (
 )
 from matins.domain.schedules.rules import Rule
 from matins.domain.time.civil import DAY_S, LAST_S
-from matins.domain.time.instants import InstantsRule
 from matins.domain.time.zones import Zone, find_zone
 
 
