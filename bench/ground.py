@@ -21,8 +21,9 @@ from matins.domain.values.ids import partition_of
 from matins.engines.postgres import EmbeddedPostgres
 from matins.kernel.settings import read_settings
 from matins.store.database import Database
-from matins.store.days import ensure_days_ahead
+from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
+from matins.upkeep.days import make_days_ahead
 
 SECOND = timedelta(seconds=1)
 
@@ -51,7 +52,7 @@ async def postgres(path: Path) -> AsyncIterator[str]:
     try:
         await migrate(dsn)
         database = Database(dsn, name="bench", size=1)
-        await ensure_days_ahead(database)
+        await make_days_ahead(PostgresDayTables(database))
         await database.close()
         yield dsn
     finally:

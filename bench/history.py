@@ -21,7 +21,9 @@ from bench.hot import compare
 from bench.lists import lists, split_teams, spoil
 from matins.kernel.clock import HostClock
 from matins.store.database import Database
-from matins.store.retiring import RetiringDays
+from matins.store.day_tables import PostgresDayTables
+from matins.store.locks import PostgresLocks
+from matins.upkeep.days import DaysOver
 
 DAYS = (1, 100, 730)
 ROUNDS = 120
@@ -101,9 +103,10 @@ async def fill_days(session: asyncpg.Connection, now: datetime, days: range, run
 
 async def retire(dsn: str) -> None:
     """Let the upkeep move what is over."""
-    database = Database(dsn, name="history", size=1, deadline_s=300)
-    days = RetiringDays(database, HostClock(), asyncio.Event())
-    while await days.retire():
+    database = Database(dsn, name="history", size=2, deadline_s=300)
+    locks, tables = PostgresLocks(database), PostgresDayTables(database)
+    days = DaysOver(locks, tables, HostClock(), asyncio.Event())
+    while await days.detach():
         pass
     await database.close()
 

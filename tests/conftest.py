@@ -18,8 +18,9 @@ from tests.folders import POSTGRES_PROGRAMS, make_folder
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
 from matins.store.database import Database
-from matins.store.days import ensure_days_ahead
+from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
+from matins.upkeep.days import make_days_ahead
 
 _names = count()
 
@@ -117,7 +118,7 @@ async def _template(admin: asyncpg.Connection, postgres: str) -> str:
         template = _with_database(postgres, name)
         await migrate(template)
         database = Database(template, name="template", size=1)
-        await ensure_days_ahead(database)
+        await make_days_ahead(PostgresDayTables(database))
         await database.close()
     return name
 

@@ -24,11 +24,12 @@ from tests.folders import POSTGRES_PROGRAMS, make_folder
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
 from matins.store.database import Database
-from matins.store.days import ensure_days_ahead
+from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
 from matins.testing.history import AttemptRow, Due, History, Row, check, count, report
 from matins.testing.ledger import LedgerServer, read_ledger
 from matins.testing.oracle import due_every
+from matins.upkeep.days import make_days_ahead
 
 BRISK = {
     "MATINS_LEASE_TERM": "2s",
@@ -141,7 +142,7 @@ class Cluster:
         dsn = await self.postgres.start()
         await migrate(dsn)
         database = Database(dsn, name="e2e", size=1)
-        await ensure_days_ahead(database)
+        await make_days_ahead(PostgresDayTables(database))
         await database.close()
         return dsn, await self.valkey.start()
 

@@ -10,8 +10,9 @@ import pytest
 from tests.conftest import empty_database
 
 from matins.store.database import Database
-from matins.store.days import AHEAD_DAYS, DayKeeper, ensure_days_ahead
+from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
+from matins.upkeep.days import AHEAD_DAYS, DaysAhead, make_days_ahead
 
 NEW_YEAR = datetime(2030, 1, 1, 23, 30, tzinfo=UTC)
 
@@ -59,13 +60,13 @@ def around(instant: datetime) -> list[date]:
 async def test_days_from_yesterday_to_a_week_ahead_are_made(world: World) -> None:
     assert AHEAD_DAYS == 7
     for _ in range(2):
-        await ensure_days_ahead(world.database)
+        await make_days_ahead(PostgresDayTables(world.database))
         assert await world.days("runs") == around(NEW_YEAR)
         assert await world.days("attempts") == around(NEW_YEAR)
 
 
 async def test_further_days_are_made_as_time_goes_on(world: World) -> None:
-    keeper = DayKeeper(world.database, world)
+    keeper = DaysAhead(PostgresDayTables(world.database), world)
     running = asyncio.create_task(keeper.run())
     last = around(NEW_YEAR + timedelta(hours=1))[-1]
     async with asyncio.timeout(20):

@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 
 from matins.kernel import metrics
 from matins.store.database import Database
-from matins.store.snapshots import OLD, SnapshotWatch
+from matins.store.snapshots import PostgresSnapshots
 from matins.testing.virtual import VirtualClock, VirtualTime
+from matins.upkeep.snapshots import OLD, SnapshotWatch
 
 LONG_S = OLD.total_seconds() + 1
 
@@ -46,7 +47,7 @@ async def test_a_session_with_an_old_snapshot_is_named(
     database: Database, report: asyncpg.Connection
 ) -> None:
     clock = Later(VirtualTime())
-    watch = SnapshotWatch(database, clock)
+    watch = SnapshotWatch(PostgresSnapshots(database), clock)
     with capture_logs() as logs:
         await watch.look()
         assert logs == []
@@ -65,14 +66,14 @@ async def test_a_transaction_that_says_since_when_it_lasts_is_told_of_at_once(
     begun = await report.fetchval("SELECT now()")
     later = Database(dsn, name="upkeep", size=1, now=lambda: begun + 2 * OLD)
     with capture_logs() as logs:
-        await SnapshotWatch(later, Later(VirtualTime())).look()
+        await SnapshotWatch(PostgresSnapshots(later), Later(VirtualTime())).look()
     assert [event["age_s"] for event in logs] == [2 * OLD.total_seconds()]
     await later.close()
 
 
 async def test_nobody_is_named_where_snapshots_come_and_go(dsn: str, database: Database) -> None:
     clock = Later(VirtualTime())
-    watch = SnapshotWatch(database, clock)
+    watch = SnapshotWatch(PostgresSnapshots(database), clock)
     with capture_logs() as logs:
         for _ in range(3):
             session = await asyncpg.connect(dsn)

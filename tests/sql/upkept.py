@@ -15,9 +15,10 @@ from matins.domain.time.zones import data_version
 from matins.domain.values.ids import run_id
 from matins.kernel.clock import HostClock
 from matins.kernel.settings import Settings
+from matins.roles.upkeep import make_upkeep
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
-from matins.store.upkeep import Upkeep
+from matins.upkeep.upkeep import Upkeep
 
 OLDER, NEWER = "1999z", "2999a"
 """Versions of zone data before and after the one that is installed."""
@@ -31,11 +32,13 @@ class Upkept(Owned):
         self.settings = Settings()
         self.one, self.other = (self._connection(dsn, name) for name in ("one", "other"))
         """A scheduler's connection for its upkeep, as production sets it up, and another's."""
+        self.history = Database(dsn, name="history", size=2, deadline_s=300, now=lambda: self.now)
 
     def upkeep(self, database: Database | None = None) -> Upkeep:
         """A scheduler's upkeep."""
         database = database or self.one
-        return Upkeep(database, self.database, PostgresHints(database), HostClock(), self.settings)
+        hints = PostgresHints(database)
+        return make_upkeep(database, self.history, hints, HostClock(), self.settings)
 
     def _connection(self, dsn: str, name: str) -> Database:
         return Database(dsn, name=name, size=1, by_key_only=True, now=lambda: self.now)
@@ -97,5 +100,5 @@ async def upkept(dsn: str) -> AsyncIterator[Upkept]:
         await opened.computed_with(data_version())
         yield opened
     finally:
-        for database in (opened.one, opened.other, opened.database):
+        for database in (opened.one, opened.other, opened.history, opened.database):
             await database.close()

@@ -16,17 +16,18 @@ from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
 from matins.roles.process import health, run_role
+from matins.roles.upkeep import make_upkeep
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import can_write
-from matins.store.days import DayKeeper
+from matins.store.day_tables import PostgresDayTables
 from matins.store.dispatch import PostgresWatch
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
 from matins.store.server import Server, ServerWatch
-from matins.store.upkeep import Upkeep
+from matins.upkeep.days import DaysAhead
 
 READ_LOCK_S = 1.0
 """How long the other statements of a scheduler wait for one."""
@@ -51,7 +52,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         )
         reads = await enter(pool("agenda", 4, by_key_only=True, lock_s=READ_LOCK_S))
         slow = await enter(pool("upkeep", 1, by_key_only=True))
-        history = await enter(pool("history", 1, deadline_s=300))
+        history = await enter(pool("history", 2, deadline_s=300))
         clock, hints = HostClock(), PostgresHints(reads)
 
         lease_file = stack.enter_context(LeaseFile(settings.lease_file))
@@ -77,8 +78,8 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         async def is_ready() -> bool:
             return role.is_ready() and await can_write(leases, claims, reads)
 
-        days = DayKeeper(reads, clock)
-        upkeep = Upkeep(slow, history, hints, clock, settings)
+        days = DaysAhead(PostgresDayTables(reads), clock)
+        upkeep = make_upkeep(slow, history, hints, clock, settings)
         services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
         services += health(settings, is_ready)
         await run_services(services, stopping)

@@ -10,17 +10,14 @@ from datetime import date
 from pathlib import Path
 
 
-class Archive:
-    """A folder of files such as `runs-2026-08-31.ndjson.gz`."""
+class FileArchive:
+    """A folder of files such as `runs-2026-08-31.ndjson.gz`. See `domain.ports.upkeep.Archive`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def add(self, day: date, lines: Sequence[str]) -> None:
-        """Append lines to the file of a day; they are on disk when it returns.
-
-        Raises OSError. What is repeated after a crash stands in the file twice.
-        """
+        """Append lines to the file of a day. See `domain.ports.upkeep.Archive`."""
         if lines:
             await asyncio.to_thread(self._add, day, lines)
 

@@ -1,59 +1,22 @@
-"""The daily tables of runs and attempts: made some days ahead, and at need for any other day."""
+"""Inserts of runs, for which the table of a day may be missing."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import TypeVar
 
 import asyncpg
 import structlog
 
 from matins.domain.values.errors import BlockedError
-from matins.kernel.service import Stopwatch, repeat
 from matins.store.database import Database
 from matins.store.queries import load_queries
-
-AHEAD_DAYS = 7
-_EVERY_S = 3600.0
 
 log = structlog.get_logger()
 
 _Q = load_queries("days.sql")
 _T = TypeVar("_T")
-
-
-class DayKeeper:
-    """Makes the tables of the coming days, again every hour. See `kernel.service.Service`."""
-
-    def __init__(self, database: Database, clock: Stopwatch) -> None:
-        self._database = database
-        self._clock = clock
-        self._stopping = asyncio.Event()
-
-    async def run(self) -> None:
-        """Work until stopped."""
-        await repeat(
-            lambda: ensure_days_ahead(self._database),
-            _EVERY_S,
-            self._clock,
-            self._stopping,
-            name="days.ahead",
-        )
-
-    async def stop(self) -> None:
-        """End soon."""
-        self._stopping.set()
-
-
-async def ensure_days_ahead(database: Database) -> None:
-    """Make the tables of yesterday up to a week ahead, where they are missing."""
-    row = await database.fetchrow(_Q["today"])
-    assert row is not None
-    today: date = row["today"]
-    first, last = today - timedelta(days=1), today + timedelta(days=AHEAD_DAYS)
-    await database.fetch(_Q["ensure_days"], first=first, last=last)
 
 
 async def with_days(

@@ -2,8 +2,8 @@
 -- run's own row is what counts. In one snapshot run and row belong together, so whatever lacks here
 -- is really gone; the lock shows that the run has not gone on since.
 
--- name: heal
--- A page of the runs that have not moved to the history, by runs_id; `ended` is where it ends.
+-- name: repair
+-- A page of the runs that have not moved to the history, by runs_id; `last` is where it ends.
 -- unqueued: a run has its place on the queue from its claim on at the earliest. So only where the
 --   head of the queue comes after that it is looked whether its row is there.
 WITH page AS MATERIALIZED (
@@ -18,7 +18,8 @@ unfinished AS MATERIALIZED (
            (extract(epoch FROM claimed_at) * 1000000)::bigint AS rank
     FROM page
     WHERE finished_at IS NULL
-      AND claimed_at < coalesce(:now::timestamptz, clock_timestamp()) - interval '1 minute'
+      AND claimed_at < coalesce(:now::timestamptz, clock_timestamp())
+                     - make_interval(secs => :min_age_s)
 ),
 heads AS MATERIALIZED (
     SELECT q.pool, q.priority, head.rank, head.run_id
@@ -65,22 +66,23 @@ unscheduled AS (
       )
     FOR NO KEY UPDATE OF r SKIP LOCKED
 ),
-scheduled AS (
+rescheduled AS (
     INSERT INTO retries (partition, retry_at, run_id, due_at)
     SELECT partition, retry_at, id, due_at FROM unscheduled
     ON CONFLICT DO NOTHING
     RETURNING run_id
 )
-SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS ended,
+SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
        (SELECT count(*) FROM page)::integer AS count,
        array(SELECT run_id FROM enqueued) AS enqueued,
-       array(SELECT run_id FROM scheduled) AS scheduled,
+       array(SELECT run_id FROM rescheduled) AS rescheduled,
        array(SELECT id FROM unfinished WHERE state = 'running') AS running
 
--- name: strays
+-- name: stray_runs
 -- Of these runs, those of executors that are not known, or in no hand-out of theirs.
-SELECT r.id, r.executor, r.started_at, coalesce(j.spec ->> 'timeout', '') AS timeout,
-       e.id IS NOT NULL AND e.ended_at IS NULL AS is_alive,
+SELECT r.id AS run_id, r.executor, r.started_at,
+       coalesce(j.spec ->> 'timeout', :default_timeout) AS timeout,
+       e.id IS NOT NULL AND e.ended_at IS NULL AS is_executor_alive,
        coalesce(:now::timestamptz, clock_timestamp()) AS now
 FROM unnest(:run_ids::uuid[]) AS given (run_id)
 JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)

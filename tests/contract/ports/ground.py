@@ -13,17 +13,20 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, Dispatch, Leases, Watch
+from matins.domain.ports.upkeep import RunRepairs
 from matins.domain.runs.claims import Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
+from matins.store.healing import PostgresRepairs
 from matins.store.leases import PostgresLeases
 from matins.store.queries import Query
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.repairs import MemoryRepairs, dequeue
 from matins.testing.memory.world import World
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -64,6 +67,18 @@ class Rows(Protocol):
     async def revise(self, job: UUID) -> None:
         """Count a job's revision up, as a change does."""
 
+    async def lose_place(self, run: UUID) -> bool:
+        """Delete a run's place on the dispatch queue; False if it has none."""
+
+    async def lose_retry(self, run: UUID) -> bool:
+        """Delete the time at which a run is tried again; False if it has none."""
+
+    async def lose_handouts(self, executor: UUID) -> None:
+        """Delete what was handed out to an executor."""
+
+    async def lose_executor(self, executor: UUID) -> None:
+        """Delete an executor."""
+
 
 @dataclass
 class Ground:
@@ -74,6 +89,7 @@ class Ground:
     agenda: Agenda
     dispatch: Dispatch
     watch: Watch
+    repairs: RunRepairs
     rows: Rows
 
     async def all_leases(self, holder: UUID) -> dict[int, int]:
@@ -127,6 +143,26 @@ class MemoryRows:
         """See `Rows`."""
         self._world.jobs[job].revision += 1
 
+    async def lose_place(self, run: UUID) -> bool:
+        """See `Rows`."""
+        return dequeue(self._world, run)
+
+    async def lose_retry(self, run: UUID) -> bool:
+        """See `Rows`."""
+        keys = [key for key in self._world.retries if key[1] == run]
+        for key in keys:
+            del self._world.retries[key]
+        return bool(keys)
+
+    async def lose_handouts(self, executor: UUID) -> None:
+        """See `Rows`."""
+        for key in [it for it in self._world.handouts if it[0] == executor]:
+            del self._world.handouts[key]
+
+    async def lose_executor(self, executor: UUID) -> None:
+        """See `Rows`."""
+        self._world.executors.pop(executor, None)
+
 
 class PostgresRows:
     """Owners' deeds by SQL."""
@@ -173,9 +209,25 @@ class PostgresRows:
         """See `Rows`."""
         await self._run("UPDATE jobs SET revision = revision + 1 WHERE id = $1", job)
 
-    async def _run(self, sql: str, *arguments: object) -> None:
+    async def lose_place(self, run: UUID) -> bool:
+        """See `Rows`."""
+        return await self._run("DELETE FROM dispatch WHERE run_id = $1", run) != "DELETE 0"
+
+    async def lose_retry(self, run: UUID) -> bool:
+        """See `Rows`."""
+        return await self._run("DELETE FROM retries WHERE run_id = $1", run) != "DELETE 0"
+
+    async def lose_handouts(self, executor: UUID) -> None:
+        """See `Rows`."""
+        await self._run("DELETE FROM handouts WHERE executor = $1", executor)
+
+    async def lose_executor(self, executor: UUID) -> None:
+        """See `Rows`."""
+        await self._run("DELETE FROM executors WHERE id = $1", executor)
+
+    async def _run(self, sql: str, *arguments: object) -> str:
         async with self._database.session() as session:
-            await session.execute(Query("test", sql, ()).sql, *arguments)
+            return await session.execute(Query("test", sql, ()).sql, *arguments)
 
 
 def on_memory() -> Ground:
@@ -188,6 +240,7 @@ def on_memory() -> Ground:
         MemoryAgenda(world),
         MemoryDispatch(world),
         MemoryWatch(world),
+        MemoryRepairs(world),
         MemoryRows(world),
     )
 
@@ -203,6 +256,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresAgenda(database, database, leases),
         PostgresDispatch(database, database, database),
         PostgresWatch(database),
+        PostgresRepairs(database),
         PostgresRows(database),
     )
     return ground, database

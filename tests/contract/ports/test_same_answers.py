@@ -220,6 +220,29 @@ class BothPorts(RuleBasedStateMachine):
 
         self.both(call)
 
+    @rule(job=jobs, due=dues, executor=st.sampled_from([*EXECUTORS, None]))
+    def lose_rows(self, job: UUID, due: Any, executor: UUID | None) -> None:
+        run = run_id(job, due, "scheduled")
+
+        async def call(side: Ground) -> Any:
+            if executor is not None:
+                return await side.rows.lose_handouts(executor)
+            return await side.rows.lose_place(run), await side.rows.lose_retry(run)
+
+        self.both(call)
+
+    @rule()
+    def heal(self) -> None:
+        async def call(side: Ground) -> Any:
+            page = await side.repairs.repair(UUID(int=0), 99, 1.0)
+            strays = await side.repairs.stray_runs(page.running)
+            for stray in strays:
+                await side.repairs.hand_out_again(stray.executor, [stray.run_id])
+            found = {(it.run_id, it.executor, it.is_executor_alive) for it in strays}
+            return page.count, {*page.enqueued}, {*page.rescheduled}, {*page.running}, found
+
+        self.both(call)
+
     @rule()
     def lose_and_look(self) -> None:
         async def call(side: Ground) -> Any:

@@ -187,7 +187,8 @@ class MemoryWatch:
         found: dict[UUID, list[Running]] = {}
         left = limit
         for (executor, _), given in self._world.handouts.items():
-            if self._world.executors[executor].ended_at is None:
+            row = self._world.executors.get(executor)
+            if row is None or row.ended_at is None:
                 continue
             for run in _held(self._world, executor, given)[:left]:
                 found.setdefault(executor, []).append(_running(self._world, run))

@@ -1,29 +1,20 @@
--- Rows that are too old are purged.
+-- What is kept of runs in the history, and what goes.
 
--- name: longest
+-- name: scope
 -- By jobs_keep; teams are few.
 SELECT greatest(
-    :days::integer, (SELECT max(keep_days) FROM jobs),
+    :usual_days::integer, (SELECT max(keep_days) FROM jobs),
     (
         SELECT max(greatest((keep -> 'days')::integer, (keep -> 'others' -> 'days')::integer))
         FROM teams
     )
-) AS days, (
+) AS longest_days, (
     EXISTS (SELECT FROM jobs WHERE keep_days IS NOT NULL)
     OR EXISTS (SELECT FROM teams WHERE keep IS NOT NULL)
 ) AS differs, coalesce(:now::timestamptz, clock_timestamp()) AS now
 
--- name: too_old
--- Days of which nothing is to be kept; those in `runs` still have something that is not over.
-SELECT d.day
-FROM days d
-JOIN pg_inherits i ON i.inhrelid = to_regclass(day_table('runs', d.day))
-WHERE d.day < :before::date AND i.inhparent = 'past_runs'::regclass
-ORDER BY d.day
-
--- name: lines
--- What of a day is archived before it is dropped, a page by id.
-SELECT r.id, to_jsonb(r) || jsonb_build_object(
+-- name: runs_of
+SELECT r.id, r.due_at, to_jsonb(r) || jsonb_build_object(
     'team', t.name, 'job', j.name,
     'attempts', (
         SELECT coalesce(jsonb_agg(to_jsonb(a) - 'run_id' - 'due_at' ORDER BY a.number), '[]')
@@ -39,18 +30,16 @@ WHERE r.due_at >= :first AND r.due_at < :past AND r.id > :after::uuid
 ORDER BY r.id
 LIMIT :limit
 
--- name: drop_day
-SELECT drop_day(:day::date)
-
 -- name: walk
-SELECT walked_to, walk_began_at FROM history
+SELECT walked_to AS after, walk_began_at AS began_at FROM history
 
 -- name: walked
-UPDATE history SET walked_to = :walked_to::uuid, walk_began_at = :walk_began_at::timestamptz
+UPDATE history SET walked_to = :after::uuid, walk_began_at = :began_at::timestamptz
 
 -- name: jobs
 -- By the primary key.
-SELECT j.id, j.keep::text AS keep, t.keep::text AS team_keep, p.succeeded_until, p.others_until
+SELECT j.id, j.keep::text AS keep, t.keep::text AS team_keep,
+       least(p.succeeded_until, p.others_until) AS purged_until
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN purges p ON p.job_id = j.id
@@ -68,7 +57,7 @@ WHERE job_id = :job_id::uuid
 ORDER BY due_at DESC
 LIMIT :limit
 
--- name: rows_too_old
+-- name: old_runs
 -- By the unique key (job_id, due_at, kind), in a stretch of days.
 SELECT r.id, r.due_at, to_jsonb(r) || jsonb_build_object(
     'team', t.name, 'job', j.name,
@@ -97,15 +86,15 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 LIMIT :limit
 
--- name: delete_runs
-DELETE FROM past_runs
-WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
-  AND id = ANY (:run_ids::uuid[])
-
 -- name: delete_attempts
 DELETE FROM past_attempts
 WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
   AND run_id = ANY (:run_ids::uuid[])
+
+-- name: delete_runs
+DELETE FROM past_runs
+WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
+  AND id = ANY (:run_ids::uuid[])
 
 -- name: purged
 INSERT INTO purges (job_id, succeeded_until, others_until)
@@ -113,47 +102,3 @@ SELECT * FROM unnest(:job_ids::uuid[], :succeeded_untils::timestamptz[], :others
 ON CONFLICT (job_id) DO UPDATE
 SET succeeded_until = greatest(purges.succeeded_until, excluded.succeeded_until),
     others_until = greatest(purges.others_until, excluded.others_until)
-
--- name: ended_with_handouts
--- Executors that ended long enough ago for all that they held to be taken back.
-SELECT e.id
-FROM executors e
-WHERE e.ended_at < :before::timestamptz
-  AND EXISTS (SELECT FROM handouts h WHERE h.executor = e.id)
-LIMIT :limit
-
--- name: delete_executors
-DELETE FROM executors
-WHERE id = ANY (ARRAY(
-    SELECT e.id
-    FROM executors e
-    WHERE e.ended_at < :before::timestamptz
-      AND NOT EXISTS (SELECT FROM handouts h WHERE h.executor = e.id)
-    LIMIT :limit
-))
-RETURNING id
-
--- name: delete_revisions
--- By revisions_changed: what was replaced, in a page by the instant of what replaced it. The one
--- that was in force at `before` stays.
-WITH newer AS (
-    SELECT job_id, revision, effective_at
-    FROM revisions
-    WHERE effective_at > coalesce(
-              (SELECT revisions_until FROM history), timestamptz '-infinity'
-          )
-      AND effective_at < :before::timestamptz
-    ORDER BY effective_at
-    FETCH FIRST :limit ROWS WITH TIES
-),
-gone AS (
-    DELETE FROM revisions r
-    USING newer n
-    WHERE r.job_id = n.job_id AND r.revision < n.revision
-),
-noted AS (
-    UPDATE history
-    SET revisions_until = (SELECT max(effective_at) FROM newer)
-    WHERE EXISTS (SELECT FROM newer)
-)
-SELECT count(*)::integer AS looked_at FROM newer

@@ -1,0 +1,1 @@
+"""What the upkeep decides: about runs that lost rows, and about what is kept."""

@@ -1,0 +1,57 @@
+"""The upkeep of a scheduler, on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+
+from matins.domain.ports import Clock, Hints
+from matins.kernel.settings import Settings
+from matins.store.archiving import FileArchive
+from matins.store.calendars import PostgresCalendars
+from matins.store.database import Database
+from matins.store.day_tables import PostgresDayTables
+from matins.store.healing import PostgresRepairs
+from matins.store.leftovers import PostgresLeftovers
+from matins.store.locks import PostgresLocks
+from matins.store.owners import PostgresOwners
+from matins.store.passing import PassingJobs
+from matins.store.retention import PostgresRetention
+from matins.store.snapshots import PostgresSnapshots
+from matins.store.timings import KnownCalendars
+from matins.store.zone_data import ZoneKeeper
+from matins.upkeep.days import DaysOver
+from matins.upkeep.healing import Healing
+from matins.upkeep.retention import Purge
+from matins.upkeep.snapshots import SnapshotWatch
+from matins.upkeep.upkeep import Upkeep
+
+
+def make_upkeep(
+    database: Database, history: Database, hints: Hints, clock: Clock, settings: Settings
+) -> Upkeep:
+    """Wire all tasks. `history` is for statements that take minutes over whole days."""
+    stopping = asyncio.Event()
+    known = KnownCalendars()
+    database.server.when_changed(known.forget)
+    owners = PostgresOwners(database, known, hints)
+    locks, days = PostgresLocks(history), PostgresDayTables(history)
+    purge = Purge(
+        locks,
+        days,
+        PostgresRetention(history),
+        PostgresLeftovers(history),
+        FileArchive(settings.archive) if settings.archive else None,
+        clock,
+        stopping,
+    )
+    # A line for each task.
+    tasks = {
+        "zone_data": ZoneKeeper(database, known, hints, clock, stopping).follow,
+        "calendars": PostgresCalendars(database, owners).keep_up,
+        "delete_after": PassingJobs(database, known, hints, stopping).delete,
+        "snapshots": SnapshotWatch(PostgresSnapshots(database), clock).look,
+        "healing": Healing(PostgresRepairs(history), clock, stopping).heal,
+        "days": DaysOver(locks, days, clock, stopping).detach,
+        "purge": purge.purge,
+    }
+    return Upkeep(tasks, clock, settings.upkeep_s, stopping)

@@ -1,0 +1,110 @@
+"""Runs in the history, and what is kept of them. See `domain.ports.upkeep.Retention`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, date, datetime, time
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import structlog
+
+from matins.domain.jobs.keeping import Keep, Kept, kept
+from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
+from matins.store.database import Database
+from matins.store.past import Stretch, around, stretches
+from matins.store.queries import load_queries
+
+_Q = load_queries("retention.sql")
+
+log = structlog.get_logger()
+
+
+class PostgresRetention:
+    """Reads and deletes runs of days that are over, some days at a time.
+
+    The sessions of `database` need a long deadline.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def scope(self, usual_days: int) -> Scope:
+        """See `domain.ports.upkeep.Retention`."""
+        [row] = await self._database.fetch(_Q["scope"], usual_days=usual_days)
+        return Scope(**row)
+
+    async def runs_of(self, day: date, after: UUID, limit: int) -> list[OldRun]:
+        """See `domain.ports.upkeep.Retention`."""
+        midnight = datetime.combine(day, time.min, UTC)
+        query = around(midnight, midnight).pin(_Q["runs_of"])
+        return _old_runs(await self._database.fetch(query, after=after, limit=limit))
+
+    async def walk(self) -> Walk:
+        """See `domain.ports.upkeep.Retention`."""
+        [row] = await self._database.fetch(_Q["walk"])
+        return Walk(**row)
+
+    async def walked(self, after: UUID | None, began_at: datetime) -> None:
+        """See `domain.ports.upkeep.Retention`."""
+        await self._database.fetch(_Q["walked"], after=after, began_at=began_at)
+
+    async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
+        """See `domain.ports.upkeep.Retention`. What can't be read keeps as much as is usual."""
+        rows = await self._database.fetch(_Q["jobs"], after=after, limit=limit)
+        return [JobRetention(row["id"], _kept(row), row["purged_until"]) for row in rows]
+
+    async def nth_newest(self, job_id: UUID, nth: int, *, succeeded: bool) -> datetime | None:
+        """See `domain.ports.upkeep.Retention`."""
+        async for days in stretches(self._database.fetch):
+            query = days.pin(_Q["newest_ends"])
+            rows = await self._database.fetch(query, job_id=job_id, succeeded=succeeded, limit=nth)
+            nth -= len(rows)
+            if nth == 0:
+                due_at: datetime = rows[-1]["due_at"]
+                return due_at
+        return None
+
+    async def spans(self, until: datetime) -> list[DaySpan]:
+        """See `domain.ports.upkeep.Retention`."""
+        newest_first = [DaySpan(*days) async for days in stretches(self._database.fetch, until)]
+        return newest_first[::-1]
+
+    async def old_runs(self, span: DaySpan, cuts: Sequence[Cut], limit: int) -> list[OldRun]:
+        """See `domain.ports.upkeep.Retention`."""
+        query = Stretch(*span).pin(_Q["old_runs"])
+        return _old_runs(await self._database.fetch(query, limit=limit, **_columns(cuts)))
+
+    async def delete_runs(self, span: DaySpan, run_ids: Collection[UUID]) -> None:
+        """See `domain.ports.upkeep.Retention`."""
+        for name in ("delete_attempts", "delete_runs"):
+            await self._database.fetch(Stretch(*span).pin(_Q[name]), run_ids=[*run_ids])
+
+    async def purged(self, cuts: Sequence[Cut]) -> None:
+        """See `domain.ports.upkeep.Retention`."""
+        await self._database.fetch(_Q["purged"], **_columns(cuts))
+
+
+def _old_runs(rows: Sequence[asyncpg.Record]) -> list[OldRun]:
+    return [OldRun(row["id"], row["due_at"], row["line"]) for row in rows]
+
+
+def _columns(cuts: Sequence[Cut]) -> dict[str, object]:
+    return {
+        "job_ids": [it.job_id for it in cuts],
+        "succeeded_untils": [it.succeeded_until for it in cuts],
+        "others_untils": [it.others_until for it in cuts],
+    }
+
+
+def _kept(row: asyncpg.Record) -> Kept:
+    try:
+        job, team = (
+            None if text is None else msgspec.json.decode(text, type=Keep)
+            for text in (row["keep"], row["team_keep"])
+        )
+    except msgspec.MsgspecError:
+        log.exception("keep.unreadable", job=str(row["id"]))
+        return kept()
+    return kept(job, team)

@@ -1,0 +1,114 @@
+"""Rows beside runs, in memory. See `domain.ports.upkeep.RunRepairs`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+from heapq import heapify
+from uuid import UUID
+
+from matins.domain.runs.states import RunState
+from matins.domain.upkeep.healing import Repaired, StrayRun
+from matins.testing.memory.world import ExecutorRow, RunRow, World
+
+_Place = tuple[datetime, UUID]
+
+
+class MemoryRepairs:
+    """The runs of a world, none of which ever moves to the history."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def repair(self, after: UUID, limit: int, min_age_s: float) -> Repaired:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        ids = sorted(run_id for run_id in self._world.runs_by_id if run_id > after)[:limit]
+        latest = self._world.now() - timedelta(seconds=min_age_s)
+        page = [self._world.runs_by_id[run_id] for run_id in ids]
+        unfinished = [it for it in page if it.finished_at is None and it.claimed_at < latest]
+        return Repaired(
+            count=len(page),
+            last=ids[-1] if ids else None,
+            enqueued=self._enqueue(it for it in unfinished if it.state is RunState.QUEUED),
+            rescheduled=self._reschedule(it for it in unfinished if it.state is RunState.RETRYING),
+            running=[it.id for it in unfinished if it.state is RunState.RUNNING],
+        )
+
+    async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        runs = (self._world.runs_by_id[run_id] for run_id in run_ids)
+        return [self._stray(run) for run in runs if self._is_stray(run)]
+
+    async def hand_out_again(self, executor: UUID, run_ids: Collection[UUID]) -> None:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        world, now = self._world, self._world.now()
+        unknown = ExecutorRow(executor, "unknown", [], 0, now, ended_at=now)
+        world.executors.setdefault(executor, unknown)
+        runs = (world.runs_by_id[run_id] for run_id in run_ids)
+        strays = [it.id for it in runs if it.executor == executor and self._is_stray(it)]
+        if strays:
+            world.handouts.setdefault((executor, 0), []).extend(strays)
+
+    def _enqueue(self, runs: Iterable[RunRow]) -> list[UUID]:
+        """Put runs on the queue that are not there, if the head of the queue comes after them."""
+        heads = self._heads()
+        places = {run_id for queue in self._world.queues.values() for _, _, run_id in queue}
+        missing = [
+            run
+            for run in runs
+            if run.id not in places
+            and heads.get((run.pool, run.priority), (run.claimed_at, run.id))
+            >= (run.claimed_at, run.id)
+        ]
+        for run in missing:
+            self._world.enqueue(run, run.claimed_at)
+        return [run.id for run in missing]
+
+    def _heads(self) -> dict[tuple[str, int], _Place]:
+        heads: dict[tuple[str, int], _Place] = {}
+        for pool, queue in self._world.queues.items():
+            for priority, rank, run_id in queue:
+                if self._world.runs_by_id[run_id].state is RunState.QUEUED:
+                    key, place = (pool, priority), (rank, run_id)
+                    heads[key] = min(heads.get(key, place), place)
+        return heads
+
+    def _reschedule(self, runs: Iterable[RunRow]) -> list[UUID]:
+        missing = []
+        for run in runs:
+            assert run.retry_at is not None
+            if self._world.retries.get((run.partition, run.id)) != run.retry_at:
+                self._world.retries[run.partition, run.id] = run.retry_at
+                missing.append(run.id)
+        return missing
+
+    def _is_stray(self, run: RunRow) -> bool:
+        if run.state is not RunState.RUNNING:
+            return False
+        handouts = self._world.handouts.items()
+        is_handed_out = any(run.id in ids for (it, _), ids in handouts if it == run.executor)
+        return run.executor not in self._world.executors or not is_handed_out
+
+    def _stray(self, run: RunRow) -> StrayRun:
+        assert run.executor is not None
+        assert run.started_at is not None
+        executor = self._world.executors.get(run.executor)
+        return StrayRun(
+            run_id=run.id,
+            executor=run.executor,
+            is_executor_alive=executor is not None and executor.ended_at is None,
+            started_at=run.started_at,
+            timeout=self._world.jobs[run.job_id].spec.timeout,
+            now=self._world.now(),
+        )
+
+
+def dequeue(world: World, run_id: UUID) -> bool:
+    """Let a run's place on the dispatch queue go missing; False if it has none."""
+    for queue in world.queues.values():
+        for place in queue:
+            if place[2] == run_id:
+                queue.remove(place)
+                heapify(queue)
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""The slow work on which no claim depends: healing, retention, zone data, `delete_after`."""
