@@ -59,4 +59,4 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
 
 def _claim(job: UUID, due: datetime) -> Claim:
     run = run_id(job, due, "scheduled")
-    return Claim(run, job, 1, 1, partition_of(job), "default", 1, due, due)
+    return Claim(run, job, 1, partition_of(job), "default", due, due)

@@ -57,7 +57,7 @@ class Engine:
     async def round(self, jobs: list[UUID], due: datetime) -> None:
         """Run a batch of jobs: they are claimed, handed out, fail, are promoted and succeed."""
         claims = [
-            Claim(run_id(it, due, "scheduled"), it, 1, 1, partition_of(it), "default", 1, due, due)
+            Claim(run_id(it, due, "scheduled"), it, 1, partition_of(it), "default", due, due)
             for it in jobs
         ]
         async with self.watched("heartbeat"):

@@ -84,11 +84,9 @@ class Scene:
         return Claim(
             run_id=run_id(job, due, "scheduled"),
             job_id=job,
-            team_id=1,
             revision=self.job["revision"],
             partition=partition_of(job),
             pool="default",
-            priority=1,
             due_at=due,
             fire_at=due,
         )

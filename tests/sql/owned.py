@@ -79,7 +79,7 @@ class Owned:
         due = timetable.due_between(due_job.next_due_at - timedelta(seconds=1), self.now, 10_000)
         standing = LockedJob(
             job.id,
-            due_job.team_id,
+            1,
             due_job.partition,
             job.revision,
             job.state,

@@ -56,7 +56,7 @@ class Upkept(Owned):
         job = await self.job(name)
         [known] = await self._agenda.find([job.id])
         run = run_id(job.id, due_at, Kind.SCHEDULED)
-        place = (known.team_id, known.revision, known.partition, known.pool, known.priority)
+        place = (known.revision, known.partition, known.pool)
         return [Claim(run, job.id, *place, due_at, due_at)]
 
     async def send(self, claims: list[Claim]) -> Claimed:

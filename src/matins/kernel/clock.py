@@ -54,8 +54,6 @@ class DatabaseClock(HostClock):
         self._memory = memory
         self._ahead: list[timedelta] = []
         self._zero = datetime(1970, 1, 1, tzinfo=UTC)
-        self.jumps = 0
-        """How often the database's clock was seen to jump."""
 
     def now(self) -> datetime:
         """The database's time, never ahead of it. Raises UnavailableError before `measure`."""
@@ -75,7 +73,6 @@ class DatabaseClock(HostClock):
         slack = JUMP_S + (answered - asked)
         known = max(self._ahead, default=ahead)
         if abs((ahead - known).total_seconds()) > slack:
-            self.jumps += 1
             self._ahead = [ahead]
             return False
         self._ahead = [*self._ahead[1 - self._memory :], ahead]

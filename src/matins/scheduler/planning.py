@@ -197,11 +197,9 @@ def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
     return Claim(
         run_id(job.id, due, "scheduled"),
         job.id,
-        job.team_id,
         job.revision,
         job.partition,
         job.pool,
-        job.priority,
         due,
         fire,
         follows_end=job.schedule.follows_end,
@@ -213,11 +211,9 @@ def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
     claim = Claim(
         run_id(job.id, stretch[0], Kind.SCHEDULED),
         job.id,
-        job.team_id,
         job.revision,
         job.partition,
         job.pool,
-        job.priority,
         stretch[0],
         entry.timetable.fire_time(stretch[0]),
         state=RunState.SKIPPED,

@@ -263,7 +263,6 @@ def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:
         fault = f"the stored job can't be read: {error}"
     return DueJob(
         id=row["id"],
-        team_id=row["team_id"],
         partition=row["partition"],
         revision=row["revision"],
         state=JobState(row["state"]),
@@ -271,7 +270,6 @@ def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:
         timing=timing,
         misfire=misfire,
         pool=row["pool"],
-        priority=row["priority"],
         next_due_at=row["next_due_at"],
         next_fire_at=row["next_fire_at"],
         fault=fault,

@@ -6,9 +6,9 @@ SELECT j.*
 FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
     AS held (partition, after_at, after_id)
 CROSS JOIN LATERAL (
-    SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-           since, overrides::text AS overrides, calendars, misfire::text AS misfire, pool,
-           priority, next_due_at, next_fire_at
+    SELECT id, partition, revision, state, schedule::text AS schedule, anchor, since,
+           overrides::text AS overrides, calendars, misfire::text AS misfire, pool, next_due_at,
+           next_fire_at
     FROM jobs
     WHERE jobs.partition = held.partition
       AND (next_fire_at, id) > (held.after_at, held.after_id)
@@ -20,9 +20,9 @@ CROSS JOIN LATERAL (
 -- name: changed
 -- By revisions_changed; what was committed late, by revisions_written: all that was still under way
 -- when `seen` was read, or began later. Not of any age, or a long transaction would make it dear.
-SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
-       j.since, j.overrides::text AS overrides, j.calendars, j.misfire::text AS misfire, j.pool,
-       j.priority, j.next_due_at, j.next_fire_at
+SELECT j.id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor, j.since,
+       j.overrides::text AS overrides, j.calendars, j.misfire::text AS misfire, j.pool,
+       j.next_due_at, j.next_fire_at
 FROM (
     SELECT r.job_id, r.revision
     FROM revisions r
@@ -43,9 +43,9 @@ WHERE j.schedule IS NOT NULL
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS seen
 
 -- name: find
-SELECT id, team_id, partition, revision, state, schedule::text AS schedule, anchor,
-       since, overrides::text AS overrides, calendars, misfire::text AS misfire, pool, priority,
-       next_due_at, next_fire_at
+SELECT id, partition, revision, state, schedule::text AS schedule, anchor, since,
+       overrides::text AS overrides, calendars, misfire::text AS misfire, pool, next_due_at,
+       next_fire_at
 FROM jobs
 WHERE id = ANY (:job_ids::uuid[]) AND next_due_at IS NOT NULL
 

@@ -107,11 +107,9 @@ def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Clai
     given = Claim(
         run_id=run_id(job, due, "scheduled"),
         job_id=job,
-        team_id=1,
         revision=revision,
         partition=partition_of(job),
         pool="default",
-        priority=1,
         due_at=due,
         fire_at=due,
     )

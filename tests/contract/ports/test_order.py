@@ -10,7 +10,7 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
-from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Outcome, RunState
@@ -38,7 +38,7 @@ class Queue:
         """Queue a run of a job, which is made if need be."""
         if not minute:
             await self.ground.rows.add_job(job, spec)
-        made = claim(job, START + timedelta(minutes=minute), priority=PRIORITIES[spec.priority])
+        made = claim(job, START + timedelta(minutes=minute))
         await self.ground.agenda.claim(HOLDER, self.epochs, [made])
         self.ground.clock.move(0.001)
         return made.run_id

@@ -99,8 +99,8 @@ def test_more_share_one_row_that_counts_them(timetable: Timetable) -> None:
 def test_what_is_caught_up_is_queued_as_a_scheduler_would_claim_it(timetable: Timetable) -> None:
     [claim] = catch_up(standing(), timetable, at(1))
     assert claim.run_id == run_id(JOB, at(1)[0], "scheduled")
-    assert (claim.state, claim.pool, claim.priority) == (RunState.QUEUED, "gpu", 0)
-    assert (claim.team_id, claim.partition, claim.revision) == (7, 3, 2)
+    assert (claim.state, claim.pool) == (RunState.QUEUED, "gpu")
+    assert (claim.partition, claim.revision) == (3, 2)
 
 
 def test_fire_times_keep_their_jitter() -> None:

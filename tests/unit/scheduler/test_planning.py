@@ -42,7 +42,6 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
     timetable = compile_schedule(schedule, seed=str(JOB), anchor=START)
     job = DueJob(
         id=JOB,
-        team_id=1,
         partition=7,
         revision=3,
         state=JobState.ACTIVE,
@@ -50,7 +49,6 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
         timing=Timing(START, START),
         misfire=misfire,
         pool="default",
-        priority=1,
         next_due_at=instant_of(due_s),
         next_fire_at=timetable.fire_time(instant_of(due_s)),
     )

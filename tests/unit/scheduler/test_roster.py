@@ -18,7 +18,6 @@ from matins.testing.virtual import START
 T0 = slot_of(START)
 JOB = DueJob(
     id=UUID(int=1),
-    team_id=1,
     partition=7,
     revision=3,
     state=JobState.ACTIVE,
@@ -26,7 +25,6 @@ JOB = DueJob(
     timing=Timing(START, START),
     misfire=Misfire(),
     pool="default",
-    priority=1,
     next_due_at=START,
     next_fire_at=START,
 )

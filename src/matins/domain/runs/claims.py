@@ -35,7 +35,6 @@ class DueJob(msgspec.Struct, frozen=True):
     """
 
     id: UUID
-    team_id: int
     partition: int
     revision: int
     state: JobState
@@ -43,7 +42,6 @@ class DueJob(msgspec.Struct, frozen=True):
     timing: Timing
     misfire: Misfire
     pool: str
-    priority: int
     next_due_at: datetime | None
     next_fire_at: datetime | None
     fault: str = ""
@@ -65,11 +63,9 @@ class Claim(msgspec.Struct, frozen=True):
 
     run_id: UUID
     job_id: UUID
-    team_id: int
     revision: int
     partition: int
     pool: str
-    priority: int
     due_at: datetime
     fire_at: datetime
     kind: Kind = Kind.SCHEDULED

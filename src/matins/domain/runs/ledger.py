@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from matins.domain.jobs.changes import LockedJob
-from matins.domain.jobs.spec import PRIORITIES
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.timetable import Timetable
@@ -62,11 +61,9 @@ def _claim(  # the parts of a row
     return Claim(
         run_id=run_id(job.id, due, Kind.SCHEDULED),
         job_id=job.id,
-        team_id=job.team_id,
         revision=job.revision,
         partition=job.partition,
         pool=job.spec.pool,
-        priority=PRIORITIES[job.spec.priority],
         due_at=due,
         fire_at=timetable.fire_time(due),
         state=RunState.SKIPPED if reason else RunState.QUEUED,

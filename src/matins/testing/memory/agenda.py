@@ -215,7 +215,6 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
         if schedule is not None:
             due = DueJob(
                 id=job.id,
-                team_id=job.team_id,
                 partition=job.partition,
                 revision=job.revision,
                 state=job.state,
@@ -223,7 +222,6 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
                 timing=job.timing,
                 misfire=job.spec.misfire,
                 pool=job.spec.pool,
-                priority=PRIORITIES[job.spec.priority],
                 next_due_at=job.next_due_at,
                 next_fire_at=job.next_fire_at,
             )
