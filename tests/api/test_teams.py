@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
 
-from matins.cli.applying import apply_text
+from matins.cli.applying import apply_jobs, apply_text, read_jobs
 from matins.client.sdk import Matins
 from matins.domain.jobs.keeping import Keep, Limits
 
@@ -28,6 +28,16 @@ async def test_a_file_says_what_its_team_and_each_job_keep(owner: Owner, served:
         assert await client.keep("payments") == Keep(days=30, others=Limits(runs=5))
         assert (await client.job("payments", "tidy")).spec.keep == Keep(days=7)
     assert (await owner.get(KEEP)).json == {"days": 30, "others": {"runs": 5}}
+
+
+async def test_applying_tells_what_becomes_of_what_a_team_keeps(
+    owner: Owner, served: Served
+) -> None:
+    only_keep = read_jobs("{team: payments, jobs: [], keep: {days: 30}}", "jobs.yaml")
+    async with Matins(served.url, TOKEN) as client:
+        for dry_run, change in ((True, "changed"), (False, "changed"), (False, "unchanged")):
+            [told] = [it async for it in apply_jobs(client, only_keep, dry_run=dry_run)]
+            assert (told.team, told.keep, told.change) == ("payments", Keep(days=30), change)
 
 
 async def test_what_makes_no_sense_is_refused_with_its_place(owner: Owner) -> None:

@@ -13,8 +13,9 @@ import msgspec
 
 from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
+from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.spec import JobFile, JobSpec, JobState
-from matins.domain.values.errors import InvalidInputError, Problem, check
+from matins.domain.values.errors import InvalidInputError, NotFoundError, Problem, check
 from matins.domain.values.reading import read_value
 
 FILE_MAX = 1024 * 1024
@@ -26,7 +27,7 @@ _ENDING_ZEROS = re.compile(r"\.[0-9]*0$")
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What became of one job or calendar of a file.
+    """What became of one job or calendar of a file, or of what its team is to `keep`.
 
     `skipped` due times, of the job or of those that follow the calendar, are on record as such.
     `is_over`: the schedule has come to its end, or lies in the past.
@@ -39,6 +40,7 @@ class Applied(msgspec.Struct, frozen=True):
     skipped: int = 0
     next_due_at: datetime | None = None
     is_over: bool = False
+    keep: Keep | None = None
 
 
 async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
@@ -52,9 +54,9 @@ async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
 async def apply_jobs(
     client: Matins, file: JobFile, *, dry_run: bool = False
 ) -> AsyncIterator[Applied]:
-    """Store calendars, then jobs, and tell what became of each. A dry run only tells."""
-    if file.keep is not None and not dry_run:
-        await client.put_keep(file.team, file.keep)
+    """Store what is kept, calendars, then jobs, and tell of each. A dry run only tells."""
+    if file.keep is not None:
+        yield await _put_keep(client, file.team, file.keep, dry_run=dry_run)
     unknown: set[str] = set()
     for calendar in file.calendars:
         put = await client.put_calendar(file.team, calendar, dry_run=dry_run)
@@ -72,6 +74,19 @@ async def apply_jobs(
             next_due_at=job.next_due_at,
             is_over=job.state is JobState.ACTIVE and job.spec.is_timed and not job.next_due_at,
         )
+
+
+async def _put_keep(client: Matins, team: str, keep: Keep, *, dry_run: bool) -> Applied:
+    """Store what a team's jobs keep, unless they do already."""
+    try:
+        before = await client.keep(team)
+    except NotFoundError:
+        before = Keep()
+    if before == keep:
+        return Applied(team, None, "unchanged", keep=keep)
+    if not dry_run:
+        await client.put_keep(team, keep)
+    return Applied(team, None, "changed", keep=keep)
 
 
 def _without(spec: JobSpec, unknown: set[str]) -> JobSpec:

@@ -44,7 +44,7 @@ def apply(
 
 def _line(applied: Applied, *, dry_run: bool) -> str:
     change = f"would be {applied.change}" if dry_run else applied.change
-    name = f"calendar {applied.calendar}" if applied.job is None else applied.job
+    name = applied.job or (f"calendar {applied.calendar}" if applied.calendar else "keep")
     line = f"{change:<{18 if dry_run else 9}}  {applied.team}/{name}"
     if applied.next_due_at:
         line += f"  next due {local(applied.next_due_at)}"
