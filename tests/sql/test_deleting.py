@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import asyncpg
 import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, TEAM, spec
-from tests.sql.windowed import Windowed, minute, window, windowed
+from tests.sql.test_races import is_blocked
+from tests.sql.windowed import Windowed, labelled, minute, window, windowed
 
 from matins.domain.executors.protocol import Heartbeat, Running
 from matins.domain.runs.states import RunState
@@ -78,6 +82,48 @@ async def test_what_was_handed_out_and_never_arrived_does_not_wait_again(world: 
     await world.owners.delete(TEAM, "job")
     await world.dispatch.heartbeat(Heartbeat(world.executor, "one", ["default"], 9, 2))
     assert (await states(world), await world.queued()) == ([RunState.CANCELLED], 0)
+
+
+async def test_what_is_being_claimed_meanwhile_does_not_begin(world: Windowed, dsn: str) -> None:
+    """The claim looks at the job before the deletion, and is committed after it."""
+    await world.owners.create(TEAM, labelled(of="another"))
+    await world.owners.create(TEAM, EVERY_MINUTE)
+    await world.fire_at(minute(1), "another")  # the day has its table, and the leases are held
+    async with locked(dsn, "SELECT FROM partitions FOR UPDATE") as session:
+        claiming = asyncio.create_task(world.fire())
+        await is_blocked(session)
+        world.now = minute(1) - timedelta(seconds=1)
+        assert (await world.owners.delete(TEAM, "job")).cancelled == 0
+    await claiming
+    assert (await states(world), await world.queued()) == ([RunState.QUEUED], 2)
+    assert [it.job for it in await world.take()] == ["another"]
+    assert await world.newest() == (RunState.CANCELLED, "its job was deleted")
+
+
+async def test_what_is_recorded_for_a_retry_meanwhile_does_not_begin_again(
+    world: Windowed, dsn: str
+) -> None:
+    await world.owners.create(TEAM, spec(None))
+    await world.manual.trigger(TEAM, "job")
+    attempt = await world.begin()
+    async with locked(dsn, "SELECT FROM runs FOR UPDATE") as session:
+        recording = asyncio.create_task(world.fail(attempt, MINUTE))
+        await is_blocked(session)
+        await world.owners.delete(TEAM, "job")
+    assert (await recording).state is RunState.RETRYING
+    assert await world.look(minute(2)) == 1
+    assert await world.take() == []
+    assert await world.newest() == (RunState.CANCELLED, "its job was deleted")
+
+
+@asynccontextmanager
+async def locked(dsn: str, query: str) -> AsyncIterator[asyncpg.Connection]:
+    """Hold what a query locks, for as long as the block lasts."""
+    session = await asyncpg.connect(dsn)
+    async with session.transaction():
+        await session.execute(query)
+        yield session
+    await session.close()
 
 
 async def test_its_runs_are_still_listed_by_team_and_by_name(world: Windowed) -> None:

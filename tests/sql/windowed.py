@@ -88,13 +88,17 @@ class Windowed(Owned):
 
     async def begin(self) -> Attempt:
         """Hand out the one run that is queued."""
+        [attempt] = await self.take()
+        return attempt
+
+    async def take(self) -> list[Attempt]:
+        """Hand out what is queued."""
         self._seq += 1
         await self.dispatch.heartbeat(Heartbeat(self.executor, "one", ["default"], 9, self._seq))
         poll = Poll(self.executor, self._seq, ["default"], 9)
         handout = await self.dispatch.take(poll, "default")
         assert handout is not None
-        [attempt] = handout.attempts
-        return attempt
+        return handout.attempts
 
     async def fail(self, attempt: Attempt, retry_in: timedelta) -> RunStatus:
         """Let an attempt fail, to be tried again in a while."""

@@ -40,6 +40,10 @@ DEFAULT_TIMEOUT = next(
 )
 
 
+DELETED = "its job was deleted"
+"""The reason of runs that could not begin because of it."""
+
+
 class PostgresDispatch:
     """Hands out, records and hears heartbeats; the hot statements have connections of their own."""
 
@@ -98,9 +102,16 @@ class PostgresDispatch:
         return await self._handout(poll.executor, rows) if rows else None
 
     async def _handout(self, executor: UUID, rows: Sequence[asyncpg.Record]) -> Handout:
-        """What can be read is handed out; a run whose job can't be read becomes a dead letter."""
+        """What can be read is handed out; a run whose job can't be read becomes a dead letter.
+
+        A run that was claimed, or was to be tried again, by a statement that was under way while
+        its job was deleted, ends here.
+        """
         attempts, broken = [], []
         for row in rows:
+            if row["is_deleted"]:
+                broken.append(_cancelled(row))
+                continue
             try:
                 attempts.append(_attempt(row))
             except (msgspec.DecodeError, ScheduleError) as error:
@@ -274,6 +285,11 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         alone=row["alone"],
         started_at=row["started_at"],
     )
+
+
+def _cancelled(row: asyncpg.Record) -> Ending:
+    result = Result(Outcome.CANCELLED, DELETED)
+    return Ending(End(row["id"], row["attempt"], result), RunState.CANCELLED, DELETED)
 
 
 def _dead(row: asyncpg.Record, reason: str) -> Ending:

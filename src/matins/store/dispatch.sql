@@ -68,6 +68,7 @@ noted AS (
 )
 SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team, j.name AS job,
        j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
+       j.state = 'deleted' AS is_deleted,
        CASE WHEN row_number() OVER () = 1 THEN array[
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
            (SELECT count(*) FROM picked)
@@ -111,7 +112,8 @@ CROSS JOIN LATERAL (
 
 -- name: taken
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
+       j.state = 'deleted' AS is_deleted
 FROM handouts h
 CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
 JOIN LATERAL (

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from matins.domain.jobs.retry import Backoff, RetryPolicy
-from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, Dispatch, Leases, Watch
 from matins.domain.ports.upkeep import RunRepairs
@@ -63,6 +63,9 @@ class Rows(Protocol):
 
     async def cancel(self, run: UUID) -> None:
         """Ask for the end of a running run."""
+
+    async def delete(self, job: UUID) -> None:
+        """Delete a job without a look at its runs."""
 
     async def revise(self, job: UUID) -> None:
         """Count a job's revision up, as a change does."""
@@ -137,6 +140,10 @@ class MemoryRows:
         """See `Rows`."""
         self._world.runs_by_id[run].cancel_at = self._world.now()
 
+    async def delete(self, job: UUID) -> None:
+        """See `Rows`."""
+        self._world.jobs[job].state = JobState.DELETED
+
     async def revise(self, job: UUID) -> None:
         """See `Rows`."""
         self._world.jobs[job].revision += 1
@@ -202,6 +209,14 @@ class PostgresRows:
     async def cancel(self, run: UUID) -> None:
         """See `Rows`."""
         await self._run("UPDATE runs SET cancel_at = $2 WHERE id = $1", run, self._database.now())
+
+    async def delete(self, job: UUID) -> None:
+        """See `Rows`."""
+        await self._run(
+            "UPDATE jobs SET state = 'deleted', next_due_at = NULL, next_fire_at = NULL"
+            " WHERE id = $1",
+            job,
+        )
 
     async def revise(self, job: UUID) -> None:
         """See `Rows`."""

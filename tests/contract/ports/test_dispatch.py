@@ -156,6 +156,17 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     assert await ground.agenda.load_retries(mine, later, 9) == []
 
 
+async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_other(
+    ground: Ground,
+) -> None:
+    [run] = await queue(ground, 1)
+    await register(ground)
+    await ground.rows.delete(JOB)
+    assert ids(await take(ground, 1)) == ids(await take(ground, 2)) == set()
+    assert await ground.dispatch.recorded([(run, 1)]) == {run}
+    assert await ground.dispatch.running(EXECUTOR, [run]) == []
+
+
 async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(
     ground: Ground,
 ) -> None:

@@ -174,7 +174,7 @@ class Dispatch(Protocol):
         Return None while the pool holds nothing. A `seq` that was taken before gets no more, but
         what of it is still running, perhaps nothing. Unknown is an executor that is not alive, and
         a `seq` that its heartbeats have called done. Runs that somebody has locked are passed over,
-        and taken some seconds after they are free.
+        and taken some seconds after they are free. One whose job was deleted is cancelled.
         """
 
     async def taken(self, poll: Poll) -> Handout | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from matins.domain.executors.liveness import ExecutorSeen
 from matins.domain.executors.protocol import (
+    End,
     Ending,
     Handout,
     Heartbeat,
@@ -18,7 +19,8 @@ from matins.domain.executors.protocol import (
     RunStatus,
     Stop,
 )
-from matins.domain.runs.attempts import Attempt
+from matins.domain.jobs.spec import JobState
+from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.testing.memory.world import AttemptRow, ExecutorRow, RunRow, World
 
@@ -41,13 +43,13 @@ class MemoryDispatch:
         if not started:
             return None
         self._world.handouts[key] = [run.id for run in started]
-        return Handout([self._attempt(run) for run in started])
+        return self._handout(started)
 
     async def taken(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         given = self._world.handouts.get((poll.executor, poll.seq), [])
         running = _held(self._world, poll.executor, given)
-        return Handout([self._attempt(run) for run in running]) if running else None
+        return self._handout(running) if running else None
 
     async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """See `domain.ports.Dispatch`."""
@@ -145,6 +147,19 @@ class MemoryDispatch:
         if not runs or runs[0].attempt != number:
             return Stop(run_id, number, "superseded")
         return Stop(run_id, number, "cancelled") if runs[0].cancel_at is not None else None
+
+    def _handout(self, runs: Sequence[RunRow]) -> Handout:
+        """Runs of jobs that were deleted end here."""
+        attempts = []
+        for run in runs:
+            if self._world.jobs[run.job_id].state is not JobState.DELETED:
+                attempts.append(self._attempt(run))
+                continue
+            assert run.executor is not None
+            result = Result(Outcome.CANCELLED, "its job was deleted")
+            end = End(run.id, run.attempt, result)
+            _end(self._world, run, run.executor, Ending(end, RunState.CANCELLED, result.reason))
+        return Handout(attempts)
 
     def _attempt(self, run: RunRow) -> Attempt:
         job = self._world.jobs[run.job_id]
