@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from tests.api.served import TOKEN, Served
+from tests.e2e.cluster import until
 
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
@@ -34,6 +39,25 @@ async def test_a_job_comes_back_as_it_was_sent(matins: Matins) -> None:
     assert (made.change, made.job.spec) == ("created", SPEC)
     assert await matins.job("payments", "nightly") == made.job
     assert (await matins.jobs("payments")).jobs == [made.job]
+
+
+async def test_the_program_on_its_page_works(matins: Matins, served: Served) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "sdk.md").read_text("utf-8")
+    [program] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program),
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"MATINS_URL": served.url, "MATINS_TOKEN": TOKEN},
+    )
+    await until(lambda: _has_run(matins), 30)
+    [run] = (await matins.runs()).runs
+    await matins.cancel_run(run.id)  # no executor is there to end it
+    printed, _ = await process.communicate()
+    assert printed == b"cancelled\n"
+
+
+async def _has_run(matins: Matins) -> bool:
+    return bool((await matins.runs()).runs)
 
 
 async def test_all_jobs_come_by_team_and_name(matins: Matins) -> None:

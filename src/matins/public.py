@@ -1,0 +1,107 @@
+"""The public names of the library: what `from matins import …` finds.
+
+They are the SDK, each value that it takes or returns, with their parts, and each error that it
+raises. Names that are not here may change in any version.
+"""
+
+from __future__ import annotations
+
+from matins.client.refusals import UnreachableError
+from matins.client.sdk import Matins
+from matins.domain.calendars.calendar import Calendar, Holidays
+from matins.domain.calendars.calendar import Item as CalendarItem
+from matins.domain.calendars.outlook import ClosedDay
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.keeping import Limits as KeepLimits
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.spec import Job, JobSpec, JobState
+from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.states import RunState
+from matins.domain.schedules.cron.clock_changes import ClockChanges
+from matins.domain.schedules.schedule import Override, Schedule, Times
+from matins.domain.values.errors import (
+    ConflictError,
+    InvalidInputError,
+    MatinsError,
+    NotFoundError,
+    Problem,
+    ScheduleError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from matins.domain.views import (
+    AttemptRecord,
+    AuditPage,
+    CalendarChanged,
+    CalendarRecord,
+    Changed,
+    DueTime,
+    ExecutorRecord,
+    JobAudit,
+    JobPage,
+    PartitionRecord,
+    Preview,
+    Run,
+    RunPage,
+    UnreadableJob,
+    WindowChanged,
+    WindowRecord,
+)
+from matins.insight.forecast.forecast import Forecast, Peak, Share
+
+__all__ = [
+    "AttemptRecord",
+    "AuditPage",
+    "Backoff",
+    "Calendar",
+    "CalendarChanged",
+    "CalendarItem",
+    "CalendarRecord",
+    "Changed",
+    "ClockChanges",
+    "ClosedDay",
+    "CommandTarget",
+    "ConflictError",
+    "DueTime",
+    "ExecutorRecord",
+    "Forecast",
+    "Holidays",
+    "HttpTarget",
+    "InvalidInputError",
+    "Job",
+    "JobAudit",
+    "JobPage",
+    "JobSpec",
+    "JobState",
+    "Keep",
+    "KeepLimits",
+    "Matins",
+    "MatinsError",
+    "Misfire",
+    "NotFoundError",
+    "Override",
+    "PartitionRecord",
+    "Peak",
+    "Preview",
+    "Problem",
+    "RetryPolicy",
+    "Run",
+    "RunPage",
+    "RunState",
+    "RunStatus",
+    "Schedule",
+    "ScheduleError",
+    "Share",
+    "Target",
+    "Times",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnreachableError",
+    "UnreadableJob",
+    "Window",
+    "WindowChanged",
+    "WindowRecord",
+]
