@@ -1,9 +1,13 @@
-"""What many tests stand on: one real PostgreSQL and one real Valkey for the whole session."""
+"""What many tests stand on: one real PostgreSQL and one real Valkey for the whole session, and a
+certificate.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -78,6 +82,30 @@ def schema_dsn(postgres: str) -> Iterator[str]:
         database = fresh_database(postgres)
         yield runner.run(database.__aenter__())
         runner.run(database.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    """A server's context with a certificate for localhost that nobody signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("makes its certificate with openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    named = ["-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*make, *named, *files], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+@pytest.fixture
+def trusted(
+    self_signed: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ssl.SSLContext:
+    """The same context, of a server that this host trusts."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    return self_signed
 
 
 @asynccontextmanager

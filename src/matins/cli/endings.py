@@ -19,7 +19,11 @@ from matins.domain.values.errors import (
     UnavailableError,
 )
 
-_WORDS = {"Value error, ": "", "Input should be": "it must be", ". Did you mean": "; did you mean"}
+_WORDS = {
+    ". Did you mean": "; did you mean",
+    "not a valid int range": "no whole number",
+    "not a valid int": "no whole number",
+}
 
 FAILED, WRONG, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from types import TracebackType
 from typing import Self, TypeVar
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 
+from matins.client.http import HttpClient, LostAnswerError
 from matins.client.refusals import UnreachableError, refusal
 from matins.domain.values.errors import SettingsError, UnavailableError
+from matins.kernel.addresses import token_fault
+from matins.kernel.connection import ConnectError
 
 CALL_S = 60.0
 """The longest that a call may take; the audit of a long window takes some seconds."""
-
-CONNECT_S = 5.0
 
 T = TypeVar("T")
 
@@ -30,8 +31,9 @@ class ApiCalls:
         self._urls = [part.strip().rstrip("/") for part in url.split(",") if part.strip()]
         if not self._urls:
             raise SettingsError("the URL of the API is empty; write it as http://127.0.0.1:8600")
-        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        self._session: aiohttp.ClientSession | None = None
+        if fault := token_fault(token):
+            raise SettingsError(f"the token for the API {fault}")
+        self._http = HttpClient({"Authorization": f"Bearer {token}", "Accept": "application/json"})
 
     async def __aenter__(self) -> Self:
         return self
@@ -46,9 +48,7 @@ class ApiCalls:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session:
-            await self._session.close()
-            self._session = None
+        self._http.close()
 
     async def ask(
         self,
@@ -77,49 +77,19 @@ class ApiCalls:
         query: dict[str, str] | None = None,
     ) -> tuple[str, int, bytes]:
         """Make one call; gives who answered, the status and the body."""
+        body = None if said is None else msgspec.json.encode(said)
+        headers = None if said is None else {"Content-Type": "application/json"}
+        asked = f"{path}?{urlencode(query)}" if query else path
         faults = []
         for url in self._urls:
             try:
-                status, body = await self._send(method, url + path, said, query)
-            except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+                return url, *await self._http.exchange(method, url + asked, body, CALL_S, headers)
+            except ValueError as error:
                 raise SettingsError(
                     f"{url!r} is no address of an API; write it as http://127.0.0.1:8600"
                 ) from error
-            except aiohttp.ClientConnectorError as error:
-                faults.append(f"the API at {url} can't be reached: {_told(error)}")
-            except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                raise UnavailableError(
-                    f"the API at {url} gave no answer: {_told(error)}"
-                ) from error
-            else:
-                return url, status, body
+            except ConnectError as error:
+                faults.append(f"the API at {url} can't be reached: {error}")
+            except LostAnswerError as error:
+                raise UnavailableError(f"the API at {url} gave no answer: {error}") from error
         raise UnreachableError("; ".join(faults))
-
-    async def _send(
-        self, method: str, url: str, said: msgspec.Struct | None, query: dict[str, str] | None
-    ) -> tuple[int, bytes]:
-        session = self._session = self._session or self._open_session()
-        async with session.request(
-            method,
-            url,
-            params=query,
-            data=None if said is None else msgspec.json.encode(said),
-            headers=None if said is None else {"Content-Type": "application/json"},
-            allow_redirects=False,
-        ) as response:
-            return response.status, await response.read()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            headers=self._headers,
-            timeout=aiohttp.ClientTimeout(total=CALL_S, sock_connect=CONNECT_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-
-
-def _told(error: BaseException) -> str:
-    """An operating system's word for it, where there is one: aiohttp's own repeats the address."""
-    cause = getattr(error, "os_error", None)
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(error) or type(error).__name__

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import socket
 import ssl
 from collections.abc import Sequence
 from typing import TypeVar
 
-import aiohttp
 import msgspec
 import structlog
-from aiohttp.abc import AbstractResolver, ResolveResult
 
+from matins.client.http import HttpClient, LostAnswerError
 from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
@@ -29,16 +26,13 @@ from matins.domain.values.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from matins.kernel.resolver import Resolver
+from matins.kernel.connection import ConnectError
 
 log = structlog.get_logger()
 
 CALL_S = 10.0
 """The longest that a call may take, on top of the time that a poll waits."""
 
-CONNECT_S = 5.0
-
-_IN_ONE_PIECE = 2**20
 _MEDIA = "application/msgpack"
 _REFUSED = frozenset({400, 413, 415, 422})
 _LATER = frozenset({408, 421, 425, 429})
@@ -50,8 +44,7 @@ class HttpGatewayLink:
     """Calls a gateway at one of its addresses; after a failure the next address is used.
 
     An answer that is lost, late, unreadable or 5xx raises UnavailableError: the outcome is unknown,
-    and it is for the caller to repeat the call. aiohttp resends by itself only what HTTP calls
-    idempotent, and all of this is POST.
+    and it is for the caller to repeat the call.
     """
 
     def __init__(
@@ -66,10 +59,9 @@ class HttpGatewayLink:
         given = [urls] if isinstance(urls, str) else list(urls)
         assert given, "a link needs an address"
         self._urls = [url.rstrip("/") for url in given]
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": _MEDIA}
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": _MEDIA}
+        self._http = HttpClient(headers, tls)
         self._call_s = call_s
-        self._tls: ssl.SSLContext | bool = tls or True
-        self._session: aiohttp.ClientSession | None = None
 
     async def poll(self, poll: Poll) -> Handout:
         """See `domain.ports.GatewayLink`."""
@@ -85,81 +77,27 @@ class HttpGatewayLink:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session:
-            await self._session.close()
-            self._session = None
+        self._http.close()
 
     async def _call(self, name: str, said: msgspec.Struct, kind: type[T], limit_s: float) -> T:
         """Make one call. Raises UnavailableError, UnauthorizedError, InvalidInputError."""
         url = self._urls[0]
+        body = msgspec.msgpack.encode(said)
         try:
-            status, body = await self._exchange(
-                f"{url}/v1/executors/{name}", msgspec.msgpack.encode(said), limit_s
-            )
-            return _read(status, body, kind, url)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            answer = await self._http.exchange("POST", f"{url}/v1/executors/{name}", body, limit_s)
+            return _read(*answer, kind, url)
+        except (ConnectError, LostAnswerError) as error:
             self._turn_from(url)
-            told = str(error) or type(error).__name__
-            raise UnavailableError(f"the gateway at {url} can't be reached: {told}") from error
+            raise UnavailableError(f"the gateway at {url} can't be reached: {error}") from error
         except UnavailableError:
             self._turn_from(url)
             raise
-
-    async def _exchange(self, url: str, body: bytes, limit_s: float) -> tuple[int, bytes]:
-        session = self._session = self._session or self._open_session()
-        timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_S)
-        async with session.post(
-            url,
-            data=body if len(body) < _IN_ONE_PIECE else io.BytesIO(body),
-            timeout=timeout,
-            allow_redirects=False,
-            ssl=self._tls,
-        ) as response:
-            return response.status, await response.read()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            headers=self._headers,
-            connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=30, resolver=_OwnResolver(), use_dns_cache=False
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
 
     def _turn_from(self, url: str) -> None:
         """Let the next call use another address, unless another call has seen to it."""
         if len(self._urls) > 1 and self._urls[0] == url:
             self._urls = [*self._urls[1:], url]
             log.info("gateway.changed", url=self._urls[0])
-
-
-class _OwnResolver(AbstractResolver):
-    """Finds gateways in threads of their own, and goes on with what it knew of one while name
-    servers are silent.
-    """
-
-    def __init__(self) -> None:
-        self._resolver = Resolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """See `aiohttp.abc.AbstractResolver`."""
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address[0],
-                port=port,
-                family=found,
-                proto=protocol,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for found, _, protocol, _, address in await self._resolver.resolve(host, port)
-            if family in (socket.AF_UNSPEC, found)
-        ]
-
-    async def close(self) -> None:
-        """See `aiohttp.abc.AbstractResolver`."""
 
 
 def _read(status: int, body: bytes, kind: type[T], url: str) -> T:

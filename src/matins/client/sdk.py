@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from matins.client.calls import ApiCalls
 from matins.client.parts import as_of_all, parts
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.executors.protocol import RunStatus
@@ -45,9 +45,6 @@ from matins.domain.views import (
 )
 from matins.insight.forecast.forecast import Forecast
 
-if TYPE_CHECKING:
-    from matins.client.calls import ApiCalls
-
 Page = TypeVar("Page", JobPage, CalendarPage)
 
 PAGE = 1000
@@ -64,8 +61,7 @@ class Matins:
 
     def __init__(self, url: str, token: str) -> None:
         """`url`: one address of the API, or several of them separated by commas."""
-        # imported late: aiohttp takes longer to import than a command may take to start
-        self._calls: ApiCalls = import_module("matins.client.calls").ApiCalls(url, token)
+        self._calls = ApiCalls(url, token)
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,1 +1,1 @@
-"""What every process stands on: the clock, services, settings, logs, metrics. It knows no job."""
+"""What every process stands on: clock, services, settings, logs, metrics, HTTP. It knows no job."""

@@ -144,30 +144,6 @@ def runner(contact: Contact) -> HttpRunner:
     return HttpRunner(contact, Resolver())
 
 
-@pytest.fixture
-def self_signed(tmp_path: Path) -> ssl.SSLContext:
-    """A server's context with a certificate for localhost that nobody signed."""
-    if shutil.which("openssl") is None:
-        pytest.skip("makes its certificate with openssl")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    named = ["-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*make, *named, *files], check=True, capture_output=True)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    return context
-
-
-@pytest.fixture
-def trusted(
-    self_signed: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> ssl.SSLContext:
-    """The same context, of a server that this host trusts."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-    return self_signed
-
-
 Call = Callable[..., Awaitable[Result]]
 
 
@@ -380,7 +356,7 @@ async def test_tls_with_a_server_that_speaks_none_says_so(call: Call) -> None:
         port = listening.sockets[0].getsockname()[1]
         result = await call(f"https://127.0.0.1:{port}/")
     assert (result.outcome, result.permanent) == (Outcome.FAILED, False)
-    assert result.reason.startswith(f"TLS with 127.0.0.1:{port} failed: ")
+    assert result.reason.startswith(f"no connection to 127.0.0.1:{port}: TLS failed: ")
 
 
 async def test_a_server_with_a_certificate_that_nobody_signed_is_not_trusted(
@@ -389,9 +365,10 @@ async def test_a_server_with_a_certificate_that_nobody_signed_is_not_trusted(
     async with await asyncio.start_server(
         server.serve, "127.0.0.1", 0, ssl=self_signed
     ) as listening:
-        result = await call(f"https://localhost:{listening.sockets[0].getsockname()[1]}/")
+        port = listening.sockets[0].getsockname()[1]
+        result = await call(f"https://localhost:{port}/")
     assert (result.outcome, result.permanent) == (Outcome.FAILED, False)
-    assert result.reason.startswith("TLS: localhost is not trusted: ")
+    assert result.reason.startswith(f"no connection to localhost:{port}: localhost is not trusted:")
     assert server.requests == []
 
 

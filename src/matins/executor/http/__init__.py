@@ -1,1 +1,1 @@
-"""The HTTP client for targets: one request on the wire for each attempt, never sent twice."""
+"""The answers of HTTP targets, read as they come and kept within bounds."""

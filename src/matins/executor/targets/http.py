@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
 from importlib.metadata import version
@@ -15,11 +14,11 @@ from matins.domain.jobs.targets import HttpTarget
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.executor.contact import Contact
-from matins.executor.http.connection import ConnectError, Connection, connect
-from matins.executor.http.request import Origin, Url, read_url, request_bytes
 from matins.executor.http.response import Answer, NotHttpError
 from matins.executor.output import one_line
 from matins.executor.targets.facts import facts
+from matins.kernel.connection import ConnectError, connect, converse, tls_context
+from matins.kernel.request import Origin, Url, read_url, request_bytes
 from matins.kernel.resolver import AddressInfo, Resolver
 
 LASTING = frozenset({400, 401, 403, 404, 405, 410, 422})
@@ -69,9 +68,7 @@ class HttpRunner:
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        return tls_context()
 
     async def _exchange(
         self, attempt: Attempt, target: HttpTarget, answer: Answer, cancel: asyncio.Event
@@ -82,13 +79,15 @@ class HttpRunner:
         try:
             connection = await connect(url.origin, addresses, self._context)
         except ConnectError as error:
-            raise _NotSentError(str(error)) from error
+            told = f"no connection to {url.origin.host}:{url.origin.port}: {error}"
+            raise _NotSentError(told) from error
         try:
             if self._contact.left_s() <= 0 or cancel.is_set():
                 told = "the executor was out of touch with the gateway; nothing was sent"
                 outcome = Outcome.CANCELLED if cancel.is_set() else Outcome.LOST
                 raise _NotSentError(told, outcome=outcome)
-            await _converse(connection, request, answer)
+            if not await converse(connection, request, answer):
+                raise _BrokenOffError(_break(answer))
         except NotHttpError as error:
             raise _BrokenOffError(f"the answer is not HTTP: {error}") from error
         except OSError as error:
@@ -118,27 +117,6 @@ class _NotSentError(Exception):
 
 class _BrokenOffError(Exception):
     """The request went out, or part of it, and there is no whole answer."""
-
-
-async def _converse(connection: Connection, request: bytes, answer: Answer) -> None:
-    """Send a request and read until the answer is whole, which may be before all was sent.
-
-    The first bytes leave before anything else can happen in this process. Raises OSError,
-    NotHttpError, _BrokenOffError.
-    """
-    rest = connection.begin(request)
-    sending = asyncio.create_task(connection.send(rest)) if rest else None
-    try:
-        while not answer.is_complete:
-            if data := await connection.receive():
-                answer.feed(data)
-            elif not answer.end():
-                raise _BrokenOffError(_break(answer))
-    finally:
-        if sending:
-            sending.cancel()
-            with suppress(OSError, asyncio.CancelledError):
-                await sending
 
 
 def _break(answer: Answer, error: OSError | None = None) -> str:

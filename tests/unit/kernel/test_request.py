@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matins.executor.http.request import read_url, request_bytes
+from matins.kernel.request import read_url, request_bytes
 
 
 @pytest.mark.parametrize(

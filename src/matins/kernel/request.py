@@ -1,4 +1,4 @@
-"""What one request puts on the wire: the job's URL byte for byte, one head and its body. Pure."""
+"""What one HTTP request puts on the wire: the URL byte for byte, one head and its body. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _URL_MARKS = "%:/?[]@!$&'()*+,;=~"
 """What RFC 3986 allows in a URL beside letters, digits and `-._`; `#` begins what is not sent."""
 
 _OURS = frozenset({"content-length", "transfer-encoding", "connection"})
-"""How a message is framed is not for a job to say."""
+"""How a message is framed is not for its headers to say."""
 
 _BREAKS = re.compile(r"[\r\n\0]")
 
@@ -61,10 +61,18 @@ def read_url(url: str) -> Url:
     )
 
 
-def request_bytes(method: str, url: Url, headers: Mapping[str, str], body: bytes | None) -> bytes:
+def request_bytes(
+    method: str,
+    url: Url,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    *,
+    is_last: bool = True,
+) -> bytes:
     """Return the whole request. Names of headers are unique whatever their case.
 
-    Raises ValueError where a header would break the head.
+    `is_last`: the connection is to be closed after it. Raises ValueError where a header would break
+    the head.
     """
     given = {name.lower() for name in headers}
     lines = [f"{method} {url.target} HTTP/1.1"]
@@ -75,7 +83,8 @@ def request_bytes(method: str, url: Url, headers: Mapping[str, str], body: bytes
     lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() not in _OURS]
     if body is not None or method not in _BODILESS:
         lines.append(f"Content-Length: {len(body or b'')}")
-    lines.append("Connection: close")
+    if is_last:
+        lines.append("Connection: close")
     if broken := next((line for line in lines if _BREAKS.search(line)), None):
         raise ValueError(f"{broken.partition(':')[0]!r} holds a line break or NUL")
     return "\r\n".join([*lines, "", ""]).encode() + (body or b"")

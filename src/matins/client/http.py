@@ -1,0 +1,190 @@
+"""HTTP/1.1 with servers of Matins: connections are used again, and nothing is sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import httptools
+
+from matins.kernel.clock import elapsed_s
+from matins.kernel.connection import ConnectError, Connection, connect, converse, tls_context
+from matins.kernel.request import Origin, read_url, request_bytes
+from matins.kernel.resolver import Resolver
+
+CONNECT_S = 5.0
+"""The longest that making a connection may take, once the addresses are known."""
+
+KEPT_S = 30.0
+"""How long a connection is kept that nothing uses; servers keep theirs longer."""
+
+AT_ONCE_MAX = 100
+"""The most exchanges at one time; further ones wait for these, before their limits begin."""
+
+
+class LostAnswerError(Exception):
+    """The request was sent, or part of it, and there is no whole answer; its text says why."""
+
+
+class _Kept(NamedTuple):
+    connection: Connection
+    since_s: float
+
+
+class HttpClient:
+    """Exchanges requests for answers. It follows no redirect, keeps no cookie, and takes no proxy
+    from the environment.
+    """
+
+    def __init__(self, headers: Mapping[str, str], tls: ssl.SSLContext | None = None) -> None:
+        """`headers` go with every request.
+
+        `tls` is what to trust instead of the host's certificate authorities.
+        """
+        self._headers = {"User-Agent": "matins", **headers}
+        self._trusted = tls
+        self._resolver = Resolver()
+        self._slots = asyncio.Semaphore(AT_ONCE_MAX)
+        self._kept: defaultdict[Origin, deque[_Kept]] = defaultdict(deque)
+
+    async def exchange(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        limit_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        """Send one request within a time; return the status and the body of its answer.
+
+        Raises ConnectError where nothing was sent, LostAnswerError where that is unknown, and
+        ValueError where the URL or a header can't be used.
+        """
+        where = read_url(url)
+        given = {**self._headers, **(headers or {})}
+        request = request_bytes(method, where, given, body, is_last=False)
+        async with self._slots:
+            try:
+                async with asyncio.timeout(limit_s):
+                    connection = self._reused(where.origin) or await self._connected(where.origin)
+                    answer = await self._answer(connection, where.origin, request)
+            except TimeoutError as error:
+                raise LostAnswerError(f"no whole answer within {limit_s:g} s") from error
+        return answer.status, b"".join(answer.body)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        for kept in self._kept.values():
+            while kept:
+                kept.pop().connection.close()
+
+    def _reused(self, origin: Origin) -> Connection | None:
+        """Return a kept connection that still stands, the one used last; close the others."""
+        kept = self._kept[origin]
+        while kept and elapsed_s() - kept[0].since_s > KEPT_S:
+            kept.popleft().connection.close()
+        while kept:
+            connection = kept.pop().connection
+            if connection.is_idle():
+                return connection
+            connection.close()
+        return None
+
+    async def _connected(self, origin: Origin) -> Connection:
+        """Connect. Raises ConnectError."""
+        try:
+            addresses = await self._resolver.resolve(origin.host, origin.port)
+        except OSError as error:
+            raise ConnectError(error.strerror or str(error)) from error
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                return await connect(origin, addresses, self._tls if origin.tls else None)
+        except TimeoutError as error:
+            raise ConnectError(f"no connection within {CONNECT_S:g} s") from error
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._trusted or tls_context()
+
+    async def _answer(self, connection: Connection, origin: Origin, request: bytes) -> _Answer:
+        """Send a request and return its whole answer. Raises LostAnswerError."""
+        answer = _Answer()
+        try:
+            is_whole = await converse(connection, request, answer)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            raise LostAnswerError(f"the answer is not HTTP: {error}") from error
+        except OSError as error:
+            told = error.strerror or str(error)
+            raise LostAnswerError(f"the connection was lost: {told}") from error
+        finally:
+            answer.close()
+            if answer.leaves_open:
+                self._kept[origin].append(_Kept(connection, elapsed_s()))
+            else:
+                connection.close()
+        if not is_whole:
+            part = "before" if answer.status == 0 else "in the middle of"
+            raise LostAnswerError(f"the connection was closed {part} the answer")
+        return answer
+
+
+class _Answer:
+    """An answer as it comes, by a parser that is as strict as shared connections need."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.body: list[bytes] = []
+        self.is_complete = False
+        self.leaves_open = False
+        """It is whole, and the connection can be used again."""
+        self._lasts_to_the_end = False
+        self._has_length = False
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises HttpParserError, HttpParserUpgrade."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.leaves_open = False
+            if not self.is_complete:
+                raise
+
+    def end(self) -> bool:
+        """Take the end of the connection; return whether the answer is whole with it."""
+        self.is_complete = self.is_complete or self._lasts_to_the_end
+        return self.is_complete
+
+    def close(self) -> None:
+        """Let go of the parser, which holds on to this answer."""
+        del self._parser
+
+    def on_message_begin(self) -> None:
+        """Take nothing that comes after the answer."""
+        self.leaves_open = False
+
+    def on_header(self, name: bytes, _value: bytes) -> None:
+        """Note whether the head says where the body ends."""
+        self._has_length |= name.lower() in (b"content-length", b"transfer-encoding")
+
+    def on_headers_complete(self) -> None:
+        """Take the status, unless it is an interim one."""
+        status = self._parser.get_status_code()
+        if status >= 200 and not self.is_complete:
+            self.status = status
+            self._lasts_to_the_end = not self._has_length
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        if not self.is_complete:
+            self.body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Take the end of the answer, unless it is an interim one."""
+        if self.status and not self.is_complete:
+            self.is_complete = True
+            self.leaves_open = self._parser.should_keep_alive()
