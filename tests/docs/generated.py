@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def state_picture() -> str:
     return "\n".join([*lines, "```"])
 
 
+def layer_picture() -> str:
+    """The layers that import-linter holds the packages to, as a Mermaid diagram."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    [layers] = [
+        contract["layers"]
+        for contract in tools["importlinter"]["contracts"]
+        if contract["type"] == "layers" and "containers" not in contract
+    ]
+    lines = ["```mermaid", "flowchart TD"]
+    for number, layer in enumerate(layers):
+        names = [name.strip().removeprefix("matins.") for name in layer.split("|")]
+        lines.append(f'    {number}["{" · ".join(names)}"]')
+    lines.append("    " + " --> ".join(map(str, range(len(layers)))))
+    return "\n".join([*lines, "```"])
+
+
 def field_docstrings(struct: type[msgspec.Struct]) -> dict[str, str]:
     """The string that stands under each field of a Struct, on one line."""
     [node] = ast.parse(inspect.getsource(struct)).body
@@ -70,6 +87,7 @@ def _shown(name: str, default: object) -> str:
 
 
 PARTS: dict[str, tuple[Path, Callable[[], str]]] = {
+    "layers": (ROOT / "docs" / "architecture.md", layer_picture),
     "packages": (ROOT / "docs" / "architecture.md", package_table),
     "settings": (ROOT / "docs" / "settings.md", settings_table),
     "states": (ROOT / "docs" / "how-it-works.md", state_picture),

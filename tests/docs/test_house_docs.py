@@ -111,6 +111,17 @@ def test_pages_on_the_inside_name_no_file_that_is_gone(page: str) -> None:
     assert sorted(it for it in paths if not (SOURCE / it).exists()) == []
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/how-it-works.md"])
+def test_pages_on_the_inside_name_nothing_that_is_gone_from_its_file(page: str) -> None:
+    named = re.findall(r"`(\w+)(?:\(\))?`[\s,]+in\s+`([\w/]+\.(?:py|sql))`", PAGES[page])
+    gone = []
+    for name, path in named:
+        text = (SOURCE / path).read_text("utf-8")
+        if not re.search(rf"^\s*(-- name: |(async )?def |class )?{name}\b", text, re.MULTILINE):
+            gone.append(f"{name} in {path}")
+    assert gone == []
+
+
 def test_the_index_names_every_page() -> None:
     linked = {it.partition("#")[0] for it in _LINK.findall(PAGES["docs/README.md"])}
     pages = {it.removeprefix("docs/") for it in PAGES if it.startswith("docs/")}
