@@ -13,7 +13,7 @@ import structlog
 
 log = structlog.get_logger()
 
-AGAIN_S = (0.5, 1.0, 2.0, 5.0)
+AGAIN_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 """The pauses before a role that died is started again; the last one repeats."""
 
 STEADY_S = 30.0

@@ -131,10 +131,19 @@ def test_only_items_without_holidays_and_files_are_resolved() -> None:
     assert not Item(icalendar="").is_resolved
 
 
-def test_calendars_are_read_and_compiled_without_the_libraries_that_resolve_them() -> None:
-    code = (
-        "import matins.domain.calendars.closures, matins.domain.timetables.closing, sys;"
-        "print({'holidays', 'icalendar', 'dateutil'} & set(sys.modules))"
-    )
+@pytest.mark.parametrize(
+    ("modules", "libraries"),
+    [
+        (
+            "matins.domain.calendars.closures, matins.domain.timetables.closing",
+            {"holidays", "icalendar", "dateutil"},
+        ),
+        ("matins.roles.scheduler", {"holidays", "icalendar"}),
+    ],
+)
+def test_calendars_are_read_and_compiled_without_the_libraries_that_resolve_them(
+    modules: str, libraries: set[str]
+) -> None:
+    code = f"import {modules}, sys; print({libraries!r} & set(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert shown.stdout == "set()\n"

@@ -5,23 +5,11 @@ What is stored is the result, so that it never changes with the version of a lib
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
-from typing import Final
-
-import holidays
 import msgspec
-from holidays import HolidayBase
-from holidays.registry import COUNTRIES, FINANCIAL, RegistryDict
 
-from matins.domain.calendars.calendar import LABEL_MAX, Calendar, Holidays, Item
-from matins.domain.calendars.ics.importing import import_items
+from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import InvalidInputError, Problem, ScheduleError, below, check
-
-_USUAL_CATEGORIES: Final = ("public",)
-_CODE_LENGTH: Final = 4
-_SHOWN: Final = 20
 
 
 def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
@@ -45,86 +33,20 @@ def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
 
 
 def _resolve(item: Item, timezone: str, first_year: int, last_year: int) -> list[Item]:
-    """Give the items that stand for one item."""
+    """Return the items that stand for one item.
+
+    The libraries that know of them are loaded here: that takes as long as all the rest of a
+    scheduler, which is to claim soon after its start and rarely needs them.
+    """
     if item.holidays is not None:
-        return _holiday_items(item, item.holidays, range(first_year, last_year + 1))
+        from matins.domain.calendars.holiday_items import holiday_items  # noqa: PLC0415
+
+        return holiday_items(item, item.holidays, range(first_year, last_year + 1))
     if item.icalendar is not None:
+        from matins.domain.calendars.ics.importing import import_items  # noqa: PLC0415
+
         try:
             return import_items(item, find_zone(timezone), first_year, last_year)
         except ScheduleError as error:
             raise InvalidInputError.at("icalendar", str(error)) from error
     return [item]
-
-
-def _holiday_items(item: Item, wanted: Holidays, years: range) -> list[Item]:
-    """Give the holidays that an item wants: an item with all its dates for each name."""
-    entity = _entity(wanted)
-    found = type(entity)(
-        subdiv=_subdivision(entity, wanted),
-        years=years,
-        language=_language(entity),
-        categories=_categories(entity, wanted),
-    )
-    dates: dict[str, list[str]] = {}
-    for day, name in sorted(found.items()):
-        dates.setdefault(item.label or name[:LABEL_MAX], []).append(day.isoformat())
-    if not dates:
-        return [Item(dates=[], times=item.times, label=item.label)]
-    return [Item(dates=them, times=item.times, label=name) for name, them in dates.items()]
-
-
-def _entity(wanted: Holidays) -> HolidayBase:
-    """Give the library's object for a country or a market, with no years in it yet."""
-    if wanted.country is not None:
-        return holidays.country_holidays(_choose("country", wanted.country, *_codes(COUNTRIES)))
-    market = wanted.market or ""
-    return holidays.financial_holidays(_choose("market", market, *_codes(FINANCIAL)))
-
-
-def _subdivision(entity: HolidayBase, wanted: Holidays) -> str | None:
-    """Give the code of a part of a country, which may be written in full: BE or DE-BE."""
-    if wanted.subdivision is None:
-        return None
-    text = wanted.subdivision.removeprefix(f"{wanted.country}-")
-    if not entity.subdivisions:
-        name = wanted.country or wanted.market
-        raise InvalidInputError.at("holidays.subdivision", f"{name} has none; leave it out")
-    choices = {code: code for code in entity.subdivisions} | entity.subdivisions_aliases
-    return _choose("subdivision", text, choices)
-
-
-def _categories(entity: HolidayBase, wanted: Holidays) -> tuple[str, ...]:
-    choices = {category: category for category in entity.supported_categories}
-    chosen = [
-        _choose(f"categories[{index}]", category, choices)
-        for index, category in enumerate(wanted.categories)
-    ]
-    return tuple(chosen) or _USUAL_CATEGORIES
-
-
-def _language(entity: HolidayBase) -> str | None:
-    """Give the language of names: English if there is any, and never that of the process."""
-    english = sorted(it for it in entity.supported_languages if it.startswith("en"))
-    return english[0] if english else entity.default_language
-
-
-def _codes(registry: RegistryDict) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the first code of each entity by each of its codes, and by its name."""
-    entities = list(registry.values())
-    by_code = {code: it[1] for it in entities for code in it[1:] if len(code) <= _CODE_LENGTH}
-    return by_code, {it[0]: it[1] for it in entities}
-
-
-def _choose(
-    where: str, text: str, choices: Mapping[str, str], names: Mapping[str, str] | None = None
-) -> str:
-    """Give what a text means. Raises InvalidInputError, with what is near by text or by name."""
-    if text in choices:
-        return choices[text]
-    by_lower = {it.lower(): choices[it] for it in choices}
-    by_lower |= {name.lower(): code for name, code in (names or {}).items()}
-    near = difflib.get_close_matches(text.lower().replace(" ", ""), by_lower, n=3, cutoff=0.6)
-    every = sorted(set(choices.values()))
-    few = [*every[:_SHOWN], "…"] if len(every) > _SHOWN else every
-    hint = " or ".join(dict.fromkeys(by_lower[it] for it in near)) or f"one of {', '.join(few)}"
-    raise InvalidInputError.at(f"holidays.{where}", f"{text[:40]!r} is not known; write {hint}")
