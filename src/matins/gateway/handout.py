@@ -207,7 +207,9 @@ class Dispenser:
 def _count(attempts: list[Attempt]) -> None:
     """Count what was handed out, with its lag by the rows' times: this host's clock may be off."""
     HANDED_OUT.inc(len(attempts))
-    for attempt in attempts:
-        if attempt.number == 1 and attempt.started_at is not None:
-            lag_s = (attempt.started_at - attempt.due_at).total_seconds()
-            START_LAG.observe(max(lag_s, 0.0))  # below zero if the database's clock went back
+    lags = [
+        (attempt.started_at - attempt.due_at).total_seconds()
+        for attempt in attempts
+        if attempt.number == 1 and attempt.started_at is not None
+    ]
+    START_LAG.observe(max(lag_s, 0.0) for lag_s in lags)  # below zero if the clock went back

@@ -6,6 +6,8 @@ from math import nan
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
 
+from matins.kernel.histogram import BatchHistogram
+
 _LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 CLAIMED = Counter("matins_claimed", "Runs claimed", ["state"])
@@ -55,7 +57,9 @@ UPKEEP_FAILED = Counter("matins_upkeep_failed", "Tasks of the upkeep that ended 
 EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declared lost")
 LOSS_BRAKE = Gauge("matins_loss_brake", "1 while most executors look lost at once")
 HANDED_OUT = Counter("matins_handed_out", "Attempts handed out")
-START_LAG = Histogram("matins_start_lag_seconds", "Hand-out minus due time", buckets=_LAG_BUCKETS)
+START_LAG = BatchHistogram(
+    "matins_start_lag_seconds", "Hand-out minus due time", buckets=_LAG_BUCKETS
+)
 RECORDED = Counter("matins_recorded", "Ends of attempts recorded", ["outcome"])
 SUPERSEDED = Counter("matins_superseded", "Ends reported of superseded attempts")
 ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this executor")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -27,6 +26,7 @@ from matins.domain.runs.claims import (
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
+from matins.store.columns import unless_usual
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.leases import PostgresLeases
@@ -36,7 +36,6 @@ from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_o
 
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
-_T = TypeVar("_T")
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _MISFIRES_MAX = 16_384
 
@@ -215,9 +214,9 @@ def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, ob
         "claim_epochs": [epochs.get(claim.partition) for claim in claims],
         "due_ats": due_ats,
         "fire_ats": [] if fire_ats == due_ats else fire_ats,
-        "kinds": _unless_usual([claim.kind for claim in claims], Kind.SCHEDULED),
-        "states": _unless_usual([claim.state for claim in claims], RunState.QUEUED),
-        "reasons": _unless_usual([claim.reason for claim in claims], ""),
+        "kinds": unless_usual((claim.kind for claim in claims), Kind.SCHEDULED),
+        "states": unless_usual((claim.state for claim in claims), RunState.QUEUED),
+        "reasons": unless_usual((claim.reason for claim in claims), ""),
         "due_untils": [claim.due_until for claim in claims] if ranges else [],
         "due_counts": [claim.due_count for claim in claims] if ranges else [],
         "are_kept": [claim.job_id in locked for claim in claims] if locked else [],
@@ -227,11 +226,6 @@ def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, ob
         "next_due_ats": [claim.next_due_at for claim in ranges],
         "next_fire_ats": [claim.next_fire_at for claim in ranges],
     }
-
-
-def _unless_usual(column: list[_T], usual: _T) -> list[_T]:
-    """Return a column; none where all of it is what the statement takes for usual."""
-    return [] if column.count(usual) == len(column) else column
 
 
 def _locked(claims: Sequence[Claim]) -> set[UUID]:

@@ -29,6 +29,7 @@ from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tr
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import BlockedError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
+from matins.store.columns import unless_usual
 from matins.store.database import Database
 from matins.store.fronts import CLASSES, Found, Front, Fronts
 from matins.store.queries import load_queries
@@ -239,16 +240,16 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
         run_ids=[end.run_id for end in ends],
         due_ats=_dues(end.run_id for end in ends),
         numbers=[end.number for end in ends],
-        outcomes=[result.outcome for result in results],
-        states=[ending.state for ending in ordered],
-        reasons=[ending.reason for ending in ordered],
-        retry_ins=[ending.retry_in_s for ending in ordered],
-        exit_codes=[result.exit_code for result in results],
-        http_statuses=[result.http_status for result in results],
-        attempt_reasons=[result.reason for result in results],
-        outputs=[result.output for result in results],
-        output_cuts=[result.output_cut for result in results],
-        shared=[ending.shared for ending in ordered],
+        outcomes=unless_usual((result.outcome for result in results), Outcome.SUCCEEDED),
+        states=unless_usual((ending.state for ending in ordered), RunState.SUCCEEDED),
+        reasons=unless_usual((ending.reason for ending in ordered), ""),
+        retry_ins=unless_usual((ending.retry_in_s for ending in ordered), None),
+        exit_codes=unless_usual((result.exit_code for result in results), None),
+        http_statuses=unless_usual((result.http_status for result in results), None),
+        attempt_reasons=unless_usual((result.reason for result in results), ""),
+        outputs=unless_usual((result.output for result in results), ""),
+        output_cuts=unless_usual((result.output_cut for result in results), 0),
+        shared=unless_usual((ending.shared for ending in ordered), False),
     )
     return [status_of(row) for row in rows]
 

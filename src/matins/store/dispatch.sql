@@ -142,9 +142,14 @@ WHERE r.state = 'running' AND r.executor = :executor::uuid
 
 -- name: record
 -- Every end says what it believed: run, attempt, executor. No row back means superseded.
--- A cancel that came while the retry was being decided wins over it.
+-- A cancel that came while the retry was being decided wins over it. Columns that say the same of
+-- all ends come empty: see `columns.py`.
 WITH ended AS (
-    SELECT *
+    SELECT run_id, due_at, number, coalesce(outcome, 'succeeded') AS outcome,
+           coalesce(state, 'succeeded') AS state, coalesce(reason, '') AS reason, retry_in,
+           exit_code, http_status, coalesce(attempt_reason, '') AS attempt_reason,
+           coalesce(output, '') AS output, coalesce(output_cut, 0) AS output_cut,
+           coalesce(shared, false) AS shared
     FROM unnest(
         :run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[], :outcomes::text[],
         :states::text[], :reasons::text[], :retry_ins::float8[], :exit_codes::integer[],
