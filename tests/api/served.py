@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -15,6 +16,7 @@ from yarl import URL
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
+from matins.roles.owners import postgres_owners
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 
@@ -125,10 +127,11 @@ async def serve(
     `others` are the pools that it needs as well.
     """
     cache = ValkeyStatusCache(valkey)
+    hints = PostgresHints(database)
     app = build_api(
         database=database,
         hot=[database, *others],
-        hints=PostgresHints(database),
+        owners=postgres_owners(database, hints, Random(1)),
         cache=cache,
         gateway=_gateway,
         admin_token=TOKEN,

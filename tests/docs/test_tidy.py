@@ -43,8 +43,8 @@ MAY_ASK_THE_LOOP = ("cli/", "testing/virtual.py")
 """Where `loop.time()` may stand: the CLI knows no clock, the virtual loop is one."""
 
 RANDOMNESS = {"random.SystemRandom", "os.urandom", "uuid.uuid1", "uuid.uuid4"}
-MAY_BE_RANDOM = ("roles/", "engines/", "store/owners.py", "api/problems.py", "testing/")
-"""The role's generator and name; secrets; a new job's name; an error's name; the test bench."""
+MAY_BE_RANDOM = ("roles/", "engines/", "api/problems.py", "testing/")
+"""The role's generator and name; secrets; an error's name; the test bench."""
 
 
 def test_every_module_begins_with_a_docstring_and_the_future() -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from random import Random
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -17,6 +18,7 @@ from matins.domain.runs.claims import Advance, Claim
 from matins.domain.runs.ledger import catch_up
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.views import JobAudit
+from matins.roles.owners import postgres_owners
 from matins.scheduler.following import follow_up_of
 from matins.scheduler.planning import Entry, instant_of, plan
 from matins.store.agenda import PostgresAgenda
@@ -25,8 +27,6 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
-from matins.store.manual import PostgresManual
-from matins.store.owners import PostgresOwners
 from matins.store.reads import PostgresReads
 from matins.store.timings import KnownCalendars
 
@@ -56,9 +56,9 @@ class Owned:
         self.database = Database(dsn, name="owned", size=3, now=lambda: self.now)
         hints = PostgresHints(self.database)
         known = KnownCalendars()
-        self.owners = PostgresOwners(self.database, known, hints)
-        self.calendars = PostgresCalendars(self.database, self.owners)
-        self.manual = PostgresManual(self.database, hints)
+        owners = postgres_owners(self.database, hints, Random(1))
+        self.owners, self.calendars, self.manual = owners.jobs, owners.calendars, owners.runs
+        self.stored_calendars = PostgresCalendars(self.database)
         self.reads = PostgresReads(self.database)
         self.audits = PostgresAudits(self.database, known)
         self._leases = PostgresLeases(self.database)
@@ -79,6 +79,7 @@ class Owned:
         due = timetable.due_between(due_job.next_due_at - timedelta(seconds=1), self.now, 10_000)
         standing = LockedJob(
             job.id,
+            TEAM,
             1,
             due_job.partition,
             job.revision,
@@ -86,8 +87,8 @@ class Owned:
             job.spec,
             due_job.timing,
             (),
+            job.created_at,
             job.changed_at,
-            self.now,
         )
         claims: Sequence[Claim] = catch_up(standing, timetable, due[-newest:])
         made = await self._agenda.claim(self._holder, self._epochs, claims)

@@ -112,7 +112,7 @@ async def test_a_dry_run_tells_how_many_jobs_would_follow(world: Owned) -> None:
     await world.owners.create(TEAM, daily())
     told = await world.calendars.put(TEAM, CLOSED_ON_THE_5TH, dry_run=True)
     assert (told.change, told.jobs) == ("changed", 1)
-    assert (await world.calendars.show(TEAM, "bank")).calendar == CLOSED_ON_THE_4TH
+    assert (await world.stored_calendars.show(TEAM, "bank")).calendar == CLOSED_ON_THE_4TH
 
 
 async def test_what_a_stopped_change_left_behind_is_finished_later(world: Owned) -> None:
@@ -147,7 +147,7 @@ async def test_many_jobs_follow_one_calendar(world: Owned) -> None:
         await world.owners.create(TEAM, daily(name=f"job-{number}"))
     changed = await world.calendars.put(TEAM, CLOSED_ON_THE_5TH)
     assert changed.jobs == 120
-    assert (await world.calendars.show(TEAM, "bank")).jobs == 120
+    assert (await world.stored_calendars.show(TEAM, "bank")).jobs == 120
 
 
 async def test_a_job_and_its_calendar_may_change_at_the_same_time(world: Owned) -> None:
@@ -168,7 +168,7 @@ async def test_a_job_and_its_calendar_may_change_at_the_same_time(world: Owned) 
 async def test_a_job_that_follows_the_current_version_is_left_alone(world: Owned) -> None:
     await world.owners.create(TEAM, daily())
     await world.calendars.put(TEAM, CLOSED_ON_THE_5TH)
-    again = await world.owners.keep_to_calendars(TEAM, "job")  # by two schedulers at once
+    again = await world.owners.sync_calendars(TEAM, "job")  # by two schedulers at once
     assert (again.change, again.job.revision) == ("unchanged", 2)
 
 
@@ -179,7 +179,7 @@ async def test_a_calendar_that_is_followed_can_not_be_deleted(world: Owned) -> N
     await world.owners.delete(TEAM, "job")
     assert (await world.calendars.delete(TEAM, "bank")).change == "deleted"
     with pytest.raises(NotFoundError):
-        await world.calendars.show(TEAM, "bank")
+        await world.stored_calendars.show(TEAM, "bank")
 
 
 async def test_a_job_can_not_name_a_calendar_that_is_not_there(world: Owned) -> None:
@@ -193,17 +193,17 @@ async def test_a_job_can_not_name_a_calendar_that_is_not_there(world: Owned) -> 
 async def test_a_calendar_shows_what_it_closes_next(world: Owned) -> None:
     holidays = Calendar("berlin", exclude=[Item(holidays=Holidays("DE", "BE"))])
     await world.calendars.put(TEAM, holidays)
-    shown = await world.calendars.show(TEAM, "berlin")
+    shown = await world.stored_calendars.show(TEAM, "berlin")
     assert shown.calendar == holidays
     assert shown.closed_days[0] == ClosedDay(date(2026, 3, 8), "Women's Day")
 
 
 async def test_holidays_are_worked_out_for_further_years_in_time(world: Owned) -> None:
     await world.calendars.put(TEAM, Calendar("berlin", exclude=[Item(holidays=Holidays("DE"))]))
-    before = await world.calendars.show(TEAM, "berlin")
+    before = await world.stored_calendars.show(TEAM, "berlin")
     world.now += 400 * DAY
     await world.calendars.keep_up()
-    after = await world.calendars.show(TEAM, "berlin")
+    after = await world.stored_calendars.show(TEAM, "berlin")
     assert after.version > before.version
     assert after.calendar == before.calendar
 
@@ -212,10 +212,10 @@ async def test_what_stays_as_it_is_is_not_worked_out_again_and_again(world: Owne
     event = "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20260304\nSUMMARY:Once\nEND:VEVENT\n"
     file = f"BEGIN:VCALENDAR\n{event}END:VCALENDAR\n"
     await world.calendars.put(TEAM, Calendar("once", exclude=[Item(icalendar=file)]))
-    before = await world.calendars.show(TEAM, "once")
+    before = await world.stored_calendars.show(TEAM, "once")
     world.now += 200 * DAY
     await world.calendars.keep_up()
-    assert await world.calendars.show(TEAM, "once") == msgspec.structs.replace(
+    assert await world.stored_calendars.show(TEAM, "once") == msgspec.structs.replace(
         before, closed_days=[]
     )
     async with world.database.session() as session:
@@ -227,20 +227,20 @@ async def test_what_stays_as_it_is_is_not_worked_out_again_and_again(world: Owne
 async def test_a_calendar_that_can_not_be_worked_out_stops_no_other(world: Owned) -> None:
     for name in ("a", "b"):
         await world.calendars.put(TEAM, Calendar(name, exclude=[Item(holidays=Holidays("DE"))]))
-    before = await world.calendars.show(TEAM, "b")
+    before = await world.stored_calendars.show(TEAM, "b")
     async with world.database.session() as session:
         await session.execute("""UPDATE calendars SET written = '{"name": 7}' WHERE name = 'a'""")
     world.now += 400 * DAY
     await world.calendars.keep_up()
-    assert (await world.calendars.show(TEAM, "b")).version > before.version
+    assert (await world.stored_calendars.show(TEAM, "b")).version > before.version
 
 
 async def test_calendars_come_in_pages_by_name(world: Owned) -> None:
     for name in ("a", "c", "b"):
         await world.calendars.put(TEAM, Calendar(name))
-    first = await world.calendars.page(TEAM, "", 2)
+    first = await world.stored_calendars.page(TEAM, "", 2)
     assert [it.calendar.name for it in first.calendars] == ["a", "b"]
-    rest = await world.calendars.page(TEAM, first.next or "", 100)
+    rest = await world.stored_calendars.page(TEAM, first.next or "", 100)
     assert [it.calendar.name for it in rest.calendars] == ["bank", "c"]
     assert rest.next is None
 
@@ -251,7 +251,7 @@ async def test_changes_of_one_calendar_at_the_same_time_come_one_after_the_other
     days = [Calendar("new", exclude=[Item(dates=f"2026-03-0{day}")]) for day in range(1, 7)]
     await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
     await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
-    assert (await world.calendars.show(TEAM, "new")).calendar in days
+    assert (await world.stored_calendars.show(TEAM, "new")).calendar in days
 
 
 async def test_a_job_that_names_a_calendar_while_it_is_changed_takes_the_new_one(

@@ -22,12 +22,11 @@ from tests.sql.owned import (
     waits_for_a_lock,
 )
 
-from matins.domain.jobs.misfire import COUNT_MAX
+from matins.domain.jobs.misfire import COUNT_MAX, Missed
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.domain.views import Missed
-from matins.store.changes import LOOK_MAX
+from matins.owners.recording import LOOK_MAX
 
 HOURLY = spec(Schedule(cron="0 * * * *"))
 

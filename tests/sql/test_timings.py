@@ -27,7 +27,7 @@ async def versions(world: Owned) -> list[int]:
     """One version of each of the calendars."""
     for name in NAMES:
         await world.calendars.put(TEAM, Calendar(name, exclude=[Item(dates="12-25")]))
-    return [(await world.calendars.show(TEAM, name)).version for name in NAMES]
+    return [(await world.stored_calendars.show(TEAM, name)).version for name in NAMES]
 
 
 async def test_whoever_asks_at_once_gets_all_of_it_though_hardly_any_is_kept(

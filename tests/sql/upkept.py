@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from random import Random
 
 from tests.sql.owned import TEAM, Owned
 
@@ -38,7 +39,7 @@ class Upkept(Owned):
         """A scheduler's upkeep."""
         database = database or self.one
         hints = PostgresHints(database)
-        return make_upkeep(database, self.history, hints, HostClock(), self.settings)
+        return make_upkeep(database, self.history, hints, HostClock(), Random(2), self.settings)
 
     def _connection(self, dsn: str, name: str) -> Database:
         return Database(dsn, name=name, size=1, by_key_only=True, now=lambda: self.now)

@@ -22,7 +22,7 @@ from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
 from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
-from matins.domain.ports import Hints, StatusCache
+from matins.domain.ports import StatusCache
 from matins.domain.values.errors import UnauthorizedError
 from matins.kernel.http import (
     App,
@@ -34,13 +34,13 @@ from matins.kernel.http import (
     respond_problem,
     whole_body,
 )
+from matins.owners.owners import Owners
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
-from matins.store.manual import PostgresManual
-from matins.store.owners import PostgresOwners
+from matins.store.hints import PostgresHints
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.teams import PostgresTeams
@@ -58,7 +58,7 @@ def build_api(
     *,
     database: Database,
     hot: Sequence[Database],
-    hints: Hints,
+    owners: Owners,
     cache: StatusCache,
     gateway: App,
     admin_token: str,
@@ -72,15 +72,13 @@ def build_api(
     status = StatusReader(reads, cache)
     known = KnownCalendars()
     database.server.when_changed(known.forget)
-    owners = PostgresOwners(database, known, hints)
     forecasts = PostgresForecasts(database, known)
     database.server.when_changed(forecasts.forget)
     parts = {
         "reads": reads,
         "owners": owners,
-        "calendars": PostgresCalendars(database, owners),
-        "windows": PostgresWindows(database, hints),
-        "manual": PostgresManual(database, hints),
+        "calendars": PostgresCalendars(database),
+        "windows": PostgresWindows(database, PostgresHints(database)),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
         "audits": PostgresAudits(database, known),

@@ -8,7 +8,7 @@ from litestar.params import FromPath, FromQuery, JSONBody
 from matins.api.bodies import Strict
 from matins.api.jobs import Limit
 from matins.api.parameters import check_same_name
-from matins.api.parts import Calendars
+from matins.api.parts import Calendars, Owners
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.views import CalendarChanged, CalendarPage, CalendarRecord
 
@@ -31,7 +31,7 @@ async def show_calendar(
 
 @put("/teams/{team:str}/calendars/{name:str}", dto=Strict[Calendar], return_dto=None)
 async def put_calendar(
-    calendars: Calendars,
+    owners: Owners,
     team: FromPath[str],
     name: FromPath[str],
     data: JSONBody[Calendar],
@@ -42,15 +42,15 @@ async def put_calendar(
     As with any change of a job, no run is fired by it. Repeat it if the answer was lost.
     """
     check_same_name(data.name, name)
-    return await calendars.put(team, data, dry_run=dry_run)
+    return await owners.calendars.put(team, data, dry_run=dry_run)
 
 
 @delete("/teams/{team:str}/calendars/{name:str}", status_code=200)
 async def delete_calendar(
-    calendars: Calendars, team: FromPath[str], name: FromPath[str]
+    owners: Owners, team: FromPath[str], name: FromPath[str]
 ) -> CalendarChanged:
     """Delete a calendar. 409 while a job follows it."""
-    return await calendars.delete(team, name)
+    return await owners.calendars.delete(team, name)
 
 
 ROUTER = Router(

@@ -11,7 +11,7 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
 from matins.api.parameters import check_instant, check_same_name
-from matins.api.parts import Manual, Owners, Reads
+from matins.api.parts import Owners, Reads
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.schedules.schedule import Override
@@ -41,7 +41,7 @@ async def list_jobs(
 @post("/teams/{team:str}/jobs", dto=Strict[JobSpec], return_dto=None)
 async def create_job(owners: Owners, team: FromPath[str], data: JSONBody[JobSpec]) -> Changed:
     """Create a job. 409 when the team has one of that name."""
-    return await owners.create(team, data)
+    return await owners.jobs.create(team, data)
 
 
 @put("/teams/{team:str}/jobs", dto=Strict[JobList], return_dto=None)
@@ -56,7 +56,7 @@ async def put_jobs(
     Nothing is changed where one is wrong in itself; where one can't be put after all, as by a
     calendar that is not there, the others are. Jobs that are not in the list stay as they are.
     """
-    return await owners.put_all(team, data, dry_run=dry_run)
+    return await owners.jobs.put_all(team, data, dry_run=dry_run)
 
 
 @get("/teams/{team:str}/jobs/{name:str}")
@@ -79,7 +79,7 @@ async def put_job(
     row are put on record as skipped, and counted in the answer.
     """
     check_same_name(data.name, name)
-    return await owners.put(team, data, dry_run=dry_run)
+    return await owners.jobs.put(team, data, dry_run=dry_run)
 
 
 @delete("/teams/{team:str}/jobs/{name:str}", status_code=200)
@@ -87,13 +87,13 @@ async def delete_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -
     """Delete a job. Its runs that wait are cancelled and counted; one that runs goes on, but is not
     tried again. Its history stays, and its name is free again.
     """
-    return await owners.delete(team, name)
+    return await owners.jobs.delete(team, name)
 
 
 @post("/teams/{team:str}/jobs/{name:str}/pause", status_code=200)
 async def pause_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
     """Pause a job: nothing of it is claimed until it is resumed."""
-    return await owners.pause(team, name)
+    return await owners.jobs.pause(team, name)
 
 
 @post(
@@ -106,13 +106,13 @@ async def resume_job(
     owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Resume | None] = None
 ) -> Changed:
     """Resume a job. What was due meanwhile is skipped, or the last or all of it is run now."""
-    return await owners.resume(team, name, (data or Resume()).missed)
+    return await owners.jobs.resume(team, name, (data or Resume()).missed)
 
 
 @post("/teams/{team:str}/jobs/{name:str}/trigger", status_code=202)
-async def trigger_job(manual: Manual, team: FromPath[str], name: FromPath[str]) -> RunStatus:
+async def trigger_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> RunStatus:
     """Run a job now, a paused one too."""
-    return await manual.trigger(team, name)
+    return await owners.runs.trigger(team, name)
 
 
 @put("/teams/{team:str}/jobs/{name:str}/overrides", dto=Strict[Override], return_dto=None)
@@ -123,7 +123,7 @@ async def override_occurrence(
 
     Its due time gets a row with the reason either way. 409 once the due time has passed.
     """
-    return await owners.override(team, name, data)
+    return await owners.jobs.override(team, name, data)
 
 
 @delete("/teams/{team:str}/jobs/{name:str}/overrides/{due_at:datetime}", status_code=200)
@@ -132,7 +132,7 @@ async def restore_occurrence(
 ) -> Changed:
     """Undo an override: the occurrence runs at its due time. 409 once that has passed."""
     check_instant("due_at", due_at)
-    return await owners.restore(team, name, due_at)
+    return await owners.jobs.restore(team, name, due_at)
 
 
 @get("/teams/{team:str}/jobs/{name:str}/runs")

@@ -5,19 +5,17 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
+from matins.owners import owners
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.forecasts import PostgresForecasts
-from matins.store.manual import PostgresManual
-from matins.store.owners import PostgresOwners
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.teams import PostgresTeams
 from matins.store.windows import PostgresWindows
 
 Reads = NamedDependency[PostgresReads]
-Owners = NamedDependency[PostgresOwners]
-Manual = NamedDependency[PostgresManual]
+Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Windows = NamedDependency[PostgresWindows]

@@ -12,7 +12,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
-from matins.api.parts import Manual, Reads, Status
+from matins.api.parts import Owners, Reads, Status
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import RunState
 from matins.domain.views import AttemptRecord, RunPage
@@ -50,12 +50,12 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
 
 
 @post("/runs/{run_id:uuid}/cancel", status_code=202)
-async def cancel_run(manual: Manual, status: Status, run_id: FromPath[UUID]) -> RunStatus:
+async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
     """Cancel a run: at once if it waits; its executor stops it within a heartbeat if it is running.
 
     409 when it has ended.
     """
-    cancelled = await manual.cancel(run_id)
+    cancelled = await owners.runs.cancel(run_id)
     await status.note(cancelled)
     return cancelled
 

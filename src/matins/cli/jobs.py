@@ -24,10 +24,11 @@ from matins.cli.showing import (
 )
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Override, Schedule, Times
-from matins.domain.views import Changed, JobPage, Missed
+from matins.domain.views import Changed, JobPage
 from matins.insight.explain.english import counted
 
 LOOK_AGAIN_S = 0.3

@@ -19,6 +19,7 @@ from matins.client.parts import as_of_all, parts
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.states import RunState
@@ -34,7 +35,6 @@ from matins.domain.views import (
     Changed,
     ExecutorRecord,
     JobPage,
-    Missed,
     PartitionRecord,
     Preview,
     PreviewRequest,

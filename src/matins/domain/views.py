@@ -11,12 +11,10 @@ import msgspec
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.outlook import ClosedDay
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job
 from matins.domain.jobs.windows import Window, WindowState
 from matins.domain.schedules.schedule import Schedule
-
-Missed = Literal["skip", "last", "all"]
-"""What becomes of the due times that passed while a job was paused."""
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -47,6 +45,11 @@ class UnreadableJob(msgspec.Struct, frozen=True):
     team: str
     name: str
     fault: str
+
+    @classmethod
+    def because(cls, job_id: UUID, team: str, name: str, error: Exception) -> UnreadableJob:
+        """Name a job for the error that came of it."""
+        return cls(job_id, team, name, f"the stored job can't be read: {error}")
 
 
 class JobPage(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from matins.kernel.http import HttpServer
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
+from matins.roles.owners import postgres_owners
 from matins.roles.process import run_role
 from matins.store.dispatch import PostgresDispatch
 from matins.store.hints import PostgresHints
@@ -53,7 +54,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         app = build_api(
             database=owners,
             hot=[takes, records, heartbeats, owners],
-            hints=hints,
+            owners=postgres_owners(owners, hints, rng),
             cache=cache,
             gateway=gateway,
             admin_token=places.admin_token(),

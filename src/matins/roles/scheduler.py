@@ -79,7 +79,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             return role.is_ready() and await can_write(leases, claims, reads)
 
         days = DaysAhead(PostgresDayTables(reads), clock)
-        upkeep = make_upkeep(slow, history, hints, clock, settings)
+        upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
         services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
         services += health(settings, is_ready)
         await run_services(services, stopping)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 from matins.domain.ports import Clock, Hints
 from matins.kernel.settings import Settings
+from matins.roles.owners import postgres_owners
 from matins.store.archiving import FileArchive
-from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.healing import PostgresRepairs
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.locks import PostgresLocks
-from matins.store.owners import PostgresOwners
 from matins.store.passing import PassingJobs
 from matins.store.retention import PostgresRetention
 from matins.store.snapshots import PostgresSnapshots
@@ -27,13 +27,18 @@ from matins.upkeep.upkeep import Upkeep
 
 
 def make_upkeep(
-    database: Database, history: Database, hints: Hints, clock: Clock, settings: Settings
+    database: Database,
+    history: Database,
+    hints: Hints,
+    clock: Clock,
+    rng: Random,
+    settings: Settings,
 ) -> Upkeep:
     """Wire all tasks. `history` is for statements that take minutes over whole days."""
     stopping = asyncio.Event()
     known = KnownCalendars()
     database.server.when_changed(known.forget)
-    owners = PostgresOwners(database, known, hints)
+    owners = postgres_owners(database, hints, rng)
     locks, days = PostgresLocks(history), PostgresDayTables(history)
     purge = Purge(
         locks,
@@ -46,9 +51,9 @@ def make_upkeep(
     )
     # A line for each task.
     tasks = {
-        "zone_data": ZoneKeeper(database, known, hints, clock, stopping).follow,
-        "calendars": PostgresCalendars(database, owners).keep_up,
-        "delete_after": PassingJobs(database, known, hints, stopping).delete,
+        "zone_data": ZoneKeeper(database, owners.upkeep, known, hints, clock, stopping).follow,
+        "calendars": owners.calendars.keep_up,
+        "delete_after": PassingJobs(database, owners.upkeep, stopping).delete,
         "snapshots": SnapshotWatch(PostgresSnapshots(database), clock).look,
         "healing": Healing(PostgresRepairs(history), clock, stopping).heal,
         "days": DaysOver(locks, days, clock, stopping).detach,

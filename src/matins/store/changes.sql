@@ -31,9 +31,9 @@ SELECT greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_un
 FROM history h
 LEFT JOIN purges p ON p.job_id = :job_id::uuid
 
--- name: accounted
+-- name: runs_between
 -- By the unique key (job_id, due_at, kind), in a stretch of days.
-SELECT due_at, due_until
+SELECT due_at, due_until, finished_at
 FROM all_runs
 WHERE job_id = :job_id::uuid
   AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
@@ -41,8 +41,8 @@ WHERE job_id = :job_id::uuid
   AND kind = 'scheduled'
 ORDER BY due_at
 
--- name: account
--- Puts due times that have passed on record, and on the queue if they are to run. Under the lock of
+-- name: record
+-- Records due times that have passed, and queues them if they are to run. Under the lock of
 -- the job's row instead of a lease: whoever claims them as well loses to the unique key.
 WITH due AS (
     SELECT *
@@ -84,10 +84,11 @@ WITH made AS (
     SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
            :schedule::jsonb, :misfire::jsonb, :keep::jsonb, :keep_days::integer, :pool::text,
            :priority::smallint,
-           date_trunc('second', :at::timestamptz), :at, :calendars::integer[], :at, :at,
+           :anchor::timestamptz, :since::timestamptz, :calendars::integer[], :at::timestamptz, :at,
            :next_due_at::timestamptz, :next_fire_at::timestamptz, :follows::timestamptz
     FROM teams t
     WHERE t.name = :team::text
+    ON CONFLICT DO NOTHING
     RETURNING *
 ),
 noted AS (
@@ -96,16 +97,14 @@ noted AS (
     )
     SELECT id, revision, partition, changed_at, state, anchor, spec, since, calendars FROM made
 )
-SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at, overrides::text AS overrides
-FROM made
+SELECT id FROM made
 
--- name: update_job
+-- name: write_revision
 WITH changed AS (
     UPDATE jobs
     SET revision = revision + 1,
         state = :state::text,
-        reason = '',
+        reason = :reason::text,
         spec = :spec::jsonb,
         schedule = :schedule::jsonb,
         misfire = :misfire::jsonb,
@@ -130,12 +129,10 @@ noted AS (
     SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
     FROM changed
 )
-SELECT id, revision, state, reason, spec::text AS spec, created_at, changed_at, next_due_at,
-       next_fire_at, overrides::text AS overrides
-FROM changed
+SELECT id FROM changed
 
 -- name: advance_job
--- What was put on record in a piece of a longer stretch is accounted for.
+-- Past a piece of a longer stretch whose due times have their rows now.
 UPDATE jobs
 SET next_due_at = :next_due_at::timestamptz, next_fire_at = :next_fire_at::timestamptz
 WHERE id = :id::uuid AND state = 'active'
@@ -179,3 +176,8 @@ cancelled AS (
     RETURNING r.id
 )
 SELECT count(*)::integer AS cancelled FROM cancelled
+
+-- name: has_unfinished_runs
+-- By the unique key (job_id, due_at, kind): of every kind.
+SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL)
+    AS is_unfinished

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 import structlog
 
-from matins.domain.ports import Hints
 from matins.domain.values.errors import UnavailableError
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
@@ -20,14 +19,6 @@ _QUEUE_MAX = 1000
 _PROOF_OF_LIFE_S = 5.0
 _DEADLINE_S = 5.0
 _RETRY_S = 1.0
-
-
-async def tell(hints: Hints, channel: str, word: str = "") -> None:
-    """Let others look at once; an empty word: at everything. If it is lost, their polls will."""
-    try:
-        await hints.send(channel, [word])
-    except UnavailableError as error:
-        log.warning("hint.lost", channel=channel, word=word, error=str(error))
 
 
 class PostgresHints:

@@ -52,7 +52,7 @@ def unreadable_job(job_id: UUID, team: str, name: str, error: Exception) -> Unre
     """Return what is told of a job that can't be read or computed; the log and a metric say it."""
     JOBS_UNREADABLE.inc()
     log.error("job.unreadable", job=str(job_id), team=team, name=name, error=str(error))
-    return UnreadableJob(job_id, team, name, f"the stored job can't be read: {error}")
+    return UnreadableJob.because(job_id, team, name, error)
 
 
 def spec_columns(spec: JobSpec) -> dict[str, object]:

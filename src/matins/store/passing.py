@@ -10,17 +10,13 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from matins.domain.jobs.spec import JobState
-from matins.domain.ports import Hints
+from matins.domain.ports.jobs import JobRef, JobUpkeep
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import JOBS_PASSED, UPKEEP_BROKEN
-from matins.store.changes import Change, Wanted
 from matins.store.database import Database
-from matins.store.hints import tell
 from matins.store.past import newest_runs
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars
 
 PAGE: Final = 1_000
 """The most jobs that are looked at in one statement."""
@@ -41,13 +37,11 @@ class PassingJobs:
     def __init__(
         self,
         database: Database,
-        calendars: KnownCalendars,
-        hints: Hints,
+        jobs: JobUpkeep,
         stopping: asyncio.Event,
     ) -> None:
         self._database = database
-        self._calendars = calendars
-        self._hints = hints
+        self._jobs = jobs
         self._stopping = stopping
         self._after = _FIRST
 
@@ -70,7 +64,7 @@ class PassingJobs:
 
     async def _delete_if_passed(self, row: asyncpg.Record, newest: asyncpg.Record | None) -> None:
         try:
-            if has_passed(row, newest) and await self._delete(row):
+            if has_passed(row, newest) and await self._jobs.delete_ended(_ref(row), REASON):
                 JOBS_PASSED.inc()
                 log.info(
                     "job.deleted",
@@ -85,23 +79,9 @@ class PassingJobs:
             UPKEEP_BROKEN.inc()
             log.warning("upkeep.job_broken", job=str(row["id"]), error=str(error))
 
-    async def _delete(self, row: asyncpg.Record) -> bool:
-        """Delete a job in one transaction, unless it was changed or a run of any kind goes on."""
-        async with self._database.transaction() as session:
-            change = Change(self._database, session, self._calendars, [])
-            found = await change.lock(row["team"], row["name"])
-            if found is None:
-                return False
-            standing, job = found
-            if (job.id, job.revision, job.next_due_at) != (row["id"], row["revision"], None):
-                return False
-            [runs] = await self._database.run(session, _Q["unfinished"], job_id=job.id)
-            if runs["unfinished"]:
-                return False
-            await change.update(job, standing, Wanted(job.spec, JobState.DELETED, "deleted"))
-            await self._database.run(session, _Q["say_why"], job_id=job.id, reason=REASON)
-        await tell(self._hints, "jobs", str(job.id))
-        return True
+
+def _ref(row: asyncpg.Record) -> JobRef:
+    return JobRef(row["team"], row["name"], row["id"], row["revision"])
 
 
 def has_passed(row: asyncpg.Record, newest: asyncpg.Record | None) -> bool:

@@ -14,10 +14,3 @@ WHERE j.state = 'active'
   AND j.id > :after::uuid
 ORDER BY j.id
 LIMIT :limit
-
--- name: unfinished
--- By the unique key (job_id, due_at, kind): of every kind.
-SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL) AS unfinished
-
--- name: say_why
-UPDATE jobs SET reason = :reason::text WHERE id = :job_id::uuid RETURNING id

@@ -101,13 +101,6 @@ async def run_counts(fetch: Fetch, since: Mapping[UUID, datetime]) -> Counter[UU
     return counts
 
 
-async def find_run(fetch: Fetch, job_id: UUID, due_at: datetime) -> asyncpg.Record | None:
-    """Return the scheduled row of a job for a due time, if there is one."""
-    query = around(due_at, due_at).pin(_Q["run"])
-    rows = await fetch(query, job_id=job_id, due_at=due_at)
-    return rows[0] if rows else None
-
-
 def _day(instant: datetime) -> int:
     return min(max(instant, _EARLIEST), LATEST).astimezone(UTC).toordinal()
 

@@ -28,10 +28,3 @@ SELECT c.job_id, (
       AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
 ) AS run_count
 FROM unnest(:job_ids::uuid[], :sinces::timestamptz[]) AS c (job_id, since)
-
--- name: run
--- By the unique key (job_id, due_at, kind).
-SELECT due_at, finished_at
-FROM all_runs
-WHERE job_id = :job_id::uuid AND due_at = :due_at::timestamptz AND kind = 'scheduled'
-  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import msgspec
 
+from matins.domain.calendars.calendar import check_known
 from matins.domain.calendars.closures import Closures
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
@@ -100,8 +101,10 @@ class PostgresPreviews:
         if team is None:
             raise InvalidInputError.at("team", "is missing; calendars are those of a team")
         check_name("team", team)
-        calendars = await current_calendars(self._database.fetch, team, schedule)
-        return await self._calendars.closures(self._database.fetch, calendars)
+        names = schedule.calendars
+        found = await current_calendars(self._database.fetch, team, names)
+        check_known(team, names, found)
+        return await self._calendars.closures(self._database.fetch, [found[it] for it in names])
 
 
 async def _look(subject: Subject, count: int, after: datetime) -> Preview:

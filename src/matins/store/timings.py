@@ -14,7 +14,7 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import Closures, compile_calendar
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.timetables.compiling import Timing
-from matins.domain.values.errors import InvalidInputError, MatinsError, ScheduleError
+from matins.domain.values.errors import MatinsError, ScheduleError
 from matins.store.database import Fetch
 from matins.store.queries import load_queries
 
@@ -67,23 +67,16 @@ class KnownCalendars:
 
 
 async def current_calendars(
-    fetch: Fetch, team: str, schedule: Schedule, *, locked: bool = False
-) -> tuple[int, ...]:
-    """Give the current versions of the calendars that a schedule names.
+    fetch: Fetch, team: str, names: Sequence[str], *, locked: bool = False
+) -> dict[str, int]:
+    """Return the current versions of those of a team's calendars that exist, by name.
 
-    `locked`: they stay the current ones until the transaction ends. Raises InvalidInputError.
+    `locked`: they stay the current ones until the transaction ends.
     """
-    names = schedule.calendars
-    if not names:
-        return ()
     if locked:
         await fetch(_Q["keep"], team=team)
-    rows = await fetch(_Q["current"], team=team, names=names)
-    found = {row["name"]: row["id"] for row in rows}
-    if missing := [name for name in names if name not in found]:
-        message = f"team {team} has no calendar {missing[0]!r}; put it first"
-        raise InvalidInputError.at("schedule.calendars", message)
-    return tuple(found[name] for name in names)
+    rows = await fetch(_Q["current"], team=team, names=list(names))
+    return {row["name"]: row["id"] for row in rows}
 
 
 def timing_of(row: asyncpg.Record, versions: Versions) -> Timing:

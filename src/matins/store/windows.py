@@ -16,8 +16,8 @@ from matins.domain.ports import Hints
 from matins.domain.values.errors import ConflictError, NotFoundError, check
 from matins.domain.values.names import check_name
 from matins.domain.views import WindowChanged, WindowRecord
+from matins.kernel.hints import notify
 from matins.store.database import Database
-from matins.store.hints import tell
 from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
 
@@ -61,7 +61,7 @@ class PostgresWindows:
             if done is not None:
                 break  # else someone else has just made it
         if done.change == "changed":
-            await tell(self._hints, "jobs")
+            await notify(self._hints, "jobs")
         return done
 
     async def delete(self, team: str, name: str) -> WindowChanged:
@@ -73,7 +73,7 @@ class PostgresWindows:
             if not rows:
                 raise _missing(team, name)
             await self._database.run(session, _Q["drop"], id=rows[0]["id"])
-        await tell(self._hints, "jobs")
+        await notify(self._hints, "jobs")
         return WindowChanged(_window(rows[0]), "deleted", held=rows[0]["held"])
 
     async def _put(

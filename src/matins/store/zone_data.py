@@ -16,15 +16,14 @@ import asyncpg
 import structlog
 
 from matins.domain.ports import Clock, Hints
+from matins.domain.ports.jobs import JobRef, JobUpkeep
 from matins.domain.time.zones import data_version
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.hints import notify
 from matins.kernel.metrics import DUE_CORRECTED, UPKEEP_BROKEN, ZONE_DATA_BEHIND
 from matins.kernel.service import pause
-from matins.store.changes import Change, Settled
 from matins.store.database import Database
-from matins.store.days import with_days
-from matins.store.hints import tell
 from matins.store.past import newest_runs
 from matins.store.queries import load_queries
 from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
@@ -83,12 +82,14 @@ class ZoneKeeper:
     def __init__(
         self,
         database: Database,
+        jobs: JobUpkeep,
         calendars: KnownCalendars,
         hints: Hints,
         clock: Clock,
         stopping: asyncio.Event,
     ) -> None:
         self._database = database
+        self._jobs = jobs
         self._calendars = calendars
         self._hints = hints
         self._clock = clock
@@ -169,22 +170,10 @@ class ZoneKeeper:
 
     async def _settle(self, it: Correction, now: datetime) -> bool:
         """Skip what a job owes; False if it has changed meanwhile, or is broken."""
-        dues: list[datetime] = []
+        ref = JobRef(it.team, it.name, it.job_id, it.revision)
         after = it.owed_after or now
-
-        async def step() -> Settled | None:
-            async with self._database.transaction() as session:
-                change = Change(self._database, session, self._calendars, dues)
-                found = await change.lock(it.team, it.name)
-                if found is None or (found[0].id, found[0].revision) != (it.job_id, it.revision):
-                    return None
-                return await change.settle(found[0], now, REASON, 0, after=after)
-
         try:
-            while (settled := await with_days(self._database, dues, step)) is not None:
-                if settled.complete:
-                    return True
-                after = settled.until
+            return await self._jobs.skip_missing(ref, after=after, now=now, reason=REASON)
         except UnavailableError:
             raise
         except Exception as error:  # whatever it is, it must not stop the others
@@ -207,7 +196,7 @@ class ZoneKeeper:
             next_fire_ats=[it.next_fire_at for it in corrections],
         )
         DUE_CORRECTED.inc(len(rows))
-        await tell(self._hints, "jobs")
+        await notify(self._hints, "jobs")
         return len(rows)
 
 

@@ -17,6 +17,10 @@ _TRAPS = {
         *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "promote", "record"),
     ),
     "gateway": ("take", "take", "record", "heartbeat"),
+    "api": (
+        *("transact", "lock_job", "record", "write_revision", "insert_job", "cancel_waiting"),
+        *("trigger", "write", "send"),
+    ),
     "executor": ("poll", "report", "heartbeat"),
 }
 _STRIKES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from matins.domain.executors.protocol import (
@@ -18,6 +18,8 @@ from matins.domain.executors.protocol import (
     Report,
     ReportAnswer,
 )
+from matins.domain.ports import GatewayLink
+from matins.domain.ports.jobs import JobChanges
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.executor.fleet import Executor
@@ -27,18 +29,24 @@ from matins.gateway.heartbeat import Hearing
 from matins.gateway.report import Recorder
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
+from matins.owners.owners import Owners, owners_on
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.checks import Checker
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.calendars import MemoryCalendars
+from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.faulty import Process, faulty
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.link import Door, MemoryLink
 from matins.testing.memory.rewinding import era_over, pinned
+from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.status import MemoryStatusCache
 from matins.testing.memory.world import World
+
+S = TypeVar("S")
 
 _FAILS = 0.08
 _LASTS_LONG = 0.03
@@ -53,7 +61,9 @@ class Stage:
     checker: Checker
     hints: MemoryHints = field(default_factory=MemoryHints)
     cache: MemoryStatusCache = field(default_factory=MemoryStatusCache)
-    doors: list[Door] = field(default_factory=list)
+    gateways: list[Door[GatewayLink]] = field(default_factory=list)
+    apis: list[Door[Owners]] = field(default_factory=list)
+    changes: Callable[[World], JobChanges] = MemoryJobChanges
     agenda: Callable[[World], MemoryAgenda] = MemoryAgenda
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
     watch: Callable[[World], MemoryWatch] = MemoryWatch
@@ -89,17 +99,36 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     hints = faulty(stage.hints, process)
     dispenser = Dispenser(dispatch, hints, process.clock, stage.settings.poll_s)
     recorder = Recorder(dispatch, stage.cache, process.rng)
-    door = (process, _Gateway(dispenser, recorder, Hearing(dispatch)))
-    stage.doors.append(door)
+    gateway: GatewayLink = _Gateway(dispenser, recorder, Hearing(dispatch))
+    door = (process, gateway)
+    stage.gateways.append(door)
     try:
         await run_services([recorder, dispenser], asyncio.Event())
     finally:
-        stage.doors.remove(door)
+        stage.gateways.remove(door)
+
+
+async def run_api(stage: Stage, process: Process) -> None:
+    """An API, without its HTTP."""
+    owners = owners_on(
+        faulty(stage.changes(stage.world), process),
+        faulty(MemoryCalendars(stage.world), process),
+        faulty(MemoryRunChanges(stage.world), process),
+        faulty(stage.hints, process),
+        process.rng,
+        in_thread=at_once,
+    )
+    door = (process, owners)
+    stage.apis.append(door)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        stage.apis.remove(door)
 
 
 async def run_executor(stage: Stage, process: Process) -> None:
     """An executor whose targets are simulated."""
-    link = faulty(MemoryLink(lambda: _open(stage.doors), process.rng), process)
+    link = faulty(MemoryLink(lambda: open_doors(stage.gateways), process.rng), process)
     target = SimulatedTarget(process, stage.checker, stage.settings.cut_off_s)
     executor = Executor(
         link,
@@ -121,8 +150,8 @@ async def run_executor(stage: Stage, process: Process) -> None:
         stopping.cancel()
 
 
-def _open(doors: list[Door]) -> list[Door]:
-    """The gateways that have not crashed: a load balancer sees that much."""
+def open_doors(doors: list[Door[S]]) -> list[Door[S]]:
+    """Those of processes that have not crashed: a load balancer sees that much."""
     return [door for door in doors if not door[0].crashed.is_set()]
 
 
@@ -196,6 +225,11 @@ class SimulatedTarget:
             for wait in waits:
                 wait.cancel()
         return False
+
+
+async def at_once(work: Callable[..., Any], *given: object) -> Any:  # noqa: ANN401 # whatever it is
+    """Do what production does in a thread: virtual time knows of none."""
+    return work(*given)
 
 
 def rng_of(parent: Random) -> Random:

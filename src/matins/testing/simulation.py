@@ -14,44 +14,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
-from uuid import UUID
 
-import msgspec
 import structlog
 
-from matins.domain.jobs.misfire import Misfire
-from matins.domain.jobs.retry import Backoff, RetryPolicy
-from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL
-from matins.domain.schedules.schedule import Schedule
 from matins.kernel.clock import elapsed_s
 from matins.kernel.settings import Settings
+from matins.owners.owners import Owners, owners_on
 from matins.testing.checks import Checker
+from matins.testing.memory.calendars import MemoryCalendars
+from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, storm
+from matins.testing.memory.link import Line
+from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.world import World
 from matins.testing.nemesis import Nemesis
-from matins.testing.roles import Role, Stage, rng_of, run_executor, run_gateway, run_scheduler
+from matins.testing.owner import TEAM, SimulatedOwner, closing, spec_of
+from matins.testing.roles import (
+    Role,
+    Stage,
+    at_once,
+    open_doors,
+    rng_of,
+    run_api,
+    run_executor,
+    run_gateway,
+    run_scheduler,
+)
 from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
-
-SCHEDULES = (
-    Schedule(every="1s"),
-    Schedule(every="10s"),
-    Schedule(every="45s", jitter="20s"),
-    Schedule(cron="* * * * *"),
-    Schedule(cron="*/5 * * * *", timezone="Europe/Berlin", jitter="1m"),
-    Schedule(cron="H * * * *"),
-    Schedule(every="1s", after="end"),
-    Schedule(every="20s", after="end", jitter="10s"),
-)
-MISFIRES = (
-    Misfire(),
-    Misfire(max_count=5),
-    Misfire(max_age="30s"),
-    Misfire(policy="last"),
-    Misfire(policy="skip"),
-)
-BACKOFF = Backoff(initial="2s", max="20s")
 
 _HEAL_S = 180.0
 _END_MAX_S = 1_800.0
@@ -69,6 +60,7 @@ class Simulation:
     hours: float = 1.0
     schedulers: int = 3
     gateways: int = 2
+    apis: int = 2
     executors: int = 3
     jobs: int = 16
     fail_overs: bool = False
@@ -106,17 +98,19 @@ class Simulation:
         roles: tuple[tuple[str, int, Role], ...] = (
             ("scheduler", self.schedulers, run_scheduler),
             ("gateway", self.gateways, run_gateway),
+            ("api", self.apis, run_api),
             ("executor", self.executors, run_executor),
         )
         for name, count, role in roles:
             for number in range(count):
                 self._start(self._keep_running(f"{name} {number}", role))
-        for number in range(self.jobs):
-            world.add_job(self._uuid(), self._spec(number))
+        await self._put_jobs()
         nemesis = Nemesis(
             *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
         )
-        trouble = [self._start(nemesis.rage()), self._start(self._own())]
+        line = Line(lambda: open_doors(self._stage.apis), rng_of(self._rng))
+        owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
+        trouble = [self._start(nemesis.rage()), self._start(owner.own())]
         if self.fail_overs:
             trouble.append(self._start(self._fail_over(nemesis)))
         await self._pass(self.hours * 3600)
@@ -129,15 +123,6 @@ class Simulation:
             await self._end()
         self._clear_away()
         return self._checker.violations
-
-    def _spec(self, number: int) -> JobSpec:
-        return JobSpec(
-            name=f"job-{number}",
-            target=Target(http=HttpTarget(url="http://target.example/")),
-            schedule=SCHEDULES[number % len(SCHEDULES)],
-            misfire=self._rng.choice(MISFIRES),
-            retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
-        )
 
     async def _keep_running(self, seat: str, role: Role) -> None:
         """Run a role in one process after the other, as what supervises processes does."""
@@ -166,47 +151,23 @@ class Simulation:
             await asyncio.sleep(rng.uniform(20, 100))
             await nemesis.fail_over()
 
-    async def _own(self) -> None:
-        """Be an owner who edits, pauses, resumes and triggers jobs, and cancels runs."""
-        rng, world = rng_of(self._rng), self._stage.world
-        while True:
-            await asyncio.sleep(rng.uniform(5, 60))
-            job = rng.choice(list(world.jobs.values()))
-            deed = rng.choice(("reschedule", "edit", "pause", "resume", "trigger", "cancel"))
-            self.seen[f"owner: {deed}"] += 1
-            match deed:
-                case "reschedule":
-                    spec = msgspec.structs.replace(job.spec, schedule=rng.choice(SCHEDULES))
-                    world.change_job(job.id, spec=spec)
-                case "edit":
-                    world.change_job(job.id, spec=self._edited(job.spec, rng))
-                case "pause":
-                    world.change_job(job.id, state=JobState.PAUSED)
-                case "resume":
-                    world.change_job(job.id, state=JobState.ACTIVE)
-                case "trigger":
-                    world.trigger(job.id)
-                    await self._stage.hints.send("dispatch", [job.spec.pool])
-                case "cancel":
-                    moving = [run for run in world.runs.values() if run.state not in FINAL]
-                    if moving:
-                        world.cancel(rng.choice(moving).id)
-            await self._stage.hints.send("jobs", [str(job.id)])
+    def _owners(self) -> Owners:
+        """Owners whom no fault befalls."""
+        world, hints = self._stage.world, self._stage.hints
+        ports = MemoryJobChanges(world), MemoryCalendars(world), MemoryRunChanges(world)
+        return owners_on(*ports, hints, self._rng, in_thread=at_once)
 
-    def _edited(self, spec: JobSpec, rng: Random) -> JobSpec:
-        """Give a job other policies and the same schedule."""
-        return msgspec.structs.replace(
-            spec,
-            misfire=rng.choice(MISFIRES),
-            retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
-            priority=rng.choice(("high", "normal", "low")),
-        )
+    async def _put_jobs(self) -> None:
+        owners = self._owners()
+        await owners.calendars.put(TEAM, closing(self._rng))
+        for number in range(self.jobs):
+            await owners.jobs.put(TEAM, spec_of(number, self._rng))
 
     async def _end(self) -> None:
         """Let nothing more be due, and wait until all runs have ended."""
         world = self._stage.world
-        for job in world.jobs.values():
-            world.change_job(job.id, state=JobState.PAUSED)
+        for job in [it for it in world.jobs.values() if it.state is JobState.ACTIVE]:
+            await self._owners().jobs.pause(TEAM, job.spec.name)
         waited_s = 0.0
         while any(run.state not in FINAL for run in world.runs.values()):
             if self.violations:
@@ -237,9 +198,6 @@ class Simulation:
         for process in self._processes:
             process.crash()
             process.clock.dispose()
-
-    def _uuid(self) -> UUID:
-        return UUID(int=self._rng.getrandbits(128), version=4)
 
 
 def main() -> int:

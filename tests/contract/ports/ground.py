@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from random import Random
+from typing import NamedTuple, Protocol
 from uuid import UUID, uuid4
 
 import msgspec
@@ -13,20 +14,30 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, Dispatch, Leases, Watch
+from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.upkeep import RunRepairs
 from matins.domain.runs.claims import Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
+from matins.owners.owners import Owners, owners_on
+from matins.roles.owners import postgres_owners
 from matins.store.agenda import PostgresAgenda
+from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.healing import PostgresRepairs
+from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.queries import Query
+from matins.store.timings import KnownCalendars
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.calendars import MemoryCalendars
+from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.repairs import MemoryRepairs, dequeue
+from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.world import World
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -36,6 +47,9 @@ SPEC = JobSpec(
     schedule=Schedule(every="1m"),
     retry=RetryPolicy(attempts=2, backoff=Backoff(initial="10s", jitter="none")),
 )
+
+SEED = 1
+"""Draws the same ids of new jobs on both sides."""
 
 _WRITER = uuid4()
 
@@ -55,6 +69,16 @@ class Clock:
         self.instant += timedelta(seconds=seconds)
 
 
+class Row(NamedTuple):
+    """A run: its due time in seconds since `START`, state, reason, and how many due times."""
+
+    due_s: float
+    state: str
+    reason: str = ""
+    due_count: int = 1
+    kind: str = "scheduled"
+
+
 class Rows(Protocol):
     """What a test does beside the ports: what owners do."""
 
@@ -69,6 +93,9 @@ class Rows(Protocol):
 
     async def revise(self, job: UUID) -> None:
         """Count a job's revision up, as a change does."""
+
+    async def runs(self, job: UUID) -> list[Row]:
+        """A job's rows, in the order of their due times."""
 
     async def lose_place(self, run: UUID) -> bool:
         """Delete a run's place on the dispatch queue; False if it has none."""
@@ -94,6 +121,8 @@ class Ground:
     watch: Watch
     repairs: RunRepairs
     rows: Rows
+    changes: JobChanges
+    owners: Owners
 
     async def all_leases(self, holder: UUID) -> dict[int, int]:
         """Hold every partition for an hour."""
@@ -124,6 +153,10 @@ def advance(job: UUID, due: datetime, revision: int = 1) -> Advance:
     return Advance(job, revision, due, due, due - timedelta(seconds=1))
 
 
+def _seconds(instant: datetime) -> float:
+    return (instant - START).total_seconds()
+
+
 class MemoryRows:
     """Owners' deeds in a world."""
 
@@ -147,6 +180,14 @@ class MemoryRows:
     async def revise(self, job: UUID) -> None:
         """See `Rows`."""
         self._world.jobs[job].revision += 1
+
+    async def runs(self, job: UUID) -> list[Row]:
+        """See `Rows`."""
+        runs = [run for run in self._world.runs.values() if run.job_id == job]
+        return sorted(
+            Row(_seconds(run.due_at), run.state, run.reason, run.due_count, run.kind)
+            for run in runs
+        )
 
     async def lose_place(self, run: UUID) -> bool:
         """See `Rows`."""
@@ -222,6 +263,14 @@ class PostgresRows:
         """See `Rows`."""
         await self._run("UPDATE jobs SET revision = revision + 1 WHERE id = $1", job)
 
+    async def runs(self, job: UUID) -> list[Row]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch(
+                "SELECT due_at, state, reason, due_count, kind FROM runs WHERE job_id = $1", job
+            )
+        return sorted(Row(_seconds(due_at), *others) for due_at, *others in rows)
+
     async def lose_place(self, run: UUID) -> bool:
         """See `Rows`."""
         return await self._run("DELETE FROM dispatch WHERE run_id = $1", run) != "DELETE 0"
@@ -247,6 +296,7 @@ def on_memory() -> Ground:
     """All ports over an empty world."""
     clock = Clock()
     world = World(clock.now)
+    changes = MemoryJobChanges(world)
     return Ground(
         clock,
         MemoryLeases(world),
@@ -255,6 +305,10 @@ def on_memory() -> Ground:
         MemoryWatch(world),
         MemoryRepairs(world),
         MemoryRows(world),
+        changes,
+        owners_on(
+            changes, MemoryCalendars(world), MemoryRunChanges(world), MemoryHints(), Random(SEED)
+        ),
     )
 
 
@@ -271,5 +325,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresWatch(database),
         PostgresRepairs(database),
         PostgresRows(database),
+        PostgresJobChanges(database, KnownCalendars()),
+        postgres_owners(database, PostgresHints(database), Random(SEED)),
     )
     return ground, database

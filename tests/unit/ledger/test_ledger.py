@@ -32,7 +32,9 @@ def standing(jitter: str = "0s") -> LockedJob:
     spec = JobSpec(
         "job", Target(command=CommandTarget(["true"])), schedule, pool="gpu", priority="high"
     )
-    return LockedJob(JOB, 7, 3, 2, JobState.ACTIVE, spec, Timing(NOON, NOON), (), NOON, NOON)
+    return LockedJob(
+        JOB, "team", 7, 3, 2, JobState.ACTIVE, spec, Timing(NOON, NOON), (), NOON, NOON
+    )
 
 
 @pytest.fixture

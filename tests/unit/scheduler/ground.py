@@ -18,8 +18,10 @@ from matins.domain.ports import Agenda
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel.settings import Settings
+from matins.owners.jobs import Jobs
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
@@ -28,6 +30,7 @@ from matins.testing.virtual import START, VirtualClock, VirtualTime
 
 TARGET = Target(http=HttpTarget(url="http://localhost/"))
 MISFIRE = Misfire()
+TEAM = "default"
 
 
 class Ground:
@@ -41,13 +44,14 @@ class Ground:
         self.settings = Settings()
         self.watch = MemoryWatch(self.world)
         self.leases = MemoryLeases(self.world)
+        self.owners = Jobs(MemoryJobChanges(self.world), self.hints, self.rng)
 
     def job(
         self, *, misfire: Misfire = MISFIRE, pool: str = "default", **schedule: object
     ) -> JobRow:
         """A job saved now; without a schedule it is due each minute."""
         spec = JobSpec(
-            name="job",
+            name=f"job-{len(self.world.jobs)}",
             target=TARGET,
             schedule=msgspec.convert(schedule or {"cron": "* * * * *"}, Schedule),
             misfire=misfire,

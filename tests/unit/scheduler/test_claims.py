@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from uuid import UUID
 
 import msgspec
-from tests.unit.scheduler.ground import Ground, after, seconds
+from tests.unit.scheduler.ground import TEAM, Ground, after, seconds
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
@@ -197,8 +197,8 @@ async def test_a_change_shortly_before_the_due_time_holds() -> None:
     async with ground.running():
         await asyncio.sleep(59.99)
         spec = msgspec.structs.replace(changed.spec, schedule=Schedule(cron="*/5 * * * *"))
-        ground.world.change_job(changed.id, spec=spec)
-        ground.world.change_job(paused.id, state=JobState.PAUSED)
+        await ground.owners.put(TEAM, spec)
+        await ground.owners.pause(TEAM, paused.spec.name)
         await asyncio.sleep(250)
     assert ground.dues(changed) == [300.0]
     assert ground.runs(paused) == []

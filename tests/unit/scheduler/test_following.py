@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 from tests.unit.scheduler.ends import Troubled, end, insist_on_the_chain, let_runs_last
-from tests.unit.scheduler.ground import Ground, after, seconds
+from tests.unit.scheduler.ground import TEAM, Ground, after, seconds
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
@@ -229,16 +229,16 @@ async def test_a_pause_ends_the_chain_and_it_begins_again_when_the_job_goes_on()
     job = ground.job(every="10s", after="end")
     async with ground.running():
         await asyncio.sleep(15)
-        ground.world.change_job(job.id, state=JobState.PAUSED)
+        await ground.owners.pause(TEAM, job.spec.name)
         await asyncio.sleep(15)
-        ground.world.change_job(job.id, state=JobState.ACTIVE)  # its run goes on all the while
+        await ground.owners.resume(TEAM, job.spec.name)  # its run goes on all the while
         assert (job.next_due_at, job.follows) == (None, after(10))
         await asyncio.sleep(35)
         assert ground.dues(job) == [60.0]
         await asyncio.sleep(40)
-        ground.world.change_job(job.id, state=JobState.PAUSED)
+        await ground.owners.pause(TEAM, job.spec.name)
         await asyncio.sleep(15)
-        ground.world.change_job(job.id, state=JobState.ACTIVE)
+        await ground.owners.resume(TEAM, job.spec.name)
         assert job.next_due_at == after(130)
         await asyncio.sleep(15)
     assert [seconds(run.due_at) for run in ground.runs(job)] == [10.0, 60.0, 130.0]
@@ -252,6 +252,6 @@ async def test_a_new_delay_holds_from_the_end_of_the_run_that_goes_on() -> None:
     async with ground.running():
         await asyncio.sleep(15)
         spec = msgspec.structs.replace(job.spec, schedule=Schedule(every="1m", after="end"))
-        ground.world.change_job(job.id, spec=spec)
+        await ground.owners.put(TEAM, spec)
         await asyncio.sleep(80)
     assert [seconds(run.due_at) for run in ground.runs(job)] == [10.0, 90.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from random import Random
 from uuid import UUID
 
 import msgspec
@@ -14,8 +15,12 @@ from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import run_id
+from matins.owners.jobs import Jobs
 from matins.testing.checks import Checker
+from matins.testing.memory.changes import MemoryJobChanges
+from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.world import RunRow, World
+from matins.testing.virtual import run_virtual
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = UUID(int=1, version=4)
@@ -73,7 +78,8 @@ def house() -> House:
     house.run(16, 3)
     house.run(4, 5)
     by_the_clock = msgspec.structs.replace(AFTER_END, schedule=Schedule(every="10s"))
-    house.world.change_job(JOB, spec=by_the_clock)
+    owners = Jobs(MemoryJobChanges(house.world), MemoryHints(), Random(1))
+    run_virtual(owners.put("default", by_the_clock))
     return house
 
 

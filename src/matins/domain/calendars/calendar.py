@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -20,7 +20,7 @@ from matins.domain.calendars.conditions import (
     weekday_bits,
 )
 from matins.domain.time.zones import Zone, find_zone, zone_names
-from matins.domain.values.errors import Problem, ScheduleError
+from matins.domain.values.errors import InvalidInputError, Problem, ScheduleError
 from matins.domain.values.names import name_problems
 from matins.domain.values.texts import nul_problems
 
@@ -146,6 +146,13 @@ def _each(
         yield where, partial(parse, value)
     for index, text in enumerate(value if isinstance(value, list) else []):
         yield f"{where}[{index}]", partial(parse, text)
+
+
+def check_known(team: str, names: Sequence[str], known: Container[str]) -> None:
+    """Raise InvalidInputError unless a team has all the calendars that a schedule names."""
+    if missing := [name for name in names if name not in known]:
+        message = f"team {team} has no calendar {missing[0]!r}; put it first"
+        raise InvalidInputError.at("schedule.calendars", message)
 
 
 def _parse_any_dates(text: str) -> None:

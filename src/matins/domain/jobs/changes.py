@@ -11,17 +11,15 @@ from matins.domain.calendars.closures import Closures
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.next_due import NextDue
 from matins.domain.timetables.timetable import Timetable
 
 
 class LockedJob(msgspec.Struct, frozen=True):
-    """A stored job as a change of it finds it.
-
-    All due times up to `accounted_until`, inclusive, have their rows; later ones may have. If it
-    follows the ends of its runs: `follows` is the due time of the one that it waits for.
-    """
+    """A stored job as a change of it finds it."""
 
     id: UUID
+    team: str
     team_id: int
     partition: int
     revision: int
@@ -29,9 +27,10 @@ class LockedJob(msgspec.Struct, frozen=True):
     spec: JobSpec
     timing: Timing
     calendars: tuple[int, ...]
+    created_at: datetime
     changed_at: datetime
-    accounted_until: datetime
-    follows: datetime | None = None
+    next_due: NextDue = NextDue()
+    reason: str = ""
     is_behind: bool = False
     """Whether one of its `calendars` has been replaced by a newer version."""
 

@@ -17,6 +17,12 @@ ON_TIME = timedelta(seconds=60)
 COUNT_MAX = 1000
 """The most missed due times of one job that can be caught up at once."""
 
+Missed = Literal["skip", "last", "all"]
+"""What becomes of the due times that passed while a job was paused."""
+
+RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
+"""How many of them run when the job goes on: the newest ones."""
+
 
 class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`all` catches up what was missed within both bounds, `last` only the newest, `skip` none."""

@@ -33,12 +33,14 @@ def problems(override: Override) -> list[Problem]:
     return found + length_problems("why", override.why, _WHY_MAX)
 
 
-def overridden(job: LockedJob, wanted: Override, now: datetime) -> Overrides:
-    """Give a job's overrides with one more, or with one replaced.
+def overridden(
+    job: LockedJob, wanted: Override, recorded_until: datetime, now: datetime
+) -> Overrides:
+    """Return a job's overrides with one more, or with one replaced; what is over is left out.
 
     Raises InvalidInputError if the job is not due then, ConflictError if it is too late.
     """
-    others = tuple(it for it in _ahead(job) if it.due_at != wanted.due_at)
+    others = tuple(it for it in _ahead(job, recorded_until) if it.due_at != wanted.due_at)
     _check_open(job, wanted.due_at, now)
     if not _is_due(job, wanted.due_at):
         raise InvalidInputError.at("due_at", _not_due(job, wanted.due_at))
@@ -52,12 +54,14 @@ def overridden(job: LockedJob, wanted: Override, now: datetime) -> Overrides:
     return tuple(sorted((*others, wanted), key=lambda it: it.due_at))
 
 
-def restored(job: LockedJob, due_at: datetime, now: datetime) -> Overrides:
-    """Give a job's overrides without the one for a due time, which then runs as scheduled.
+def restored(
+    job: LockedJob, due_at: datetime, recorded_until: datetime, now: datetime
+) -> Overrides:
+    """Return a job's overrides without the one for a due time, which then runs as scheduled.
 
     Raises NotFoundError if there is none, ConflictError if it is too late.
     """
-    ahead = _ahead(job)
+    ahead = _ahead(job, recorded_until)
     others = tuple(it for it in ahead if it.due_at != due_at)
     if len(others) == len(ahead):
         raise NotFoundError(f"the job has no override for {due_at.isoformat()}")
@@ -69,9 +73,8 @@ def restored(job: LockedJob, due_at: datetime, now: datetime) -> Overrides:
     return others
 
 
-def _ahead(job: LockedJob) -> Overrides:
+def _ahead(job: LockedJob, until: datetime) -> Overrides:
     """Leave out what is over: the due time and where it was moved to have their rows."""
-    until = job.accounted_until
     return tuple(
         it
         for it in job.timing.overrides
@@ -94,7 +97,7 @@ def _is_due(job: LockedJob, instant: datetime) -> bool:
     if timetable is None:
         return False
     if timetable.following is not None:
-        return job.accounted_until + SECOND == instant
+        return job.next_due.due_at == instant
     return timetable.next_after(instant - SECOND) == instant
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.runs.claims import (
     Advance,
@@ -19,7 +20,14 @@ from matins.domain.runs.claims import (
     RetryDue,
 )
 from matins.domain.runs.states import Kind, RunState
+from matins.domain.timetables.next_due import NextDue
 from matins.testing.memory.world import JobRow, RunRow, World
+
+HOT_LOCK_S = 0.25
+"""How long a claim waits for what somebody has locked."""
+
+READ_LOCK_S = 1.0
+"""How long all else waits."""
 
 
 class MemoryAgenda:
@@ -57,14 +65,21 @@ class MemoryAgenda:
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
+        await self._world.locks.free(((it.job_id, it.due_at, it.kind) for it in claims), HOT_LOCK_S)
         wanted = {claim.partition for claim in claims}
+        kept = _kept(claims)
         fenced = self._fence(holder, {it: epochs[it] for it in wanted & epochs.keys()})
         made, stale = set(), set()
         for claim in claims:
             if claim.partition not in fenced:
                 continue
             job = self._world.jobs.get(claim.job_id)
-            if job is None or job.revision != claim.revision or job.state is not JobState.ACTIVE:
+            if (
+                job is None
+                or job.revision != claim.revision
+                or job.state is not JobState.ACTIVE
+                or (claim.job_id in kept and self._world.locks.is_taken(claim.job_id))
+            ):
                 stale.add(claim.job_id)
             elif self._insert(claim, job, epochs[claim.partition]):
                 made.add(claim.run_id)
@@ -72,12 +87,13 @@ class MemoryAgenda:
         return Claimed(made, wanted - fenced, stale)
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
-        """See `domain.ports.Agenda`. Nobody stays in the middle of a change here."""
+        """See `domain.ports.Agenda`. Nobody stays in the middle of a take-over here."""
         del partitions
         return set()
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
+        await self._world.locks.free((it.job_id for it in advances), READ_LOCK_S)
         if holder not in self._world.leases:
             return
         for advance in advances:
@@ -102,6 +118,7 @@ class MemoryAgenda:
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
+        await self._world.locks.free((it.job_id for it in follow_ups), READ_LOCK_S)
         done = set()
         for it in follow_ups:
             job = self._world.jobs.get(it.job_id)
@@ -115,11 +132,19 @@ class MemoryAgenda:
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""
+        await self._world.locks.free([job_id], READ_LOCK_S)
         job = self._world.jobs[job_id]
         if job.revision == revision and job.state is JobState.ACTIVE:
-            job.state = JobState.QUARANTINED
-            job.reason = reason
-            self._world.revise(job)
+            stopped = JobRevision(
+                job.spec,
+                JobState.QUARANTINED,
+                self._world.now(),
+                job.timing,
+                job.calendars,
+                NextDue(follows=job.follows),
+                reason,
+            )
+            self._world.revise(job, stopped)
 
     async def load_retries(
         self, after: Mapping[int, Mark], until: datetime, share: int
@@ -184,6 +209,16 @@ class MemoryAgenda:
             run.retry_at = None
             self._world.move(run, RunState.QUEUED)
             self._world.enqueue(run, self._world.now())
+
+
+def _kept(claims: Sequence[Claim]) -> set[UUID]:
+    """The jobs of which a change must not come between: see `kept` in agenda.sql."""
+    counts = Counter(claim.job_id for claim in claims)
+    return {
+        claim.job_id
+        for claim in claims
+        if claim.follows_end or claim.due_until is not None or counts[claim.job_id] > 1
+    }
 
 
 def _step(

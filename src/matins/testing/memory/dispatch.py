@@ -135,7 +135,8 @@ class MemoryDispatch:
             for run in _held(self._world, heartbeat.executor, handouts.pop(key)):
                 run.attempt -= 1
                 run.executor = run.started_at = None
-                if run.cancel_at is None:
+                is_deleted = self._world.jobs[run.job_id].state is JobState.DELETED
+                if run.cancel_at is None and not is_deleted:
                     self._world.move(run, RunState.QUEUED)
                     self._world.enqueue(run, run.claimed_at)
                 else:
@@ -287,5 +288,7 @@ def _is_suspect(run: RunRow) -> bool:
 
 
 def _running(world: World, run: RunRow) -> Running:
-    tried = Tried(run.attempt, run.lost_count, run.cancel_at is not None, run.shared_losses)
-    return Running(run.id, tried, world.jobs[run.job_id].spec.retry)
+    job = world.jobs[run.job_id]
+    is_cancelled = run.cancel_at is not None or job.state is JobState.DELETED
+    tried = Tried(run.attempt, run.lost_count, is_cancelled, run.shared_losses)
+    return Running(run.id, tried, job.spec.retry)

@@ -150,7 +150,20 @@ class _Faulty:
         method = getattr(self._port, name)
         if name == "listen":
             return lambda channel: self._process.hear(method(channel))
+        if name == "transact":
+            return self._transact
         return lambda *args, **kwargs: self._process.call(name, lambda: method(*args, **kwargs))
+
+    async def _transact(
+        self, step: Callable[[object], Awaitable[object]], **named: object
+    ) -> object:
+        """Play a step of which each statement is a call, and so is its end."""
+        transact: Callable[..., Awaitable[object]] = self._port.transact  # type: ignore[attr-defined]
+
+        async def play(tx: object) -> object:
+            return await step(faulty(tx, self._process))
+
+        return await self._process.call("transact", lambda: transact(play, **named))
 
 
 def faulty(port: T, process: Process) -> T:

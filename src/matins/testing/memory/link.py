@@ -1,11 +1,11 @@
-"""The executor's way to gateways in the same event loop. See `domain.ports.GatewayLink`."""
+"""Calls between processes of the same event loop, as over a network with a load balancer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from matins.domain.executors.protocol import (
     Handout,
@@ -19,51 +19,47 @@ from matins.domain.ports import GatewayLink
 from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.faulty import Process
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 DEADLINE_S = 5.0
 """How long an executor waits for an answer, besides the wait of a long poll."""
 
-Door = tuple[Process, GatewayLink]
-"""A gateway's process, and what it answers with."""
+Door = tuple[Process, S]
+"""A process, and the service that it answers with."""
 
 
-class MemoryLink:
-    """Asks one of the gateways that are open; one that crashes or is frozen does not answer."""
+class Line(Generic[S]):
+    """Calls one of the services that are open; one that crashes or is frozen does not answer."""
 
-    def __init__(self, doors: Callable[[], list[Door]], rng: Random) -> None:
+    def __init__(self, doors: Callable[[], list[Door[S]]], rng: Random) -> None:
         self._doors = doors
         self._rng = rng
-        self._asked: set[asyncio.Task[Any]] = set()
+        self._calls: set[asyncio.Task[Any]] = set()
 
-    async def poll(self, poll: Poll) -> Handout:
-        """See `domain.ports.GatewayLink`."""
-        process, gateway = self._door()
-        asking = self._ask(process, gateway.poll(poll))
-        try:
-            return await self._answer(process, asking, poll.wait_s + DEADLINE_S)
-        finally:
-            asking.cancel()  # the gateway sees that its client has gone
+    async def call(
+        self,
+        work: Callable[[S], Coroutine[Any, Any, T]],
+        deadline_s: float,
+        *,
+        hangs_up: bool = False,
+    ) -> T:
+        """Call a service. Raises UnavailableError when no answer comes in time.
 
-    async def report(self, report: Report) -> ReportAnswer:
-        """See `domain.ports.GatewayLink`."""
-        process, gateway = self._door()
-        return await self._answer(process, self._ask(process, gateway.report(report)), DEADLINE_S)
-
-    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        """See `domain.ports.GatewayLink`."""
-        process, gateway = self._door()
-        return await self._answer(
-            process, self._ask(process, gateway.heartbeat(heartbeat)), DEADLINE_S
-        )
-
-    def _door(self) -> Door:
+        With `hangs_up` the service sees that its client has gone.
+        """
         doors = self._doors()
         if not doors:
-            raise UnavailableError("no gateway is open")
-        return self._rng.choice(doors)
+            raise UnavailableError("nothing is open")
+        process, service = self._rng.choice(doors)
+        calling = self._start(process, work(service))
+        try:
+            return await _answer(process, calling, deadline_s)
+        finally:
+            if hangs_up:
+                calling.cancel()
 
-    def _ask(self, process: Process, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def _start(self, process: Process, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         async def answer() -> T:
             try:
                 await process.clock.gate()
@@ -75,23 +71,44 @@ class MemoryLink:
             return answer
 
         task = asyncio.create_task(answer())
-        self._asked.add(task)
+        self._calls.add(task)
         task.add_done_callback(self._forget)
         return task
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._asked.discard(task)
+        self._calls.discard(task)
         if not task.cancelled():
-            task.exception()  # it counts as retrieved, should the asker be gone
+            task.exception()  # it counts as retrieved, should the caller be gone
 
-    async def _answer(self, process: Process, asking: asyncio.Task[T], deadline_s: float) -> T:
-        crash = asyncio.ensure_future(process.crashed.wait())
-        try:
-            await asyncio.wait(
-                [asking, crash], timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            crash.cancel()
-        if asking.done():
-            return asking.result()
-        raise UnavailableError("the gateway did not answer")
+
+async def _answer(process: Process, calling: asyncio.Task[T], deadline_s: float) -> T:
+    crash = asyncio.ensure_future(process.crashed.wait())
+    try:
+        await asyncio.wait(
+            [calling, crash], timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED
+        )
+    finally:
+        crash.cancel()
+    if calling.done():
+        return calling.result()
+    raise UnavailableError("there was no answer")
+
+
+class MemoryLink:
+    """The executor's way to gateways. See `domain.ports.GatewayLink`."""
+
+    def __init__(self, doors: Callable[[], list[Door[GatewayLink]]], rng: Random) -> None:
+        self._line = Line(doors, rng)
+
+    async def poll(self, poll: Poll) -> Handout:
+        """See `domain.ports.GatewayLink`."""
+        deadline_s = poll.wait_s + DEADLINE_S
+        return await self._line.call(lambda gateway: gateway.poll(poll), deadline_s, hangs_up=True)
+
+    async def report(self, report: Report) -> ReportAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._line.call(lambda gateway: gateway.report(report), DEADLINE_S)
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._line.call(lambda gateway: gateway.heartbeat(heartbeat), DEADLINE_S)

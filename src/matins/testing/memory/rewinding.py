@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, TypeVar, cast
 
 from matins.domain.values.errors import UnavailableError
+from matins.testing.memory.locks import Locks
 from matins.testing.memory.world import World
 
 T = TypeVar("T")
@@ -17,6 +18,8 @@ def copy_rows(world: World) -> dict[str, Any]:
     """Return a copy of all rows, to go back to."""
     runs = {key: copy(row) for key, row in world.runs.items()}
     return {
+        "teams": dict(world.teams),
+        "calendars": {key: copy(row) for key, row in world.calendars.items()},
         "jobs": {key: copy(row) for key, row in world.jobs.items()},
         "revisions": {key: list(rows) for key, rows in world.revisions.items()},
         "runs": runs,
@@ -36,6 +39,7 @@ def go_back(world: World, rows: dict[str, Any]) -> None:
     """Let a world be as it was when its rows were copied; what it told since then is lost."""
     for name, table in rows.items():
         setattr(world, name, table)
+    world.locks = Locks()
     world.era += 1
     world.rewound.set()
     world.rewound = asyncio.Event()

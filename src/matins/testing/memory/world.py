@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from heapq import heappush
-from itertools import chain
 from uuid import UUID
 
-import msgspec
-
 from matins.domain.audit import Revision
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.closures import Closures
 from matins.domain.executors.protocol import Heartbeat
-from matins.domain.jobs.changes import timetable_of
-from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
-from matins.domain.runs.ledger import unaccounted
+from matins.domain.jobs.revisions import JobRevision, first_revision
+from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.timetables.compiling import Timing
-from matins.domain.timetables.timetable import Timetable
-from matins.domain.values.ids import PARTITIONS, partition_of, run_id, whole_ms
+from matins.domain.values.ids import PARTITIONS, partition_of
+from matins.testing.memory.locks import Locks
 
 
 @dataclass(slots=True)
@@ -32,8 +30,10 @@ class JobRow:
     spec: JobSpec
     partition: int
     timing: Timing
+    created_at: datetime
     changed_at: datetime
     team_id: int = 1
+    calendars: tuple[int, ...] = ()
     revision: int = 1
     state: JobState = JobState.ACTIVE
     reason: str = ""
@@ -41,6 +41,19 @@ class JobRow:
     next_fire_at: datetime | None = None
     follows: datetime | None = None
     """The due time of the run whose end the next due time follows."""
+
+
+@dataclass(slots=True)
+class CalendarRow:
+    """A row of `calendars`: one version of one."""
+
+    id: int
+    team: str
+    written: Calendar
+    resolved: Calendar
+    closures: Closures
+    resolved_at: datetime
+    replaced_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +82,11 @@ class RunRow:
     finished_at: datetime | None = None
     retry_at: datetime | None = None
     cancel_at: datetime | None = None
+
+    @property
+    def key(self) -> tuple[UUID, datetime, Kind]:
+        """What is unique of it."""
+        return self.job_id, self.due_at, self.kind
 
 
 @dataclass(slots=True)
@@ -132,6 +150,8 @@ class World:
     """
 
     now: Callable[[], datetime]
+    teams: dict[str, int] = field(default_factory=dict)
+    calendars: dict[int, CalendarRow] = field(default_factory=dict)
     jobs: dict[UUID, JobRow] = field(default_factory=dict)
     revisions: dict[UUID, list[Revision]] = field(default_factory=dict)
     runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
@@ -150,6 +170,7 @@ class World:
     retries: dict[tuple[int, UUID], datetime] = field(default_factory=dict)
     """By (partition, run id) when the next attempt is due."""
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
+    locks: Locks = field(default_factory=Locks)
     era: int = 0
     """Rises when the database goes back in time."""
     rewound: asyncio.Event = field(default_factory=asyncio.Event)
@@ -157,71 +178,62 @@ class World:
 
     def add_job(self, job_id: UUID, spec: JobSpec, team: str = "default") -> JobRow:
         """Save a new job, due from now on."""
-        now = self.now()
-        job = JobRow(job_id, team, spec, partition_of(job_id), Timing(now, now), now)
+        return self.insert_job(job_id, team, first_revision(job_id, spec, self.now()))
+
+    def insert_job(self, job_id: UUID, team: str, first: JobRevision) -> JobRow:
+        """Insert a job with its first revision, and its team on first use."""
+        job = JobRow(
+            id=job_id,
+            team=team,
+            spec=first.spec,
+            partition=partition_of(job_id),
+            timing=first.timing,
+            created_at=first.at,
+            changed_at=first.at,
+            team_id=self.teams.setdefault(team, len(self.teams) + 1),
+            revision=0,
+        )
         self.jobs[job_id] = job
-        self._plan(job)
+        self.revise(job, first)
         return job
 
-    def change_job(
-        self, job_id: UUID, *, spec: JobSpec | None = None, state: JobState | None = None
-    ) -> JobRow:
-        """Change a job from now on; what was due before and has no row is put down as skipped."""
-        job = self.jobs[job_id]
-        self._account(job)
-        before = job.state, job.spec.schedule
-        if spec is not None and spec.schedule != job.spec.schedule:
-            job.timing = msgspec.structs.replace(job.timing, since=self.now())
-        job.spec = spec or job.spec
-        job.state = state or job.state
-        self.revise(job, goes_on=before == (JobState.ACTIVE, job.spec.schedule))
-        return job
-
-    def revise(self, job: JobRow, *, goes_on: bool = False) -> None:
-        """Write down what a job has become, and when it is due from now on.
-
-        `goes_on`: it was active with the same schedule before.
-        """
+    def revise(self, job: JobRow, revision: JobRevision) -> None:
+        """Write what a job becomes."""
         job.revision += 1
-        job.changed_at = self.now()
-        self._plan(job, goes_on=goes_on)
+        job.spec, job.state, job.reason = revision.spec, revision.state, revision.reason
+        job.timing, job.calendars, job.changed_at = revision.timing, revision.calendars, revision.at
+        job.next_due_at, job.next_fire_at, job.follows = revision.next_due
+        kept = Revision(revision.at, revision.state, revision.timing, revision.spec)
+        self.revisions.setdefault(job.id, []).append(kept)
 
-    def cancel(self, run_id: UUID) -> None:
-        """Ask for a run's end; one that does not run is cancelled at once."""
-        run = self.runs_by_id[run_id]
-        run.cancel_at = run.cancel_at or self.now()
+    def find_job(self, team: str, name: str) -> JobRow | None:
+        """The job of a name that is not deleted."""
+        for job in self.jobs.values():
+            if (job.team, job.spec.name) == (team, name) and job.state is not JobState.DELETED:
+                return job
+        return None
+
+    def find_calendar(self, team: str, name: str) -> CalendarRow | None:
+        """The current version of a calendar."""
+        for row in self.calendars.values():
+            if (row.team, row.written.name) == (team, name) and row.replaced_at is None:
+                return row
+        return None
+
+    def cancel_waiting(self, run: RunRow, reason: str) -> None:
+        """Cancel a run at once that waits, for an executor or a retry."""
         if run.state in (RunState.QUEUED, RunState.RETRYING):
-            self.retries.pop((run.partition, run_id), None)
-            run.retry_at = None
+            self.retries.pop((run.partition, run.id), None)
+            run.retry_at, run.reason = None, reason
+            run.cancel_at = run.cancel_at or self.now()
             run.finished_at = self.now()
             self.move(run, RunState.CANCELLED)
 
-    def trigger(self, job_id: UUID) -> None:
-        """Run a job now, beside its schedule; of two triggers in one millisecond one counts."""
-        job, now = self.jobs[job_id], self.now()
-        due = whole_ms(now)
-        run = RunRow(
-            id=run_id(job_id, due, Kind.MANUAL),
-            job_id=job_id,
-            due_at=due,
-            fire_at=due,
-            claimed_at=now,
-            epoch=0,
-            partition=job.partition,
-            pool=job.spec.pool,
-            priority=PRIORITIES[job.spec.priority],
-            kind=Kind.MANUAL,
-            state=RunState.QUEUED,
-        )
-        if self.insert(run):
-            self.enqueue(run, now)
-
     def insert(self, run: RunRow) -> bool:
         """Insert a run unless (job, due time, kind) has its row; False if it has."""
-        key = (run.job_id, run.due_at, run.kind)
-        if key in self.runs:
+        if run.key in self.runs:
             return False
-        self.runs[key] = run
+        self.runs[run.key] = run
         self.runs_by_id[run.id] = run
         self._tell(run, None)
         return True
@@ -244,10 +256,6 @@ class World:
         """Whether a scheduler's lease has not run out."""
         return holder in self.leases and self.leases[holder] > self.now()
 
-    def newest_run(self, job_id: UUID) -> RunRow | None:
-        """The scheduled run of a job with the latest due time."""
-        return max(self.scheduled(job_id), key=lambda run: run.due_at, default=None)
-
     def scheduled(self, job_id: UUID) -> list[RunRow]:
         """The scheduled runs of a job."""
         runs = self.runs.values()
@@ -257,86 +265,12 @@ class World:
         """How many due times a job's schedule has had; counted only where it matters."""
         if job.spec.schedule is None or job.spec.schedule.max_runs is None:
             return 0
-        since = job.timing.since
-        return sum(it.due_at > since for it in self.scheduled(job.id))
+        return self.count_runs(job.id, job.timing.since)
+
+    def count_runs(self, job_id: UUID, since: datetime) -> int:
+        """How many scheduled runs of a job have due times after an instant."""
+        return sum(run.due_at > since for run in self.scheduled(job_id))
 
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
             watcher(run, before)
-
-    def _account(self, job: JobRow) -> None:
-        """Give a row to each due time up to now that has none."""
-        timetable = timetable_of(job.spec, job.id, job.timing)
-        since = job.changed_at if job.state is not JobState.ACTIVE else job.next_due_at
-        if timetable is not None and timetable.following is not None:
-            self._skip(job, timetable, self._owed(job, timetable))
-            return
-        if timetable is None or since is None:
-            return
-        if job.state is JobState.ACTIVE:
-            since -= timedelta(seconds=1)
-        now = self.now()
-        rows = sorted((run.due_at, run.due_until) for run in self.scheduled(job.id))
-        missing = unaccounted(timetable.due_between(since, now, 1_000_000), rows)
-        self._skip(job, timetable, chain(*missing))
-
-    def _owed(self, job: JobRow, timetable: Timetable) -> list[datetime]:
-        """The due time that has passed, of a job that follows the ends of its runs."""
-        if job.follows is None:
-            return []
-        due: datetime | None = job.follows
-        run = self.runs.get((job.id, job.follows, Kind.SCHEDULED))
-        if run is not None and run.finished_at is None:
-            return []
-        if run is not None and run.finished_at is not None:
-            due = timetable.next_after_end(run.finished_at, self.run_count(job))
-        until = self.now() if job.state is JobState.ACTIVE else job.changed_at
-        return [due] if due is not None and due <= until else []
-
-    def _skip(self, job: JobRow, timetable: Timetable, dues: Iterable[datetime]) -> None:
-        now = self.now()
-        for due in dues:
-            run = RunRow(
-                id=run_id(job.id, due, Kind.SCHEDULED),
-                job_id=job.id,
-                due_at=due,
-                fire_at=timetable.fire_time(due),
-                claimed_at=now,
-                epoch=0,
-                partition=job.partition,
-                pool=job.spec.pool,
-                priority=PRIORITIES[job.spec.priority],
-                kind=Kind.SCHEDULED,
-                state=RunState.SKIPPED,
-                reason="changed" if job.state is JobState.ACTIVE else str(job.state),
-                finished_at=now,
-            )
-            self.insert(run)
-
-    def _plan(self, job: JobRow, *, goes_on: bool = False) -> None:
-        job.next_due_at = job.next_fire_at = None
-        revision = Revision(self.now(), job.state, job.timing, job.spec)
-        self.revisions.setdefault(job.id, []).append(revision)
-        if job.state is JobState.PAUSED:
-            job.follows = None
-        if job.state is not JobState.ACTIVE:
-            return
-        timetable = timetable_of(job.spec, job.id, job.timing)
-        if timetable is not None and timetable.following is not None:
-            job.next_due_at = self._await(job, timetable, goes_on=goes_on)
-        else:
-            job.next_due_at = timetable.next_after(self.now()) if timetable else None
-            job.follows = None
-        if timetable and job.next_due_at:
-            job.next_fire_at = timetable.fire_time(job.next_due_at)
-
-    def _await(self, job: JobRow, timetable: Timetable, *, goes_on: bool) -> datetime | None:
-        """Choose what a job awaits that follows the ends of its runs; gives its next due time."""
-        if goes_on and (job.follows is None or job.follows > self.now()):
-            return job.follows
-        newest = self.newest_run(job.id)
-        if newest is not None and (goes_on or newest.finished_at is None):
-            job.follows = newest.due_at
-            return None
-        job.follows = timetable.next_after_end(self.now(), self.run_count(job))
-        return job.follows

@@ -1,4 +1,4 @@
-"""Every test of this folder runs on memory and on PostgreSQL."""
+"""Ports and use cases are tested on memory and on PostgreSQL alike."""
 
 from __future__ import annotations
 

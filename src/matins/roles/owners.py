@@ -1,0 +1,26 @@
+"""The use cases of owners on PostgreSQL."""
+
+from __future__ import annotations
+
+from random import Random
+
+from matins.domain.ports import Hints
+from matins.owners.owners import Owners, owners_on
+from matins.store.calendars import PostgresCalendars
+from matins.store.changes import PostgresJobChanges
+from matins.store.database import Database
+from matins.store.manual import PostgresRunChanges
+from matins.store.timings import KnownCalendars
+
+
+def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
+    """Return the use cases of owners on a pool."""
+    known = KnownCalendars()
+    database.server.when_changed(known.forget)
+    return owners_on(
+        PostgresJobChanges(database, known),
+        PostgresCalendars(database),
+        PostgresRunChanges(database),
+        hints,
+        rng,
+    )

@@ -1,0 +1,261 @@
+"""Changes of jobs in memory, isolated as in PostgreSQL. See `domain.ports.jobs`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.revisions import JobRevision
+from matins.domain.jobs.spec import PRIORITIES, JobState
+from matins.domain.ports.jobs import CalendarVersion, JobTransaction
+from matins.domain.runs.claims import Claim
+from matins.domain.runs.following import RecordedRun
+from matins.domain.runs.states import Kind, RunState
+from matins.domain.timetables.next_due import NextDue
+from matins.domain.values.errors import UnavailableError
+from matins.testing.memory.world import JobRow, RunRow, World
+
+LOCK_S = 4.0
+"""How long a transaction waits for a lock."""
+
+IDLE_S = 4.8
+"""How long it may do nothing before the database undoes it: who stands still keeps others waiting.
+"""
+
+_WAITING = (RunState.QUEUED, RunState.RETRYING)
+_T = TypeVar("_T")
+
+
+class MemoryJobChanges:
+    """See `domain.ports.jobs.JobChanges`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def transact(
+        self, step: Callable[[JobTransaction], Awaitable[_T]], *, dry_run: bool = False
+    ) -> _T:
+        """See `domain.ports.jobs.JobChanges`."""
+        tx = MemoryTransaction(self._world)
+        try:
+            result = await step(tx)
+            if not dry_run:
+                tx.commit()
+        finally:
+            tx.end()
+        return result
+
+
+class MemoryTransaction:
+    """See `domain.ports.jobs.JobTransaction`. What it writes is done when it commits."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._era = world.era
+        self._locks: list[asyncio.Lock] = []
+        self._writes: list[Callable[[], None]] = []
+        self._runs: list[RunRow] = []
+        self._ended = False
+        self._idle = asyncio.get_running_loop().call_later(IDLE_S, self.end)
+
+    def commit(self) -> None:
+        """Do all that was written, at once. Raises UnavailableError if it was undone before."""
+        self._go_on()
+        for write in self._writes:
+            write()
+
+    def end(self) -> None:
+        """Free all that it has locked; what was not committed is undone."""
+        self._ended = True
+        self._idle.cancel()
+        while self._locks:
+            self._locks.pop().release()
+
+    async def now(self) -> datetime:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        return self._world.now()
+
+    async def lock_job(self, team: str, name: str) -> LockedJob | None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        while job := self._world.find_job(team, name):
+            await self._lock(job.id)
+            if self._world.find_job(team, name) is job:
+                return self._locked(job)
+        return None
+
+    async def current_calendars(
+        self, team: str, names: Sequence[str]
+    ) -> Mapping[str, CalendarVersion]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        await self._lock(("calendars", team))
+        rows = [self._world.find_calendar(team, name) for name in names]
+        return {it.written.name: CalendarVersion(it.id, it.closures) for it in rows if it}
+
+    async def stopped_since(self, job: LockedJob) -> datetime | None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        since = None
+        for revision in reversed(self._world.revisions[job.id]):
+            if (revision.state, revision.spec.schedule) != (job.state, job.spec.schedule):
+                break
+            since = revision.effective_at
+        return since
+
+    async def newest_run(self, job_id: UUID) -> RecordedRun | None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        runs = self._scheduled(job_id)
+        return _recorded(max(runs, key=lambda run: run.due_at)) if runs else None
+
+    async def purged_until(self, job_id: UUID) -> datetime | None:
+        """See `domain.ports.jobs.JobTransaction`. Nothing is ever purged here."""
+        self._go_on()
+        del job_id
+        return None
+
+    async def runs_between(
+        self, job_id: UUID, since: datetime, until: datetime
+    ) -> list[RecordedRun]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        runs = [run for run in self._scheduled(job_id) if since <= run.due_at <= until]
+        return [_recorded(run) for run in sorted(runs, key=lambda run: run.due_at)]
+
+    async def count_runs(self, job_id: UUID, since: datetime) -> int:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        return sum(run.due_at > since for run in self._scheduled(job_id))
+
+    async def record(self, job: LockedJob, claims: Sequence[Claim], at: datetime) -> set[UUID]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        made = set()
+        for claim in claims:
+            run = _run(job, claim, at)
+            if run.key in self._world.runs or any(it.key == run.key for it in self._runs):
+                continue
+            await self._lock(run.key)
+            self._runs.append(run)
+            self._writes.append(partial(self._insert, run))
+            made.add(run.id)
+        return made
+
+    async def advance(self, job_id: UUID, next_due: NextDue) -> None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+
+        def write() -> None:
+            job = self._world.jobs[job_id]
+            job.next_due_at, job.next_fire_at, _ = next_due
+
+        self._writes.append(write)
+
+    async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        await self._lock(("job", team, revision.spec.name))
+        if self._world.find_job(team, revision.spec.name):
+            return False
+        self._writes.append(partial(self._insert_job, job_id, team, revision))
+        return True
+
+    async def write_revision(self, job: LockedJob, revision: JobRevision) -> None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        self._writes.append(lambda: self._world.revise(self._world.jobs[job.id], revision))
+
+    async def cancel_waiting(self, job: LockedJob) -> int:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        runs = [it for it in self._world.runs.values() if it.job_id == job.id]
+        waiting = [it for it in runs if it.state in _WAITING]
+
+        def write() -> None:
+            for run in waiting:
+                self._world.cancel_waiting(run, "its job was deleted")
+
+        self._writes.append(write)
+        return len(waiting)
+
+    async def has_unfinished_runs(self, job_id: UUID) -> bool:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        runs = self._world.runs.values()
+        return any(run.job_id == job_id and run.finished_at is None for run in runs)
+
+    def _go_on(self) -> None:
+        """Begin a statement. Raises UnavailableError once the transaction was undone."""
+        if self._ended or self._era != self._world.era:
+            raise UnavailableError("the transaction was undone")
+        self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(LOCK_S + IDLE_S, self.end)
+
+    async def _lock(self, key: Hashable) -> None:
+        """Take a lock until the end."""
+        lock = await self._world.locks.take(key, LOCK_S)
+        if self._ended or self._era != self._world.era:
+            lock.release()
+            raise UnavailableError("the transaction was undone")
+        self._locks.append(lock)
+
+    def _scheduled(self, job_id: UUID) -> list[RunRow]:
+        """The scheduled runs of a job, those of this transaction too."""
+        return [*self._world.scheduled(job_id), *(it for it in self._runs if it.job_id == job_id)]
+
+    def _insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> None:
+        self._world.insert_job(job_id, team, revision)
+
+    def _insert(self, run: RunRow) -> None:
+        if self._world.insert(run) and run.state is RunState.QUEUED:
+            self._world.enqueue(run, self._world.now())
+
+    def _locked(self, job: JobRow) -> LockedJob:
+        calendars = self._world.calendars
+        return LockedJob(
+            id=job.id,
+            team=job.team,
+            team_id=job.team_id,
+            partition=job.partition,
+            revision=job.revision,
+            state=JobState(job.state),
+            spec=job.spec,
+            timing=job.timing,
+            calendars=job.calendars,
+            created_at=job.created_at,
+            changed_at=job.changed_at,
+            next_due=NextDue(job.next_due_at, job.next_fire_at, job.follows),
+            reason=job.reason,
+            is_behind=any(calendars[it].replaced_at is not None for it in job.calendars),
+        )
+
+
+def _recorded(run: RunRow) -> RecordedRun:
+    return RecordedRun(run.due_at, run.due_until, run.finished_at)
+
+
+def _run(job: LockedJob, claim: Claim, at: datetime) -> RunRow:
+    return RunRow(
+        id=claim.run_id,
+        job_id=job.id,
+        due_at=claim.due_at,
+        fire_at=claim.fire_at,
+        claimed_at=at,
+        epoch=0,
+        partition=job.partition,
+        pool=job.spec.pool,
+        priority=PRIORITIES[job.spec.priority],
+        kind=Kind.SCHEDULED,
+        state=claim.state,
+        reason=claim.reason,
+        due_until=claim.due_until,
+        due_count=claim.due_count,
+        finished_at=at if claim.state is RunState.SKIPPED else None,
+    )

@@ -1,0 +1,60 @@
+"""Single runs that are made or ended by their owners, in memory. See `domain.ports.runs`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.spec import PRIORITIES, JobState
+from matins.domain.ports.runs import FoundJob, TriggeredRun
+from matins.domain.runs.states import FINAL, Kind, RunState
+from matins.testing.memory.dispatch import status_of
+from matins.testing.memory.world import RunRow, World
+
+
+class MemoryRunChanges:
+    """See `domain.ports.runs.RunChanges`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def find_job(self, team: str, name: str) -> FoundJob | None:
+        """See `domain.ports.runs.RunChanges`."""
+        job = self._world.find_job(team, name)
+        return FoundJob(job.id, self._world.now()) if job else None
+
+    async def trigger(self, run_id: UUID, job_id: UUID, due_at: datetime) -> TriggeredRun | None:
+        """See `domain.ports.runs.RunChanges`."""
+        job, now = self._world.jobs[job_id], self._world.now()
+        run = RunRow(
+            id=run_id,
+            job_id=job_id,
+            due_at=due_at,
+            fire_at=due_at,
+            claimed_at=now,
+            epoch=0,
+            partition=job.partition,
+            pool=job.spec.pool,
+            priority=PRIORITIES[job.spec.priority],
+            kind=Kind.MANUAL,
+            state=RunState.QUEUED,
+        )
+        if job.state is JobState.DELETED or not self._world.insert(run):
+            return None
+        self._world.enqueue(run, now)
+        return TriggeredRun(status_of(self._world, run), run.pool)
+
+    async def cancel(self, run_id: UUID) -> RunStatus | None:
+        """See `domain.ports.runs.RunChanges`."""
+        run = self._world.runs_by_id.get(run_id)
+        if run is None or run.state in FINAL:
+            return None
+        run.cancel_at = run.cancel_at or self._world.now()
+        self._world.cancel_waiting(run, "cancelled by its owner")
+        return status_of(self._world, run)
+
+    async def state(self, run_id: UUID) -> RunState | None:
+        """See `domain.ports.runs.RunChanges`."""
+        run = self._world.runs_by_id.get(run_id)
+        return run.state if run else None

@@ -1,0 +1,187 @@
+"""A simulated owner, who changes jobs by the real use cases, through whichever API is open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from matins.domain.calendars.calendar import Calendar, Item
+from matins.domain.jobs.misfire import Misfire, Missed
+from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.states import FINAL
+from matins.domain.schedules.schedule import Override, Schedule
+from matins.domain.values.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+)
+from matins.owners.owners import Owners
+from matins.testing.memory.link import Line
+from matins.testing.memory.world import JobRow, World
+
+TEAM: Final = "default"
+CALENDAR: Final = "closing"
+SCHEDULES: Final = (
+    Schedule(every="1s"),
+    Schedule(every="10s"),
+    Schedule(every="45s", jitter="20s"),
+    Schedule(cron="* * * * *"),
+    Schedule(cron="*/5 * * * *", timezone="Europe/Berlin", jitter="1m"),
+    Schedule(cron="H * * * *"),
+    Schedule(every="1s", after="end"),
+    Schedule(every="20s", after="end", jitter="10s"),
+    Schedule(every="5s", calendars=[CALENDAR]),
+)
+MISFIRES: Final = (
+    Misfire(),
+    Misfire(max_count=5),
+    Misfire(max_age="30s"),
+    Misfire(policy="last"),
+    Misfire(policy="skip"),
+)
+BACKOFF: Final = Backoff(initial="2s", max="20s")
+
+_PATIENCE_S = 20.0
+"""How long the owner waits for an answer."""
+
+_REPEATS = 0.5
+"""How often the owner asks again after none has come."""
+
+_MISSED: Final[tuple[Missed, ...]] = ("skip", "last", "all")
+
+Work = Callable[[Owners], Coroutine[Any, Any, Any]]
+"""What is asked of an API."""
+
+
+def spec_of(number: int, rng: Random) -> JobSpec:
+    """Return a job as it is put first."""
+    return JobSpec(
+        name=f"job-{number}",
+        target=Target(http=HttpTarget(url="http://target.example/")),
+        schedule=SCHEDULES[number % len(SCHEDULES)],
+        misfire=rng.choice(MISFIRES),
+        retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
+    )
+
+
+def closing(rng: Random) -> Calendar:
+    """Return a calendar that is closed for a minute of each few."""
+    step, minute = rng.choice((2, 3, 5)), rng.randrange(2)
+    minutes = range(minute, 60, step)
+    spans = [f"2026-01-01T00:{at:02}:00/2026-01-01T00:{at:02}:40" for at in minutes]
+    return Calendar(CALENDAR, exclude=[Item(spans=spans)])
+
+
+class SimulatedOwner:
+    """Does something every few seconds; what got no answer is sometimes done again."""
+
+    def __init__(
+        self, line: Line[Owners], world: World, jobs: int, rng: Random, seen: Counter[str]
+    ) -> None:
+        self._line = line
+        self._world = world
+        self._names = [f"job-{number}" for number in range(jobs)]
+        self._rng = rng
+        self._seen = seen
+
+    async def own(self) -> None:
+        """Change jobs until cancelled."""
+        deeds = (
+            *(self._put, self._reschedule, self._reschedule, self._edit, self._pause, self._resume),
+            *(self._resume, self._trigger, self._cancel, self._skip, self._move, self._restore),
+            *(self._delete, self._close),
+        )
+        while True:
+            await asyncio.sleep(self._rng.uniform(2, 20))
+            job = self._world.find_job(TEAM, self._rng.choice(self._names))
+            deed = self._rng.choice(deeds)
+            work = deed(job) if job is not None else self._put(None)
+            if work is not None:
+                await self._do(deed.__name__.strip("_"), work)
+
+    async def _do(self, deed: str, work: Work) -> None:
+        self._seen[f"owner: {deed}"] += 1
+        try:
+            await self._line.call(work, _PATIENCE_S)
+        except UnavailableError:
+            self._seen["owner: no answer"] += 1
+            if self._rng.random() < _REPEATS:
+                await self._do(deed, work)
+        except (ConflictError, InvalidInputError, NotFoundError):
+            self._seen["owner: refused"] += 1
+
+    def _put(self, job: JobRow | None) -> Work:
+        """Make a job that may be there."""
+        name = job.spec.name if job else self._rng.choice(self._names)
+        spec = spec_of(self._names.index(name), self._rng)
+        return lambda owners: owners.jobs.put(TEAM, spec)
+
+    def _reschedule(self, job: JobRow) -> Work:
+        spec = msgspec.structs.replace(job.spec, schedule=self._rng.choice(SCHEDULES))
+        return lambda owners: owners.jobs.put(TEAM, spec)
+
+    def _edit(self, job: JobRow) -> Work:
+        spec = _edited(job.spec, self._rng)
+        return lambda owners: owners.jobs.put(TEAM, spec)
+
+    def _pause(self, job: JobRow) -> Work:
+        return lambda owners: owners.jobs.pause(TEAM, job.spec.name)
+
+    def _resume(self, job: JobRow) -> Work:
+        missed = self._rng.choice(_MISSED)
+        return lambda owners: owners.jobs.resume(TEAM, job.spec.name, missed)
+
+    def _trigger(self, job: JobRow) -> Work:
+        return lambda owners: owners.runs.trigger(TEAM, job.spec.name)
+
+    def _cancel(self, _job: JobRow) -> Work | None:
+        moving = [run for run in self._world.runs.values() if run.state not in FINAL]
+        if not moving:
+            return None
+        run = self._rng.choice(moving).id
+        return lambda owners: owners.runs.cancel(run)
+
+    def _skip(self, job: JobRow) -> Work | None:
+        return self._override(job, None)
+
+    def _move(self, job: JobRow) -> Work | None:
+        return self._override(job, timedelta(seconds=self._rng.randrange(1, 90)))
+
+    def _override(self, job: JobRow, by: timedelta | None) -> Work | None:
+        if job.next_due_at is None:
+            return None
+        due = job.next_due_at
+        override = Override(due, due + by if by else None, "by its owner")
+        return lambda owners: owners.jobs.override(TEAM, job.spec.name, override)
+
+    def _restore(self, job: JobRow) -> Work | None:
+        if not job.timing.overrides:
+            return None
+        due = self._rng.choice(job.timing.overrides).due_at
+        return lambda owners: owners.jobs.restore(TEAM, job.spec.name, due)
+
+    def _delete(self, job: JobRow) -> Work:
+        return lambda owners: owners.jobs.delete(TEAM, job.spec.name)
+
+    def _close(self, _job: JobRow) -> Work:
+        calendar = closing(self._rng)
+        return lambda owners: owners.calendars.put(TEAM, calendar)
+
+
+def _edited(spec: JobSpec, rng: Random) -> JobSpec:
+    """Return a job with other policies and the same schedule."""
+    return msgspec.structs.replace(
+        spec,
+        misfire=rng.choice(MISFIRES),
+        retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
+        priority=rng.choice(("high", "normal", "low")),
+    )
