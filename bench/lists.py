@@ -61,6 +61,26 @@ INSERT INTO retries (partition, retry_at, run_id, due_at)
 SELECT partition, retry_at, id, due_at FROM failed
 """
 
+_QUEUED = """
+WITH queued AS (
+    UPDATE runs SET state = 'queued', finished_at = NULL
+    WHERE get_byte(uuid_send(id), 15) = 3 AND due_at < now()
+    RETURNING *
+)
+INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+SELECT pool, priority, 1, id, due_at FROM queued
+"""
+
+_RUNNING = """
+WITH running AS (
+    UPDATE runs SET state = 'running', finished_at = NULL
+    WHERE get_byte(uuid_send(id), 15) = 4 AND due_at < now()
+    RETURNING *
+)
+INSERT INTO handouts (executor, seq, handed_at, run_ids)
+SELECT executor, row_number() OVER (), now(), ARRAY[id] FROM running
+"""
+
 
 async def split_teams(session: asyncpg.Connection, jobs: int) -> None:
     """Give jobs to a team of ten and to a large one."""
@@ -69,9 +89,11 @@ async def split_teams(session: asyncpg.Connection, jobs: int) -> None:
 
 
 async def spoil(session: asyncpg.Connection, since: datetime) -> None:
-    """Let one run in a hundred since then be dead, if its day is over, or retrying."""
+    """Let one run in a hundred since then be dead, if its day is over, or retrying;
+    some of the others are queued, or run."""
     await session.execute(_DEAD, since)
-    await session.execute(_RETRYING)
+    for state in (_RETRYING, _QUEUED, _RUNNING):
+        await session.execute(state)
     await session.execute("ANALYZE")
 
 
@@ -92,9 +114,15 @@ async def lists(dsn: str, now: datetime) -> None:
         "runs of all": runs(None),
         "retrying runs of all": runs(None, RunState.RETRYING),
         "dead runs of all": runs(None, RunState.DEAD),
+        "queued runs of all": runs(None, RunState.QUEUED),
+        "running runs of all": runs(None, RunState.RUNNING),
         "runs of a large team": runs(LARGE),
         "dead runs of a large team": runs(LARGE, RunState.DEAD),
         "retrying runs of a large team": runs(LARGE, RunState.RETRYING),
+        "queued runs of a large team": runs(LARGE, RunState.QUEUED),
+        "running runs of a large team": runs(LARGE, RunState.RUNNING),
+        "queued runs of a team of ten jobs": runs(SMALL, RunState.QUEUED),
+        "running runs of a team of ten jobs": runs(SMALL, RunState.RUNNING),
         "runs of a team of ten jobs": runs(SMALL),
         "audit of a team of ten jobs": audit(SMALL),
         "audit of a large team": audit(LARGE),

@@ -31,6 +31,7 @@ async def world(dsn: str) -> AsyncIterator[Upkept]:
             await world.end()
             world.now += DAY
             await world.work()
+        await world.execute("DELETE FROM dispatch")  # nobody took them off the queue
         yield world
 
 
@@ -56,6 +57,31 @@ async def test_retrying_runs_are_listed_page_by_page(world: Upkept, team: str | 
     assert len(retrying) > 2
     assert await pages(world, team, RunState.RETRYING, 2) == retrying
     assert await pages(world, OTHERS, RunState.RETRYING, 2) == []
+
+
+@pytest.mark.parametrize("team", [TEAM, None])
+async def test_queued_runs_are_listed_page_by_page_those_that_windows_hold_too(
+    world: Upkept, team: str | None
+) -> None:
+    queued = await become(world, QUEUE, every=2)
+    held = await become(world, HOLD, every=3)
+    listed = sorted({*queued, *held}, key=lambda run: run.int, reverse=True)
+    assert len(listed) > len(queued) > 2
+    assert await pages(world, team, RunState.QUEUED, 2) == listed
+    assert await pages(world, OTHERS, RunState.QUEUED, 2) == []
+
+
+@pytest.mark.parametrize("team", [TEAM, None])
+async def test_running_runs_are_listed_page_by_page_and_none_that_have_ended(
+    world: Upkept, team: str | None
+) -> None:
+    running = await become(world, RUN, every=1)
+    await world.execute(
+        "UPDATE runs SET state = 'succeeded', finished_at = now() WHERE id = $1", running.pop(1)
+    )
+    assert len(running) > 2
+    assert await pages(world, team, RunState.RUNNING, 2) == running
+    assert await pages(world, OTHERS, RunState.RUNNING, 2) == []
 
 
 async def test_a_retry_that_went_on_is_left_out_and_its_page_is_full(world: Upkept) -> None:
@@ -120,6 +146,32 @@ INSERT INTO retries (partition, retry_at, run_id, due_at)
 SELECT partition, retry_at, id, due_at FROM failed
 """
 
+QUEUE = """
+WITH queued AS (
+    UPDATE runs SET state = 'queued', finished_at = NULL WHERE id = $1 RETURNING *
+)
+INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
+SELECT pool, priority, 1, id, due_at FROM queued
+"""
+
+HOLD = """
+WITH held AS (
+    UPDATE runs SET state = 'queued', finished_at = NULL
+    WHERE id = $1 AND state <> 'queued' RETURNING *
+)
+INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
+SELECT partition, now(), id, due_at, 1 FROM held
+"""
+
+RUN = """
+WITH running AS (
+    UPDATE runs SET state = 'running', finished_at = NULL, executor = gen_random_uuid()
+    WHERE id = $1 RETURNING *
+)
+INSERT INTO handouts (executor, seq, handed_at, run_ids)
+SELECT executor, seq, now(), ARRAY[id] FROM running, generate_series(1, 2) AS seq
+"""
+
 
 async def become(world: Upkept, sql: str, *, every: int) -> list[UUID]:
     """Let each so many of the job's runs be otherwise; gives those for which it was done."""
@@ -131,6 +183,7 @@ async def become(world: Upkept, sql: str, *, every: int) -> list[UUID]:
     async with world.database.session() as session:
         rows = await session.fetch(
             "SELECT run_id FROM dead_letters UNION SELECT run_id FROM retries"
+            " UNION SELECT run_id FROM dispatch UNION SELECT unnest(run_ids) FROM handouts"
         )
     return [run for run in ids if run in {row["run_id"] for row in rows} & listed]
 

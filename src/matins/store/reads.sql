@@ -141,6 +141,48 @@ WHERE r.team_id = (SELECT id FROM teams WHERE name = :team)
 ORDER BY w.run_id DESC
 LIMIT :limit
 
+-- name: queued
+-- The queue, and what waits for the end of a window: all of it is looked at, as for `retrying`.
+SELECT run_id
+FROM (
+    SELECT run_id FROM dispatch
+    UNION ALL
+    SELECT run_id FROM retries WHERE held_by IS NOT NULL
+) AS waiting
+WHERE run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: queued_of_team
+SELECT r.id AS run_id
+FROM (
+    SELECT run_id, due_at FROM dispatch
+    UNION ALL
+    SELECT run_id, due_at FROM retries WHERE held_by IS NOT NULL
+) AS waiting
+JOIN runs r ON r.id = waiting.run_id AND r.due_at = waiting.due_at
+WHERE r.team_id = (SELECT id FROM teams WHERE name = :team) AND r.id < :before::uuid
+ORDER BY r.id DESC
+LIMIT :limit
+
+-- name: running
+-- What was handed out and is not closed yet: little more than what runs.
+SELECT DISTINCT given.run_id
+FROM handouts h
+CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+WHERE given.run_id < :before::uuid
+ORDER BY given.run_id DESC
+LIMIT :limit
+
+-- name: running_of_team
+SELECT DISTINCT r.id AS run_id
+FROM handouts h
+CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
+JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+WHERE r.team_id = (SELECT id FROM teams WHERE name = :team) AND r.id < :before::uuid
+ORDER BY r.id DESC
+LIMIT :limit
+
 -- name: attempts
 -- The ended ones, and the one that the run's row tells of.
 SELECT a.number, coalesce(e.name, a.executor::text) AS executor, a.started_at, a.finished_at,
