@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
-from matins.insight.forecast.book import LoadBook
+from matins.insight.forecast.expansion import Expansion
 from matins.insight.forecast.forecast import Forecast, forecast
-from matins.insight.forecast.layouts import Layouts
-from matins.insight.forecast.sorting import Booking
+from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.index import JobIndex
 
 NOW = datetime(2026, 10, 22, 9, 30, tzinfo=UTC)  # clocks change in Europe within the week
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo", "Asia/Kolkata", "Europe/London")
@@ -62,19 +62,19 @@ def schedules(count: int) -> list[Schedule]:
     return made
 
 
-def company(count: int, distinct: int, rng: random.Random) -> list[Booking]:
+def company(count: int, distinct: int, rng: random.Random) -> list[Entry]:
     """Make jobs, each with one of so many schedules."""
     choices = schedules(distinct)
     return [job(choices[rng.randrange(distinct)], rng) for _ in range(count)]
 
 
-def job(schedule: Schedule, rng: random.Random) -> Booking:
+def job(schedule: Schedule, rng: random.Random) -> Entry:
     """Make one job, some time within the last year."""
     made_at = NOW - timedelta(seconds=rng.randrange(365 * 86_400))
     number = rng.randrange(TEAMS)
     team, pool = f"team-{number}", f"pool-{(number + rng.randrange(POOLS_OF_TEAM)) % POOLS}"
     job_id = UUID(int=rng.getrandbits(128), version=4)
-    return Booking(job_id, team, pool, schedule, Timing(made_at, made_at))
+    return Entry(job_id, team, pool, schedule, Timing(made_at, made_at))
 
 
 def timed(what: str, work: Callable[[], T]) -> T:
@@ -94,29 +94,29 @@ def measure(count: int, distinct: int) -> None:
     gc.set_threshold(50_000, 50, 100)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{count:,} jobs, {distinct:,} schedules, {TEAMS} teams, {POOLS} pools")
-    book = LoadBook(since)
+    index = JobIndex(since)
 
-    def book_all(some: list[Booking]) -> None:
+    def book_all(some: list[Entry]) -> None:
         for one in some:
-            book.add(one)
+            index.add(one)
 
     def ask(hours: int, team: str | None = None) -> Forecast:
-        return forecast(book, Layouts(since, since + hours * 3600), team, None)
+        return forecast(index, Expansion(since, since + hours * 3600), team, None)
 
-    timed("to book all jobs", lambda: book_all(jobs))
+    timed("to index all jobs", lambda: book_all(jobs))
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(f"{taken / 1024:9.0f} MB of memory more")
-    day, week = Layouts(since, since + 86_400), Layouts(since, since + 7 * 86_400)
-    cells = book.cells()
-    timed("for all of 24 h", lambda: book.curve(day, cells))
-    timed("for all of 7 days", lambda: book.curve(week, cells))
-    timed("for one team of 7 days", lambda: book.curve(week, book.cells(team="team-7")))
+    day, week = Expansion(since, since + 86_400), Expansion(since, since + 7 * 86_400)
+    of_team = index.segments(team="team-7")
+    timed("for all of 24 h", lambda: day.curve(index.counters()))
+    timed("for all of 7 days", lambda: week.curve(index.counters()))
+    timed("for one team of 7 days", lambda: week.curve(index.counters(of_team)))
     told = timed("for a whole answer of 24 h, anew", lambda: ask(24))
     timed("for a whole answer of 7 days, anew", lambda: ask(168))
     timed("for one team's answer of 7 days, anew", lambda: ask(168, "team-7"))
     changed = [replace(job(one.schedule, rng), id=one.id) for one in jobs[:CHANGED]]
-    timed(f"to book {CHANGED:,} changed jobs", lambda: book_all(changed))
-    timed("for all of 24 h after that", lambda: book.curve(day, book.cells()))
+    timed(f"to index {CHANGED:,} changed jobs", lambda: book_all(changed))
+    timed("for all of 24 h after that", lambda: day.curve(index.counters()))
     print(
         f"{told.fires:,.0f} fires in 24 h, {told.peak_minute.fires:,.0f} in the busiest minute",
         end="",

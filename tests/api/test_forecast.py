@@ -134,6 +134,6 @@ async def test_a_crowd_is_warned_of_with_a_quiet_minute(owner: Owner, database: 
     forecasts = PostgresForecasts(database, KnownCalendars())
     fires = [NOON.replace(hour=23, second=0), datetime(2026, 12, 3, tzinfo=UTC)]
     told = "fires with 60 other jobs at this minute; 01:01 has 0"
-    assert await forecasts.crowd(fires, "Europe/Berlin") == told
-    assert "59 other" in await forecasts.crowd(fires, "UTC", own=True)
-    assert await forecasts.crowd(fires[:1], "UTC") == ""
+    assert await forecasts.hot_spot(fires, "Europe/Berlin") == told
+    assert "59 other" in await forecasts.hot_spot(fires, "UTC", own=True)
+    assert await forecasts.hot_spot(fires[:1], "UTC") == ""

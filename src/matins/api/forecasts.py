@@ -22,7 +22,7 @@ async def forecast_load(
     pool: FromQuery[str | None] = None,
     hours: Hours = 24,
 ) -> Forecast:
-    """Tell how many fires the coming hours hold, of all active jobs, or of a team's or pool's.
+    """Return how many fires the coming hours hold, of all active jobs, or of a team's or pool's.
 
     `counts` go minute by minute up to 24 hours, and hour by hour beyond. What jitter spreads counts
     in parts.

@@ -10,15 +10,15 @@ import typer
 
 from matins.cli.connecting import with_api
 from matins.cli.showing import AsJson, console, facts, local, print_json, table
-from matins.insight.forecast.canvas import MINUTE_S
 from matins.insight.forecast.forecast import Forecast, Peak, Share
+from matins.insight.forecast.groups import MINUTE_S
 
 BAR: Final = 40
 """The length of the longest bar, in characters."""
 
 _HOUR: Final = timedelta(hours=1)
 _BY_HOUR_MAX: Final = 48 * _HOUR
-_LONGER: Final = 6
+_HOURS_OF_LONG_BAR: Final = 6
 
 commands = typer.Typer()
 
@@ -31,54 +31,55 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """Show how often jobs will fire in the coming hours, when most often, and whose they are."""
-    told = with_api(lambda client: client.forecast(team=team, pool=pool, hours=hours))
+    result = with_api(lambda client: client.forecast(team=team, pool=pool, hours=hours))
     if as_json:
-        print_json(told)
+        print_json(result)
         return
     printer = console()
     printer.print(
         facts(
             [
-                ("until", local(told.until)),
-                ("fires", f"{number(told.fires)} of {told.jobs:,} jobs"),
-                ("peak minute", _peak(told.peak_minute)),
-                ("peak second", _peak(told.peak_second)),
+                ("until", local(result.until)),
+                ("fires", f"{number(result.fires)} of {result.jobs:,} jobs"),
+                ("peak minute", _peak(result.peak_minute)),
+                ("peak second", _peak(result.peak_second)),
             ]
         )
     )
-    if not told.fires:
+    if not result.fires:
         return
     mark = "█" if printer.encoding.startswith("utf") else "#"
     printer.print()
-    printer.print(table(printer, ("FROM", "FIRES", "PEAK MINUTE", ""), bars(told, mark)))
-    for head, shares in (("TEAM", told.teams), ("POOL", told.pools)):
+    printer.print(table(printer, ("FROM", "FIRES", "PEAK MINUTE", ""), bars(result, mark)))
+    for head, shares in (("TEAM", result.teams), ("POOL", result.pools)):
         if len(shares) > 1:
             rows = [_row(share) for share in shares]
             printer.print()
             printer.print(table(printer, (head, "JOBS", "FIRES", "PEAK MINUTE"), rows))
 
 
-def bars(told: Forecast, mark: str = "#") -> list[tuple[str, str, str, str]]:
-    """Give a line for each hour, or for each six of a long forecast: from when, fires, the busiest
-    minute (where minutes are told), a bar.
+def bars(result: Forecast, mark: str = "#") -> list[tuple[str, str, str, str]]:
+    """Return a line for each hour, or for each six of a long forecast.
+
+    It has from when, fires, the busiest minute (where minutes are counted), a bar.
     """
-    hours = 1 if told.until - told.since <= _BY_HOUR_MAX else _LONGER
-    size = hours * _HOUR // timedelta(seconds=told.step_s)
-    parts = [told.counts[at : at + size] for at in range(0, len(told.counts), size)]
-    most = max(map(sum, parts))
+    hours = 1 if result.until - result.since <= _BY_HOUR_MAX else _HOURS_OF_LONG_BAR
+    size = hours * _HOUR // timedelta(seconds=result.step_s)
+    chunks = [result.counts[at : at + size] for at in range(0, len(result.counts), size)]
+    most = max(map(sum, chunks))
     rows = []
-    for index, counts in enumerate(parts):
-        since = (told.since + hours * index * _HOUR).astimezone()
+    for index, counts in enumerate(chunks):
+        since = (result.since + hours * index * _HOUR).astimezone()
         fires, peak = sum(counts), max(counts)
-        at = since + counts.index(peak) * timedelta(seconds=told.step_s)
-        minute = f"{number(peak)} at {at:%H:%M}" if told.step_s == MINUTE_S and peak else ""
+        at = since + counts.index(peak) * timedelta(seconds=result.step_s)
+        minute = f"{number(peak)} at {at:%H:%M}" if result.step_s == MINUTE_S and peak else ""
         bar = mark * math.ceil(fires * BAR / most) if fires else ""
         rows.append((f"{since:%a %m-%d %H:%M}", number(fires), minute, bar))
     return rows
 
 
 def number(fires: float) -> str:
-    """Write how many fires: whole ones, but for a few that are no whole number."""
+    """Return how many fires: a whole number, but for a few that are none."""
     return f"{fires:,.0f}" if fires >= 10 or fires == int(fires) else f"{fires:.1f}"
 
 

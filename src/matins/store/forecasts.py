@@ -1,6 +1,6 @@
-"""Forecasts of the load of all active jobs, from a book that is kept in this process.
+"""Forecasts of all active jobs, from an index that is kept in this process.
 
-The first who asks waits until all jobs have been read. Nobody else is held up by it: pages are
+The first caller waits until all jobs have been read. Nothing else is held up by that: pages are
 small, and what takes long is computed in a thread.
 """
 
@@ -15,29 +15,27 @@ from typing import Final, NamedTuple, TypeVar
 from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
 from matins.domain.values.names import check_name
-from matins.insight.forecast.canvas import MINUTE_S
-from matins.insight.forecast.crowds import crowd
-from matins.insight.forecast.dials import HOUR_S
-from matins.insight.forecast.forecast import HOURS_MAX, Forecast, forecast
-from matins.insight.forecast.layouts import Layouts
-from matins.store.bookings import KeptBook
+from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.forecast import HOURS_MAX, Forecast, forecast, hot_spot
+from matins.insight.forecast.groups import HOUR_S, MINUTE_S
 from matins.store.database import Database
+from matins.store.forecast_index import LiveIndex
 from matins.store.timings import KnownCalendars
 
-CROWDS_FRESH_S: Final = 300
-"""How old the load may be by which crowds are found."""
+HOT_SPOTS_FRESH_S: Final = 300
+"""How old the counts may be by which hot spots are found."""
 
-CROWDS_WAIT_S: Final = 2.0
-"""How long a warning of a crowd is waited for."""
+HOT_SPOTS_WAIT_S: Final = 2.0
+"""How long a warning of a hot spot is waited for."""
 
-_LAYOUTS_MAX: Final = 4
-_ANSWERS_MAX: Final = 100
+_EXPANSIONS_MAX: Final = 4
+_FORECASTS_MAX: Final = 100
 
 T = TypeVar("T")
 
 
-class _Asked(NamedTuple):
-    """What is asked for, of a book after so many changes."""
+class _Query(NamedTuple):
+    """What is asked for, of an index after so many changes."""
 
     changes: int
     hours: int
@@ -46,87 +44,88 @@ class _Asked(NamedTuple):
 
 
 class PostgresForecasts:
-    """Tells what is ahead. A change that was acknowledged before is in the answer."""
+    """Forecasts. A change that was acknowledged before is in the answer."""
 
     def __init__(self, database: Database, calendars: KnownCalendars) -> None:
         self._database = database
         self._calendars = calendars
         self._turn = asyncio.Lock()
-        self._kept: KeptBook | None = None
-        # of the window that begins in the minute `_since`
+        self._live: LiveIndex | None = None
+        # of the range that begins in the minute `_since`
         self._since = 0
-        self._layouts: dict[int, Layouts] = {}
-        self._answers: dict[_Asked, Forecast] = {}
-        self._crowds: tuple[int, list[float]] | None = None
+        self._expansions: dict[int, Expansion] = {}
+        self._forecasts: dict[_Query, Forecast] = {}
+        self._minutes: tuple[int, list[float]] | None = None
 
     def forget(self) -> None:
         """Read all jobs anew: another database may know others."""
-        self._kept, self._since, self._crowds = None, 0, None
+        self._live, self._since, self._minutes = None, 0, None
 
     async def forecast(self, hours: int, team: str | None, pool: str | None) -> Forecast:
-        """The coming hours of all jobs, or of one team's, or of one pool's."""
+        """Return the coming hours of all jobs, or of one team's, or of one pool's."""
         for where, name in (("team", team), ("pool", pool)):
             if name is not None:
                 check_name(where, name)
         async with self._turn:
-            kept = await self._refreshed()
-            asked = _Asked(kept.changes, hours, team, pool)
-            return await _in_thread(partial(self._answer, kept, asked))
+            live = await self._refreshed()
+            query = _Query(live.changes, hours, team, pool)
+            return await _in_thread(partial(self._forecast, live, query))
 
-    async def crowd(self, fires: Sequence[datetime], timezone: str, *, own: bool = False) -> str:
-        """The warning of the first of some fire times at which many other jobs fire, if any does.
+    async def hot_spot(self, fires: Sequence[datetime], timezone: str, *, own: bool = False) -> str:
+        """Return the warning of the first of some fire times at which many other jobs fire, if any.
 
         Empty as well while that would take long. `own`: the job itself counts among those jobs.
         """
         try:
-            async with asyncio.timeout(CROWDS_WAIT_S), self._turn:
+            async with asyncio.timeout(HOT_SPOTS_WAIT_S), self._turn:
                 since, minutes = await self._all_minutes()
         except TimeoutError:
             return ""
         zone = find_zone(timezone)
-        found = (crowd(since, minutes, epoch_s(at), zone, own=int(own)) for at in fires)
-        return next(filter(None, found), "")
+        spots = (hot_spot(since, minutes, epoch_s(at), zone, own=int(own)) for at in fires)
+        return next(filter(None, spots), "")
 
-    async def _refreshed(self) -> KeptBook:
-        """The book as it is now. What was computed for an earlier minute is forgotten."""
+    async def _refreshed(self) -> LiveIndex:
+        """Return the index as it is now. What was computed for an earlier minute is forgotten."""
         now = await self._database.clock()
         since = epoch_s(now) // MINUTE_S * MINUTE_S
-        if self._kept is None:
-            self._kept = KeptBook(self._database, self._calendars, now, since)
-        await self._kept.refresh(now)
+        if self._live is None:
+            self._live = LiveIndex(self._database, self._calendars, now, since)
+        await self._live.refresh(now)
         if since != self._since:
             self._since = since
-            self._layouts.clear()
-            self._answers.clear()
-            self._kept.book.settle(since)
-        return self._kept
+            self._expansions.clear()
+            self._forecasts.clear()
+            self._live.index.advance(since)
+        return self._live
 
     async def _all_minutes(self) -> tuple[int, list[float]]:
-        """The fires of each minute of all jobs, from an instant some minutes ago at most."""
-        kept = await self._refreshed()
-        if self._crowds is None or not 0 <= self._since - self._crowds[0] < CROWDS_FRESH_S:
-            book, layouts = kept.book, self._layouts_of(HOURS_MAX)
-            minutes = await _in_thread(lambda: book.minutes(layouts, book.cells()))
-            self._crowds = layouts.since, minutes
-        return self._crowds
+        """Return the fires of each minute of all jobs, from an instant some minutes ago at most."""
+        live = await self._refreshed()
+        if self._minutes is None or not 0 <= self._since - self._minutes[0] < HOT_SPOTS_FRESH_S:
+            index, expansion = live.index, self._expansion(HOURS_MAX)
+            counters = index.counters()
+            self._minutes = expansion.since, await _in_thread(lambda: expansion.minutes(counters))
+        return self._minutes
 
-    def _answer(self, kept: KeptBook, asked: _Asked) -> Forecast:
-        found = self._answers.get(asked)
-        if found is None:
-            if len(self._answers) == _ANSWERS_MAX:
-                self._answers.clear()
-            layouts = self._layouts_of(asked.hours)
-            found = forecast(kept.book, layouts, asked.team, asked.pool)
-            self._answers[asked] = found
-        return found
+    def _forecast(self, live: LiveIndex, query: _Query) -> Forecast:
+        known = self._forecasts.get(query)
+        if known is None:
+            if len(self._forecasts) == _FORECASTS_MAX:
+                self._forecasts.clear()
+            expansion = self._expansion(query.hours)
+            known = forecast(live.index, expansion, query.team, query.pool)
+            self._forecasts[query] = known
+        return known
 
-    def _layouts_of(self, hours: int) -> Layouts:
-        found = self._layouts.get(hours)
-        if found is None:
-            if len(self._layouts) == _LAYOUTS_MAX:
-                self._layouts.clear()
-            found = self._layouts[hours] = Layouts(self._since, self._since + hours * HOUR_S)
-        return found
+    def _expansion(self, hours: int) -> Expansion:
+        expansion = self._expansions.get(hours)
+        if expansion is None:
+            if len(self._expansions) == _EXPANSIONS_MAX:
+                self._expansions.clear()
+            expansion = Expansion(self._since, self._since + hours * HOUR_S)
+            self._expansions[hours] = expansion
+        return expansion
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

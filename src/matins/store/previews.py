@@ -74,8 +74,10 @@ class PostgresPreviews:
     async def _among_others(self, shown: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""
         fires = [it.fire_at for it in shown.due if not it.skipped]
-        crowd = await self._forecasts.crowd(fires, shown.timezone, own=own)
-        return msgspec.structs.replace(shown, warnings=[crowd, *shown.warnings]) if crowd else shown
+        warning = await self._forecasts.hot_spot(fires, shown.timezone, own=own)
+        if not warning:
+            return shown
+        return msgspec.structs.replace(shown, warnings=[warning, *shown.warnings])
 
     async def _under_windows(self, shown: Preview, team: str, labels: Mapping[str, str]) -> Preview:
         if not shown.due:

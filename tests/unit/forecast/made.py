@@ -15,8 +15,8 @@ from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.durations import parse_duration
-from matins.insight.forecast.book import LoadBook
-from matins.insight.forecast.sorting import Booking
+from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.index import JobIndex
 
 CHANGES = {
     "Europe/Berlin": ["2026-03-29T01:00Z", "2026-10-25T01:00Z"],
@@ -113,14 +113,14 @@ def schedules(draw: st.DrawFn, zone: str, near: datetime) -> Schedule:
 
 
 @st.composite
-def jobs(draw: st.DrawFn, zone: str, near: datetime) -> list[Booking]:
+def jobs(draw: st.DrawFn, zone: str, near: datetime) -> list[Entry]:
     """Make jobs of a few teams and pools, some with equal schedules."""
     choices = draw(st.lists(schedules(zone, near), min_size=2, max_size=5))
     anchors = st.integers(-3 * 86_400, 3 * 86_400).map(
         lambda count: near + timedelta(seconds=count)
     )
     made = st.builds(
-        Booking,
+        Entry,
         id=st.uuids(),
         team=st.sampled_from(["a", "b"]),
         pool=st.sampled_from(["x", "y"]),
@@ -130,10 +130,10 @@ def jobs(draw: st.DrawFn, zone: str, near: datetime) -> list[Booking]:
     return draw(st.lists(made, min_size=3, max_size=9, unique_by=lambda job: job.id))
 
 
-def walked(booked: Iterable[Booking], since: int, until: int) -> Counter[int]:
+def walked(entries: Iterable[Entry], since: int, until: int) -> Counter[int]:
     """Count the fires of jobs without jitter by second, walking from one due time to the next."""
     fires = Counter[int]()
-    for job in booked:
+    for job in entries:
         table = job.timing.compile(job.schedule, job.id)
         due = table.next_after_s(since - 1)
         while due is not None and due < until:
@@ -142,11 +142,11 @@ def walked(booked: Iterable[Booking], since: int, until: int) -> Counter[int]:
     return fires
 
 
-def expected(booked: Iterable[Booking], since: int, until: int, jitter: str) -> list[float]:
+def expected(entries: Iterable[Entry], since: int, until: int, jitter: str) -> list[float]:
     """Give the fires of each minute, with each fire spread over the seconds that it may take."""
     minutes = [0.0] * ((until - since) // 60)
     longest_s = int(parse_duration(jitter))
-    for job in booked:
+    for job in entries:
         table = job.timing.compile(job.schedule, job.id)
         due = table.next_after_s(since - longest_s - 1)
         while due is not None and due < until:
@@ -161,20 +161,20 @@ def expected(booked: Iterable[Booking], since: int, until: int, jitter: str) -> 
     return minutes
 
 
-def book_of(booked: Iterable[Booking], since: int) -> LoadBook:
-    """Make a book of some jobs."""
-    book = LoadBook(since)
-    for job in booked:
-        book.add(job)
-    return book
+def index_of(entries: Iterable[Entry], since: int) -> JobIndex:
+    """Make an index of some jobs."""
+    index = JobIndex(since)
+    for job in entries:
+        index.add(job)
+    return index
 
 
-def jittered(booked: Iterable[Booking], jitter: str) -> list[Booking]:
+def jittered(entries: Iterable[Entry], jitter: str) -> list[Entry]:
     """Give jobs with jitter in their schedules."""
-    return [replace(job, schedule=replace(job.schedule, jitter=jitter)) for job in booked]
+    return [replace(job, schedule=replace(job.schedule, jitter=jitter)) for job in entries]
 
 
-def job(number: int, schedule: Schedule, *, team: str = "a", pool: str = "x") -> Booking:
+def job(number: int, schedule: Schedule, *, team: str = "a", pool: str = "x") -> Entry:
     """Make a job, of long ago."""
     made_at = datetime(2026, 1, 1, 0, 0, number % 60, tzinfo=UTC)
-    return Booking(UUID(int=number), team, pool, schedule, Timing(made_at, made_at))
+    return Entry(UUID(int=number), team, pool, schedule, Timing(made_at, made_at))

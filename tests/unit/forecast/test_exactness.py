@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.unit.forecast.made import (
     CHANGES,
     HASHED,
-    book_of,
     expected,
+    index_of,
     jittered,
     job,
     jobs,
@@ -25,8 +25,8 @@ from tests.unit.forecast.made import (
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
-from matins.insight.forecast.layouts import Layouts
-from matins.insight.forecast.sorting import Booking
+from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.grouping import Entry
 
 GAPS: tuple[Gap | None, ...] = (None, "run_after", "skip")
 OVERLAPS: tuple[Overlap | None, ...] = (None, "first", "second", "both")
@@ -34,17 +34,17 @@ TURNS = [(zone, at) for zone, ats in CHANGES.items() for at in ats]
 DENSE = ("10-50/20 0-23 * * *", "*/20 * * * *", "0 0-5 * * *", "30 1,2,3,14 * * *")
 
 
-def check(booked: list[Booking], since: int, until: int) -> None:
-    fires = walked(booked, since, until)
+def check(entries: list[Entry], since: int, until: int) -> None:
+    fires = walked(entries, since, until)
     minutes = [0] * ((until - since) // 60)
     for instant, count in fires.items():
         minutes[(instant - since) // 60] += count
-    book, layouts = book_of(booked, since), Layouts(since, until)
-    curve = book.curve(layouts, book.cells())
+    index, expansion = index_of(entries, since), Expansion(since, until)
+    curve = expansion.curve(index.counters())
     assert curve.minutes == minutes
     assert curve.peak_second_fires == max(fires.values(), default=0)
     assert curve.peak_second_fires == fires[curve.peak_second]
-    assert book.minutes(layouts, book.cells()) == minutes
+    assert expansion.minutes(index.counters()) == minutes
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,10 +52,10 @@ def check(booked: list[Booking], since: int, until: int) -> None:
     moments().flatmap(lambda it: st.tuples(st.just(it[1]), jobs(*it))),
     st.sampled_from([1, 3, 12, 30]),
 )
-def test_each_fire_of_each_job_is_counted(made: tuple[datetime, list[Booking]], hours: int) -> None:
-    moment, booked = made
+def test_each_fire_of_each_job_is_counted(made: tuple[datetime, list[Entry]], hours: int) -> None:
+    moment, entries = made
     since = epoch_s(moment)
-    check(booked, since, since + hours * 3600)
+    check(entries, since, since + hours * 3600)
 
 
 @pytest.mark.parametrize(("zone", "at"), TURNS)
@@ -64,27 +64,27 @@ def test_a_change_of_clocks_is_followed_whatever_a_job_does_at_it(
     zone: str, at: str, hours_before: int
 ) -> None:
     policies = [ClockChanges(gap, overlap) for gap, overlap in product(GAPS, OVERLAPS)]
-    booked = [
+    entries = [
         job(number, Schedule(cron=cron, timezone=zone, dst=dst))
         for number, (cron, dst) in enumerate(product(DENSE, policies))
     ]
-    booked += [
+    entries += [
         job(number, Schedule(every="1d", timezone=zone, anchor=f"2026-01-01T{number % 24:02}:30"))
         for number in range(100, 124)
     ]
     since = epoch_s(datetime.fromisoformat(at)) - hours_before * 3600
-    check(booked, since, since + 12 * 3600)
+    check(entries, since, since + 12 * 3600)
 
 
 @pytest.mark.parametrize("hours", [1, 5, 24, 168])
 def test_steps_of_any_length_are_laid_out_together(hours: int) -> None:
     steps = ["7s", "45s", "1m", "30m", "1h", "2h", "5h", "6h", "12h", "24h", "1d", "36h", "90d"]
-    booked = [
+    entries = [
         job(number, Schedule(every=steps[number % 13], anchor=f"2026-01-01T{number % 24:02}:10:07"))
         for number in range(13 * 24)
     ]
     since = epoch_s(datetime.fromisoformat("2026-06-01T05:03Z"))
-    check(booked, since, since + hours * 3600)
+    check(entries, since, since + hours * 3600)
 
 
 @pytest.mark.parametrize("cron", HASHED)
@@ -114,8 +114,8 @@ def test_jitter_spreads_each_fire_evenly_over_all_that_it_may_take(
     since = epoch_s(moment)
     endless = replace(schedule, ends_at=None, max_runs=None)
     spread = [job(1, endless), job(2, endless)]
-    book, layouts = book_of(jittered(spread, jitter), since), Layouts(since, since + 86_400)
-    curve = book.curve(layouts, book.cells())
+    index, expansion = index_of(jittered(spread, jitter), since), Expansion(since, since + 86_400)
+    curve = expansion.curve(index.counters())
     minutes = expected(spread, since, since + 86_400, jitter)
     assert curve.minutes == pytest.approx(minutes, abs=1e-6)
-    assert book.minutes(layouts, book.cells()) == pytest.approx(minutes, abs=1e-6)
+    assert expansion.minutes(index.counters()) == pytest.approx(minutes, abs=1e-6)

@@ -1,27 +1,36 @@
-"""The forecast of the load: what the coming hours hold, when most, and whose it is."""
+"""The forecast: what the coming hours hold, when most, whose it is, and where a quiet minute is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from matins.domain.time.instants import instant_of
-from matins.insight.forecast.book import LoadBook
-from matins.insight.forecast.canvas import MINUTE_S
-from matins.insight.forecast.dials import HOUR_S
-from matins.insight.forecast.layouts import Layouts
-from matins.insight.forecast.tallies import Cell
+from matins.domain.time.zones import Zone
+from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.groups import HOUR_S, MINUTE_S
+from matins.insight.forecast.index import JobIndex, Segment
 
 HOURS_MAX: Final = 168
 """The longest forecast."""
 
 BY_MINUTE_MAX: Final = 24
-"""The most hours that are told minute by minute; more are told hour by hour."""
+"""The most hours that are counted minute by minute; more are counted hour by hour."""
 
 SHARES_MAX: Final = 10
-"""How many teams and pools are told, those with the most fires first."""
+"""How many teams and pools have a share, those with the most fires first."""
+
+HOT_SPOT_MIN: Final = 50
+"""So many other jobs are no hot spot yet."""
+
+HOT_SPOT_RATIO: Final = 5
+"""How many times as many as in the quiet minute make a hot spot."""
+
+NEARBY_MIN: Final = 30
+"""How many minutes away the quiet minute may lie."""
 
 
 class Peak(msgspec.Struct, frozen=True):
@@ -32,7 +41,7 @@ class Peak(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What one team or pool has of the load."""
+    """What one team or pool has of the fires."""
 
     name: str
     jobs: int
@@ -59,55 +68,95 @@ class Forecast(msgspec.Struct, frozen=True):
     counts: list[float]
 
 
-def forecast(book: LoadBook, layouts: Layouts, team: str | None, pool: str | None) -> Forecast:
-    """Give the forecast of all jobs, or of one team's or pool's, for the window of the layouts."""
-    cells = book.cells(team, pool)
-    curve = book.curve(layouts, cells)
-    about = {cell: book.about(layouts, [cell]) for cell in cells}
-    whole = _share("", curve.since, curve.minutes, sum(jobs for jobs, _ in about.values()))
-    is_short = layouts.until - layouts.since <= BY_MINUTE_MAX * HOUR_S
+class _Estimate(msgspec.Struct, frozen=True):
+    """How many jobs a segment has, and about how many fires, to compare by."""
+
+    jobs: int
+    fires: float
+
+
+def forecast(index: JobIndex, expansion: Expansion, team: str | None, pool: str | None) -> Forecast:
+    """Return the forecast of all jobs, or of one team's or pool's, over an expansion's range."""
+    segments = index.segments(team, pool)
+    curve = expansion.curve(index.counters(segments))
+    estimates = {segment: _estimate(index, expansion, segment) for segment in segments}
+    jobs = sum(estimate.jobs for estimate in estimates.values())
+    whole = _share("", curve.since, curve.minutes, jobs)
+    is_short = expansion.until - expansion.since <= BY_MINUTE_MAX * HOUR_S
     step = 1 if is_short else HOUR_S // MINUTE_S
     starts = range(0, len(curve.minutes), step)
     return Forecast(
-        since=instant_of(layouts.since),
-        until=instant_of(layouts.until),
+        since=instant_of(expansion.since),
+        until=instant_of(expansion.until),
         team=team,
         pool=pool,
         jobs=whole.jobs,
         fires=whole.fires,
         peak_minute=whole.peak_minute,
         peak_second=Peak(instant_of(curve.peak_second), _rounded(curve.peak_second_fires)),
-        teams=_shares(book, layouts, whole, about, 0),
-        pools=_shares(book, layouts, whole, about, 1),
+        teams=_shares(index, expansion, whole, estimates, 0),
+        pools=_shares(index, expansion, whole, estimates, 1),
         step_s=step * MINUTE_S,
         counts=[_rounded(sum(curve.minutes[start : start + step])) for start in starts],
     )
 
 
+def hot_spot(since: int, minutes: Sequence[float], fire: int, zone: Zone, *, own: int = 0) -> str:
+    """Return the warning for a fire time at which many other jobs fire; empty if there is none.
+
+    `minutes` are the fires of all jobs from the instant `since` on, both in whole seconds from 1970
+    UTC, and `own` is how many of those at the fire time are the job's own. What lies outside has no
+    warning. The quiet minute is named by the zone's clocks.
+    """
+    index = (fire - since) // MINUTE_S
+    if not 0 <= index < len(minutes):
+        return ""
+    others = round(minutes[index]) - own
+    nearby = range(max(0, index - NEARBY_MIN), min(len(minutes), index + NEARBY_MIN + 1))
+    quiet = min(nearby, key=lambda at: (minutes[at], abs(at - index), at < index))
+    fewest = round(minutes[quiet])
+    if others <= HOT_SPOT_MIN or others <= HOT_SPOT_RATIO * fewest:
+        return ""
+    instant = since + quiet * MINUTE_S
+    wall = instant_of(instant + zone.offset_at(instant))
+    return f"fires with {others} other jobs at this minute; {wall:%H:%M} has {fewest}"
+
+
+def _estimate(index: JobIndex, expansion: Expansion, segment: Segment) -> _Estimate:
+    jobs, fires = 0, 0.0
+    for counter in index.counters([segment]):
+        jobs += counter.count
+        fires += expansion.estimate(counter)
+    return _Estimate(jobs, fires)
+
+
 def _shares(
-    book: LoadBook,
-    layouts: Layouts,
+    index: JobIndex,
+    expansion: Expansion,
     whole: Share,
-    about: dict[Cell, tuple[int, float]],
-    which: int,
+    estimates: dict[Segment, _Estimate],
+    field: int,
 ) -> list[Share]:
-    """Tell of the busiest teams or pools. Which they are is found without painting any."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in about:
-        groups.setdefault(cell[which], []).append(cell)
-    if len(groups) == 1:
-        return [msgspec.structs.replace(whole, name=name) for name in groups]
-    fires = {name: sum(about[cell][1] for cell in cells) for name, cells in groups.items()}
-    found = [
+    """Return the busiest teams or pools. Which they are is found by estimates alone."""
+    by_name: dict[str, list[Segment]] = {}
+    for segment in estimates:
+        by_name.setdefault(segment[field], []).append(segment)
+    if len(by_name) == 1:
+        return [msgspec.structs.replace(whole, name=name) for name in by_name]
+    fires = {
+        name: sum(estimates[segment].fires for segment in segments)
+        for name, segments in by_name.items()
+    }
+    shares = [
         _share(
             name,
-            layouts.since,
-            book.minutes(layouts, groups[name]),
-            sum(about[cell][0] for cell in groups[name]),
+            expansion.since,
+            expansion.minutes(index.counters(by_name[name])),
+            sum(estimates[segment].jobs for segment in by_name[name]),
         )
-        for name in sorted(groups, key=lambda name: (-fires[name], name))[:SHARES_MAX]
+        for name in sorted(by_name, key=lambda name: (-fires[name], name))[:SHARES_MAX]
     ]
-    return sorted(found, key=lambda share: (-share.fires, share.name))
+    return sorted(shares, key=lambda share: (-share.fires, share.name))
 
 
 def _share(name: str, since: int, minutes: list[float], jobs: int) -> Share:

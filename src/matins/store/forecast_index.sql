@@ -1,4 +1,4 @@
--- What of each job decides about the load ahead.
+-- What of each job decides when it fires, and for whom.
 
 -- name: page
 -- By the primary key: all active jobs, once.
@@ -13,7 +13,7 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: changed
--- By revisions_changed. Only a job's last revision counts; whoever is no longer active comes too.
+-- By revisions_changed. Only a job's last revision counts; jobs that are no longer active come too.
 SELECT j.id, t.name AS team, j.pool, j.state, j.schedule::text AS schedule, j.anchor, j.since,
        j.overrides::text AS overrides, j.calendars, r.effective_at
 FROM revisions r

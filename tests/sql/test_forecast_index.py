@@ -1,4 +1,4 @@
-"""The book of loads follows the rows: page by page at first, then change by change."""
+"""The index of jobs follows the rows: page by page at first, then change by change."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.sql.owned import NOON, TEAM, Owned, owned, spec
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
-from matins.insight.forecast.layouts import Layouts
-from matins.store import bookings
-from matins.store.bookings import OVERLAP, KeptBook
+from matins.insight.forecast.expansion import Expansion
+from matins.store import forecast_index
 from matins.store.database import Database
+from matins.store.forecast_index import OVERLAP, LiveIndex
 from matins.store.queries import Query
 from matins.store.timings import KnownCalendars
 
 SINCE = epoch_s(NOON)
-HOUR = Layouts(SINCE, SINCE + 3600)
+HOUR = Expansion(SINCE, SINCE + 3600)
 QUARTERS = Schedule(cron="*/15 * * * *")
 
 
@@ -33,21 +33,21 @@ async def world(dsn: str) -> AsyncIterator[Owned]:
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bookings, "PAGE", 3)
+    monkeypatch.setattr(forecast_index, "PAGE", 3)
 
 
 def due(number: int, schedule: Schedule | None = QUARTERS) -> JobSpec:
     return spec(schedule, name=f"job-{number}")
 
 
-def fires(kept: KeptBook) -> float:
-    return sum(kept.book.minutes(HOUR, kept.book.cells()))
+def fires(live: LiveIndex) -> float:
+    return sum(HOUR.minutes(live.index.counters()))
 
 
-async def refreshed(world: Owned, kept: KeptBook) -> tuple[int, float]:
-    """How many jobs and fires the book holds after a look."""
-    await kept.refresh(world.now)
-    return len(kept.book), fires(kept)
+async def refreshed(world: Owned, live: LiveIndex) -> tuple[int, float]:
+    """How many jobs and fires the index holds after a look."""
+    await live.refresh(world.now)
+    return len(live.index), fires(live)
 
 
 class Interrupted(Database):
@@ -66,9 +66,9 @@ class Interrupted(Database):
 async def test_all_jobs_are_read_whatever_fills_the_last_page(world: Owned, count: int) -> None:
     for number in range(count):
         await world.owners.put(TEAM, due(number))
-    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
+    live = LiveIndex(world.database, KnownCalendars(), NOON, SINCE)
     world.now += timedelta(hours=1)  # so that none of them has changed lately
-    assert await refreshed(world, kept) == (count, 4 * count)
+    assert await refreshed(world, live) == (count, 4 * count)
 
 
 async def test_only_active_jobs_with_a_schedule_are_read(world: Owned) -> None:
@@ -78,43 +78,41 @@ async def test_only_active_jobs_with_a_schedule_are_read(world: Owned) -> None:
     await world.owners.pause(TEAM, "job-1")
     await world.owners.delete(TEAM, "job-2")
     world.now += timedelta(hours=1)
-    assert await refreshed(world, KeptBook(world.database, KnownCalendars(), world.now, SINCE)) == (
-        1,
-        4,
-    )
+    live = LiveIndex(world.database, KnownCalendars(), world.now, SINCE)
+    assert await refreshed(world, live) == (1, 4)
 
 
 async def test_changes_of_one_moment_are_read_over_all_their_pages(world: Owned) -> None:
-    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
-    assert await refreshed(world, kept) == (0, 0)
+    live = LiveIndex(world.database, KnownCalendars(), NOON, SINCE)
+    assert await refreshed(world, live) == (0, 0)
     for number in range(8):
         await world.owners.put(TEAM, due(number))
-    assert await refreshed(world, kept) == (8, 32)
+    assert await refreshed(world, live) == (8, 32)
     world.now += timedelta(seconds=1)
     for number in range(8):
         await world.owners.put(TEAM, due(number, Schedule(cron="5 * * * *")))
     await world.owners.pause(TEAM, "job-1")
-    assert await refreshed(world, kept) == (7, 7)
+    assert await refreshed(world, live) == (7, 7)
 
 
 async def test_a_change_that_was_committed_late_is_seen_all_the_same(world: Owned) -> None:
-    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
-    await kept.refresh(NOON)
+    live = LiveIndex(world.database, KnownCalendars(), NOON, SINCE)
+    await live.refresh(NOON)
     world.now = NOON + timedelta(seconds=20)
-    await kept.refresh(world.now)
+    await live.refresh(world.now)
     late, world.now = world.now, world.now - timedelta(seconds=10)
     await world.owners.put(TEAM, due(1))
     world.now = late + OVERLAP / 2
-    assert await refreshed(world, kept) == (1, 4)
+    assert await refreshed(world, live) == (1, 4)
 
 
 async def test_what_is_read_again_is_no_change(world: Owned) -> None:
     await world.owners.put(TEAM, due(1))
-    kept = KeptBook(world.database, KnownCalendars(), NOON, SINCE)
-    await kept.refresh(world.now)
-    changes = kept.changes
-    await kept.refresh(world.now)
-    assert kept.changes == changes > 0
+    live = LiveIndex(world.database, KnownCalendars(), NOON, SINCE)
+    await live.refresh(world.now)
+    changes = live.changes
+    await live.refresh(world.now)
+    assert live.changes == changes > 0
 
 
 @pytest.mark.parametrize("fail_at", range(1, 6))
@@ -122,10 +120,10 @@ async def test_whoever_was_cancelled_lost_nothing(dsn: str, world: Owned, fail_a
     for number in range(7):
         await world.owners.put(TEAM, due(number))
     database = Interrupted(dsn, name="interrupted", now=lambda: world.now)
-    kept = KeptBook(database, KnownCalendars(), NOON, SINCE)
+    live = LiveIndex(database, KnownCalendars(), NOON, SINCE)
     database.fail_at = fail_at
     with pytest.raises(asyncio.CancelledError):
-        await kept.refresh(world.now)
+        await live.refresh(world.now)
     await world.owners.delete(TEAM, "job-1")
-    assert await refreshed(world, kept) == (6, 24)
+    assert await refreshed(world, live) == (6, 24)
     await database.close()
