@@ -17,6 +17,7 @@ import yaml
 from tests.docs.generated import PARTS, ROOT, field_docstrings, span
 
 from matins.cli.app import app
+from matins.cli.index import Later
 from matins.domain.jobs.spec import JobFile
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt
@@ -70,6 +71,8 @@ def test_matins_commands_exist_with_their_options(page: str) -> None:
         while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
             assert rest[0] in command.commands, " ".join(words)
             command = command.commands[rest.pop(0)]
+        if isinstance(command, Later):
+            command = command.load()
         known = {"-h", "--help"}.union(*(it.opts + it.secondary_opts for it in command.params))
         assert {it.split("=")[0] for it in rest if it.startswith("-")} <= known, " ".join(words)
 

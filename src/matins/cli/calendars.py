@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from matins.cli.applying import read_text
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
 from matins.cli.showing import (
     AsJson,
@@ -22,15 +20,12 @@ from matins.cli.showing import (
     tell,
 )
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
-from matins.domain.calendars.ics.components import whole_characters
 from matins.domain.views import CalendarChanged, CalendarRecord
 from matins.insight.explain.english import counted
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
 
-commands = typer.Typer(
-    no_args_is_help=True, help="Look at calendars, make them of holidays and files."
-)
+commands = typer.Typer()
 
 
 @commands.command("list", epilog="Example: matins calendars list --team payments")
@@ -70,27 +65,6 @@ def show(calendar: Named, as_json: AsJson = False) -> None:
     print_yaml(found.calendar)
 
 
-@commands.command("import", epilog="Example: matins calendars import payments/closing closing.ics")
-def import_file(
-    calendar: Named,
-    file: Annotated[Path, typer.Argument(help="An iCalendar file (.ics); - reads stdin.")],
-    timezone: Annotated[
-        str, typer.Option("--tz", "--timezone", help="The zone of dates and of local times.")
-    ] = "UTC",
-    include_free: Annotated[
-        bool, typer.Option("--include-free", help="Take events marked as free, too.")
-    ] = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make or replace a calendar that is closed at the events of an iCalendar file."""
-    _, text = read_text(str(file), whole_characters)
-    team, name = split_name(calendar)
-    item = Item(icalendar=text, include_free=include_free)
-    wanted = Calendar(name, timezone=timezone, exclude=[item])
-    _put(team, wanted, dry_run=dry_run, as_json=as_json)
-
-
 @commands.command(epilog="Example: matins calendars holidays payments/berlin DE --part BE")
 def holidays(
     calendar: Named,
@@ -108,7 +82,7 @@ def holidays(
     team, name = split_name(calendar)
     item = Item(holidays=Holidays(country, part))
     wanted = Calendar(name, timezone=timezone, exclude=[item])
-    _put(team, wanted, dry_run=dry_run, as_json=as_json)
+    put(team, wanted, dry_run=dry_run, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins calendars delete payments/holidays-de")
@@ -120,7 +94,8 @@ def delete(calendar: Named, as_json: AsJson = False) -> None:
     )
 
 
-def _put(team: str, wanted: Calendar, *, dry_run: bool, as_json: bool) -> None:
+def put(team: str, wanted: Calendar, *, dry_run: bool, as_json: bool) -> None:
+    """Make or replace a calendar, or only tell what that would change."""
     change(
         lambda client: client.put_calendar(team, wanted, dry_run=dry_run),
         partial(_words, team),

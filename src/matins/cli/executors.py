@@ -12,12 +12,7 @@ from matins.domain.views import ExecutorRecord
 _HEADS = ("NAME", "ID", "STATE", "POOLS", "BUSY", "LAST BEAT")
 _STACKS = (("NAME", "ID"), ("STATE", "BUSY"), ("LAST BEAT", "POOLS"))
 
-commands = typer.Typer(no_args_is_help=True)
-
-
-@commands.callback()
-def _group() -> None:
-    """The executors, which call the targets."""
+commands = typer.Typer()
 
 
 @commands.command("list", epilog="Example: matins executors list --json")

@@ -41,9 +41,7 @@ _STACKS = (
     ("NEXT DUE TIME", "NEXT FIRE TIME"),
 )
 
-commands = typer.Typer(
-    no_args_is_help=True, help="Look at jobs and at what comes of them, stop them, run them now."
-)
+commands = typer.Typer()
 
 
 @commands.command("list", epilog="Example: matins jobs list --team demo")

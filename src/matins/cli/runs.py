@@ -45,7 +45,7 @@ PAGE = 500
 LOOK_PAGES = 20
 """Of one job's runs, how many are looked through for those in a state."""
 
-commands = typer.Typer(no_args_is_help=True, help="Look at runs, watch them, cancel them.")
+commands = typer.Typer()
 
 OfJob = Annotated[str | None, typer.Argument(metavar="[TEAM/NAME]", help="Only this job's runs.")]
 OfTeam = Annotated[str | None, typer.Option(help="Only runs of this team's jobs.")]

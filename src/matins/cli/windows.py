@@ -21,9 +21,7 @@ from matins.kernel.clock import HostClock
 _HEADS = ("WINDOW", "STATE", "FROM", "TO", "POLICY", "LABELS", "HELD", "WHY")
 _STACKS = (("WINDOW", "WHY"), ("STATE", "POLICY", "HELD"), ("FROM", "TO"), ("LABELS",))
 
-commands = typer.Typer(
-    no_args_is_help=True, help="Hold runs back, or skip them, while something is being mended."
-)
+commands = typer.Typer()
 
 
 @commands.command("list", epilog="Example: matins windows list --team payments")

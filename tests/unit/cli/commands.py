@@ -18,7 +18,7 @@ def all_commands() -> dict[str, Any]:
 def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     inner = getattr(command, "commands", None)
     if inner is None:
-        yield name, command
+        yield name, command.load()
         return
     for key, part in list(inner.items()):
         yield from _below(f"{name} {key}".strip(), part)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.commands import all_commands, is_command
 
 from matins.cli.app import run
+from matins.cli.index import COMMANDS
 from matins.domain.time.zones import data_version
 
 ROLES = {"up", "api", "scheduler", "executor"}
@@ -32,6 +31,26 @@ def test_every_command_has_help_with_an_example_that_exists(
 @pytest.mark.parametrize("name", sorted(all_commands().keys() - ROLES))
 def test_every_command_that_ends_speaks_json(name: str) -> None:
     assert any("--json" in parameter.opts for parameter in all_commands()[name].params)
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS.values()}))
+def test_the_index_has_every_command_with_the_line_that_its_help_begins_with(module: str) -> None:
+    registered = import_module(f"matins.cli.{module}").commands.registered_commands
+    names = [it.name or it.callback.__name__ for it in registered]
+    listed = {name: line for name, (where, line) in COMMANDS.items() if where == module}
+    assert sorted(names) == sorted(name.split()[-1] for name in listed)
+    for name, line in listed.items():
+        assert " ".join(all_commands()[name].help.split()).startswith(line.removesuffix("."))
+
+
+@pytest.mark.parametrize("words", ["", "jobs", "executors"])
+def test_a_group_alone_shows_its_help_and_is_wrong_usage(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*words.split(), "--help"]) == 0
+    helped = capsys.readouterr().out
+    assert run(words.split()) == 2
+    assert capsys.readouterr() == (helped, "")
 
 
 @pytest.mark.parametrize(
@@ -95,34 +114,6 @@ def test_an_api_that_is_gone_is_exit_code_3(
 def test_tokens_are_never_arguments() -> None:
     options = {name for it in all_commands().values() for p in it.params for name in p.opts}
     assert not any("token" in name or "secret" in name for name in options)
-
-
-SERVERS = {"litestar", "uvicorn", "asyncpg", "uvloop", "valkey", "prometheus_client"}
-SLOW = {"aiohttp", "pydantic", "icalendar", "holidays", "matins.insight.preview"}
-
-
-@pytest.mark.parametrize(
-    ("words", "without"),
-    [
-        ("jobs list", SERVERS | SLOW),
-        ("jobs pause --help", SERVERS | SLOW),
-        ("runs show 7", SERVERS | SLOW),
-        ("--version", SERVERS | SLOW),
-        ("--help", SERVERS | {"aiohttp", "pydantic"}),
-    ],
-)
-def test_commands_start_without_what_they_do_not_need(
-    words: str, without: set[str], tmp_path: Path
-) -> None:
-    code = (
-        f"import sys; from matins.cli.app import run; run({words.split()!r});"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    here = {**os.environ, "MATINS_DATA": str(tmp_path), "MATINS_URL": ""}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=here
-    )
-    assert without & set(ran.stderr.splitlines()[-1].split()) == set()
 
 
 def test_the_version_is_told_and_that_of_the_zone_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,122 @@
+"""Every command: the module that has it, and the line by which help lists it.
+
+Importing is most of what a command takes, so lists of commands come from here, and the module of a
+command is imported when that command is meant.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+
+from matins.cli.showing import tell
+
+GROUPS = {
+    "jobs": "Look at jobs and at what comes of them, stop them, run them now.",
+    "runs": "Look at runs, watch them, cancel them.",
+    "calendars": "Look at calendars, make them of holidays and files.",
+    "windows": "Hold runs back, or skip them, while something is being mended.",
+    "executors": "Look at the executors, which call the targets.",
+}
+COMMANDS = {
+    "up": ("serving", "Start all of Matins on this machine, with demo jobs on the first start."),
+    "api": ("serving", "Run an API: for owners, and the gateway for executors."),
+    "scheduler": ("serving", "Run a scheduler: it claims what is due."),
+    "executor": ("serving", "Run an executor: it calls the targets."),
+    "migrate": ("serving", "Bring the schema of PostgreSQL up to date."),
+    "apply": ("files", "Make or change the jobs and calendars of a file."),
+    "preview": ("previews", "Show when a schedule is due, in words and in instants."),
+    "forecast": ("forecasts", "Show how often jobs will fire in the coming hours."),
+    "audit": ("audits", "Compute anew what was due and compare it with what is on record."),
+    "jobs list": ("jobs", "List jobs with what they will do next."),
+    "jobs show": ("jobs", "Show a job as its owner wrote it, and where it stands."),
+    "jobs pause": ("jobs", "Let nothing of a job run until it is resumed."),
+    "jobs resume": ("jobs", "Let a paused job go on."),
+    "jobs delete": ("jobs", "Delete a job."),
+    "jobs trigger": ("jobs", "Run a job now, whatever its schedule says."),
+    "jobs preview": ("occurrences", "Show when a job is due next."),
+    "jobs skip": ("occurrences", "Skip one occurrence of a job."),
+    "jobs move": ("occurrences", "Move one occurrence of a job to another instant."),
+    "jobs restore": ("occurrences", "Undo the override of an occurrence."),
+    "runs list": ("runs", "List runs, newest due time first."),
+    "runs show": ("runs", "Show a run with its attempts and what they wrote."),
+    "runs watch": ("runs", "Watch the newest runs live."),
+    "runs cancel": ("runs", "End a run."),
+    "calendars list": ("calendars", "List a team's calendars, and how many jobs follow each."),
+    "calendars show": (
+        "calendars",
+        "Show a calendar as it was written, and the days that it closes next.",
+    ),
+    "calendars import": (
+        "importing",
+        "Make or replace a calendar that is closed at the events of an iCalendar file.",
+    ),
+    "calendars holidays": (
+        "calendars",
+        "Make or replace a calendar that is closed at the public holidays of a country.",
+    ),
+    "calendars delete": ("calendars", "Delete a calendar that no job follows."),
+    "windows list": (
+        "windows",
+        "List a team's windows: in force, to come, and those that were over within 30 days.",
+    ),
+    "windows put": ("windows", "Make or replace a window."),
+    "windows delete": ("windows", "End a window at once."),
+    "executors list": ("executors", "List executors alive, and those that ended within a day."),
+}
+"""By its full name: the module, and the line of help, with which the text in the module begins."""
+
+
+class Later(TyperCommand):
+    """A command of which only a line of help is known, until it is meant."""
+
+    def __init__(self, name: str, module: str, line: str) -> None:
+        super().__init__(name, short_help=line, rich_markup_mode=None)
+        self._module = module
+
+    def load(self) -> Any:  # noqa: ANN401 # what Typer makes of it has no public type
+        """Import the command."""
+        for info in import_module(f"matins.cli.{self._module}").commands.registered_commands:
+            if self.name in (info.name, info.callback.__name__):
+                return get_command_from_info(
+                    info, pretty_exceptions_short=False, rich_markup_mode=None
+                )
+        raise LookupError(f"the module {self._module} has no command {self.name}")
+
+    def make_context(self, *words: Any, **more: Any) -> Any:  # noqa: ANN401 # Typer's own
+        """Let the command itself read its words, and run."""
+        return self.load().make_context(*words, **more)
+
+
+class Group(TyperGroup):
+    """Commands by their names. Without one it shows its help, which is wrong usage all the same."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # Typer's own context is its base
+        """Read the words that come before the name of a command."""
+        if not args and not ctx.resilient_parsing:
+            tell(ctx.get_help())
+            raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
+
+def commands_of(group: str = "") -> dict[str, Any]:
+    """Return the commands of a group, or all groups and the commands that are in none."""
+    prefix = f"{group} " if group else ""
+    found: dict[str, TyperCommand | Group] = {
+        name.removeprefix(prefix): Later(name.removeprefix(prefix), module, line)
+        for name, (module, line) in COMMANDS.items()
+        if name.startswith(prefix) and " " not in name.removeprefix(prefix)
+    }
+    if not group:
+        found |= {name: _group(name, line) for name, line in GROUPS.items()}
+    return found
+
+
+def _group(name: str, line: str) -> Group:
+    return Group(
+        name=name, help=line, short_help=line, commands=commands_of(name), rich_markup_mode=None
+    )
