@@ -125,6 +125,11 @@ def test_pages_on_the_inside_name_nothing_that_is_gone_from_its_file(page: str) 
     assert gone == []
 
 
+def test_contributing_names_no_path_that_is_gone() -> None:
+    named = re.findall(r"`((?:src|tests|docs|examples|bench)/[\w/.-]*)`", PAGES["CONTRIBUTING.md"])
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
 def test_the_index_names_every_page() -> None:
     linked = {it.partition("#")[0] for it in _LINK.findall(PAGES["docs/README.md"])}
     pages = {it.removeprefix("docs/") for it in PAGES if it.startswith("docs/")}
