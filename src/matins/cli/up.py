@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.resources import files
@@ -64,27 +66,36 @@ async def _up(settings: Settings, console: Console) -> None:
                 EmbeddedPostgres(folder.postgres, programs=settings.postgres_programs),
                 EmbeddedValkey(folder.valkey),
             ]
-            [dsn, _] = [await _start(engine, stack) for engine in engines]
-            await migrate(dsn)
-            children = await _start_roles(stack, settings, places, hurry)
-            watches = [asyncio.create_task(child.watch()) for child in children]
-            watches += [asyncio.create_task(_watch(engine)) for engine in engines]
-            ready = asyncio.create_task(_welcome(places, folder, console))
-            await _until_first(stopping, ready)
-            await _until_first(stopping, *watches)
+            children: list[Child] = []
+
+            async def start() -> None:
+                [dsn, _] = [await _start(engine, stack) for engine in engines]
+                await migrate(dsn)
+                children.extend(await _start_roles(stack, settings, places, hurry))
+
+            async def welcome() -> None:
+                await _welcome(places, folder, console)
+                await stopping.wait()
+
+            await _until_first(stopping, start())
+            if not stopping.is_set():
+                watches = [child.watch() for child in children]
+                await _until_first(stopping, welcome(), *watches, *map(_watch, engines))
             console.print("Stopping; running attempts get time to end. Ctrl-C again ends them now.")
 
 
-async def _until_first(stopping: asyncio.Event, *tasks: asyncio.Task[None]) -> None:
-    """Wait for the first of the tasks, or for a Ctrl-C before it. Raises what the task does."""
+async def _until_first(stopping: asyncio.Event, *steps: Coroutine[None, None, None]) -> None:
+    """Take steps until the first of them ends, or until a Ctrl-C. Raises what that one raises."""
     stop = asyncio.create_task(stopping.wait())
-    await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    stop.cancel()
+    tasks = [asyncio.create_task(step) for step in steps]
+    ended, others = await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for other in others:
+        other.cancel()
+    if others:
+        await asyncio.wait(others)  # what they have begun is cleared away
     for task in tasks:
-        if task.done():
+        if task in ended:
             task.result()
-        else:
-            task.cancel()
 
 
 async def _start(engine: Engine, stack: AsyncExitStack) -> str:
@@ -110,6 +121,7 @@ async def _start_roles(
     there is hurry.
     """
     environment = os.environ | {"MATINS_DATA": str(places.data), "MATINS_STOP_WITH_STDIN": "true"}
+    environment["MATINS_PORT"] = str(settings.port or _same_port(settings, places))
     children = [
         Child("api", ["--demo"], environment),
         Child("scheduler", [], environment | {"MATINS_LEASE_FILE": str(places.lease_file)}),
@@ -122,7 +134,19 @@ async def _start_roles(
         await child.start()
         if child.role == "api":
             await _published(places, child)
+            places.remember_port()
     return children
+
+
+def _same_port(settings: Settings, places: Places) -> int:
+    """Return the port that was free at the last start if it still is: jobs may have its URL."""
+    port = places.remembered_port()
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        socket.create_server((settings.host, port), family=family).close()
+    except (OSError, UnicodeError):  # the API tells it where the host is wrong
+        return 0
+    return port
 
 
 async def _published(places: Places, api: Child) -> None:

@@ -1,10 +1,12 @@
 """Where the parts of one installation find each other: small files in its data folder.
 
 `postgres/address` and `valkey/address` are there while those engines run, `api.json` while an API
-does; the tokens under `secrets/` are made once.
+does; `port` is where it listened last. The tokens under `secrets/` are made once.
 """
 
 from __future__ import annotations
+
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -30,6 +32,7 @@ class Places:
         self.executor_token_file = self.data / "secrets" / "executor-token"
         self.lease_file = self.data / "scheduler-lease"
         self._api_file = self.data / "api.json"
+        self._port_file = self.data / "port"
 
     def postgres(self) -> str:
         """The DSN of PostgreSQL. Raises SettingsError when nothing says where it is."""
@@ -86,6 +89,19 @@ class Places:
     def forget_api(self) -> None:
         """Drop what an API that died without a word has left."""
         self._api_file.unlink(missing_ok=True)
+
+    def remember_port(self) -> None:
+        """Keep the port of the API that was published, for the next start."""
+        place = self.published_api()
+        if place is not None:
+            write_private(self._port_file, f"{urlsplit(place.url).port}\n")
+
+    def remembered_port(self) -> int:
+        """The port that was kept; 0 if none was."""
+        try:
+            return int(self._port_file.read_text())
+        except (OSError, ValueError):
+            return 0
 
     def _address(self, engine: str, variable: str) -> str:
         try:

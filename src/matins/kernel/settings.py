@@ -23,7 +23,7 @@ class Settings(msgspec.Struct, frozen=True):
     data: Path | None = None
     """The data folder; without it the account's default one."""
     port: int = 8600
-    """Where the API listens; 0 for a free port."""
+    """Where the API listens; 0 for a free port, of which `matins up` keeps to the same one."""
     host: str = "127.0.0.1"
     """The address on which the API listens."""
     health_port: int | None = None
@@ -78,7 +78,8 @@ class Settings(msgspec.Struct, frozen=True):
     namespaces: bool = True
     """Whether each command gets namespaces of its own, where the kernel grants them."""
     processes: int = 4096
-    """How many processes a command may have, where the kernel counts them for it alone."""
+    """How many processes a command may have, where the kernel counts them for it alone; one of them
+    waits for its end."""
     drain_s: float = 30.0
     """How long a stopping executor waits for its attempts."""
     stop_with_stdin: bool = False
@@ -168,7 +169,7 @@ _COUNTS = {
     "port": _PORTS,
     "health_port": _PORTS,
     "slots": (1, 100_000),
-    "processes": (1, 10_000_000),
+    "processes": (2, 10_000_000),
     "claim_batch": (1, 100_000),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {
