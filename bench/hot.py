@@ -13,14 +13,17 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.admission.deciding import decide
+from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.attempts import Result
-from matins.domain.runs.claims import BEGINNING, Claim, RetryDue
+from matins.domain.runs.claims import BEGINNING, Claim
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.leases import PostgresLeases
+from matins.store.waiting import PostgresWaitingRoom
 
 Figures = dict[str, float]
 
@@ -43,6 +46,7 @@ class Engine:
         self.spent_us: dict[str, list[float]] = defaultdict(list)
         self._leases = PostgresLeases(database)
         self._agenda = PostgresAgenda(database, database, self._leases)
+        self._room = PostgresWaitingRoom(database, database)
         self._dispatch = PostgresDispatch(database, database, database)
         self._watch = PostgresWatch(database)
         self._executor, self._holder = uuid4(), uuid4()
@@ -55,7 +59,7 @@ class Engine:
         self._epochs = await self._leases.acquire(self._holder, 256, 36_000)
 
     async def round(self, jobs: list[UUID], due: datetime) -> None:
-        """Run a batch of jobs: they are claimed, handed out, fail, are promoted and succeed."""
+        """Run a batch of jobs: they are claimed, handed out, fail, are admitted and succeed."""
         claims = [
             Claim(run_id(it, due, "scheduled"), it, 1, partition_of(it), "default", due, due)
             for it in jobs
@@ -74,8 +78,8 @@ class Engine:
         async with self.watched(f"record {BATCH}"):
             await self._record(held, 1, RunState.RETRYING)
         async with self.watched("look for retries"):
-            retries = await self._agenda.load_retries(_BEGINNING, due + timedelta(days=1), BATCH)
-        await self._promote(retries)
+            retries = await self._room.load(_BEGINNING, due + timedelta(days=1), BATCH)
+        await self._admit(retries)
         assert await self._take() == held
         await self._record(held, 2, RunState.SUCCEEDED)
         async with self.watched("look for ends, lost executors"):
@@ -83,9 +87,10 @@ class Engine:
             await self._watch.executors()
             await self._watch.abandoned(1000)
 
-    async def _promote(self, retries: list[RetryDue]) -> None:
-        async with self.watched(f"promote {BATCH}"):
-            await self._agenda.promote(self._holder, self._epochs, retries)
+    async def _admit(self, retries: list[Waiting]) -> None:
+        async with self.watched(f"admit {BATCH}"):
+            decisions = decide(retries, await self._room.look_up(retries))
+            await self._room.carry_out(self._holder, self._epochs, decisions)
 
     async def _take(self) -> list[UUID]:
         self._seq += 1

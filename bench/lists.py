@@ -57,8 +57,8 @@ WITH failed AS (
     WHERE get_byte(uuid_send(id), 15) < 3 AND due_at < now()
     RETURNING *
 )
-INSERT INTO retries (partition, retry_at, run_id, due_at)
-SELECT partition, retry_at, id, due_at FROM failed
+INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM failed
 """
 
 _QUEUED = """

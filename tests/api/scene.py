@@ -8,11 +8,13 @@ from uuid import UUID, uuid4
 
 from tests.api.served import JOBS, Hands, Owner
 
+from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.claims import Claim
 from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
+from matins.store.waiting import PostgresWaitingRoom
 
 JOB = f"{JOBS}/nightly"
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -38,12 +40,16 @@ class Scene:
         self.job = await self.owner.job(**({"schedule": MINUTELY} | given))
 
     async def claim(self, *dues: datetime) -> set[UUID]:
-        """Claim as a scheduler does, which writes the next due time later."""
+        """Claim and admit as a scheduler does, which writes the next due time later."""
         holder = uuid4()
         leases = PostgresLeases(self._database)
         agenda = PostgresAgenda(self._database, self._database, leases)
         epochs = await leases.acquire(holder, 256, 600)
         answer = await agenda.claim(holder, epochs, [self._claim(due) for due in dues])
+        if answer.waiting:
+            room = PostgresWaitingRoom(self._database, self._database)
+            decisions = decide(answer.waiting, await room.look_up(answer.waiting))
+            await room.carry_out(holder, epochs, decisions)
         await leases.release(holder, epochs)
         return answer.made
 

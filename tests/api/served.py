@@ -24,7 +24,7 @@ TOKEN = "owners-token"
 JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
-    *("runs", "attempts", "dispatch", "retries", "dead_letters", "executors", "handouts"),
+    *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
     *("revisions", "jobs", "calendars", "windows", "teams"),
 )
 

@@ -147,7 +147,7 @@ async def test_a_retrying_run_is_cancelled_at_once(owner: Owner, database: Datab
     cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
     assert cancelled.json["state"] == "cancelled"
     async with database.session() as session:
-        assert await session.fetchval("SELECT count(*) FROM retries") == 0
+        assert await session.fetchval("SELECT count(*) FROM waiting") == 0
 
 
 async def test_the_executor_of_a_running_run_hears_of_its_cancel(

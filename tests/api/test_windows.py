@@ -55,9 +55,9 @@ async def test_a_run_that_is_held_says_why_wherever_it_is_shown(owner: Owner, sc
     [run] = await scene.claim(minute(1))
     reason = "held by maintenance db-upgrade until 2026-12-01T12:05:00Z"
     status = (await owner.get(f"/v1/runs/{run}")).json
-    assert (status["state"], status["reason"]) == ("queued", reason)
+    assert (status["state"], status["reason"]) == ("waiting", reason)
     listed = (await owner.get(f"{JOBS}/nightly/runs")).json["runs"]
-    assert [(it["state"], it["reason"]) for it in listed] == [("queued", reason)]
+    assert [(it["state"], it["reason"]) for it in listed] == [("waiting", reason)]
     assert await scene.queued() == 0
     assert (await owner.get(UPGRADE)).json["held"] == 1
     assert (await owner.put(UPGRADE, BODY | {"why": "later"})).json["held"] == 1

@@ -30,7 +30,7 @@ def test_a_run_meets_windows_as_the_page_says(
     given = msgspec.convert(read_document(windows).value, list[Window])
     meant = msgspec.convert(read_document(labels).value, dict[str, str])
     met = window_at(given, meant, datetime.fromisoformat(fires_at))
-    assert told == (met.reason if met else "runs")
+    assert told == (met.run_reason if met else "runs")
 
 
 @pytest.mark.parametrize(("starts", "ends", "zone", "begin", "end"), TYPED)

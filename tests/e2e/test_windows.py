@@ -13,7 +13,7 @@ from matins.testing.ledger import read_ledger
 
 JOBS = 8
 SECOND = timedelta(seconds=1)
-HELD = "SELECT count(*) FROM runs WHERE state = 'queued' AND reason LIKE 'held by maintenance %'"
+HELD = "SELECT count(*) FROM runs WHERE state = 'waiting' AND reason LIKE 'held by maintenance %'"
 
 
 async def put_window(cluster: Cluster, ends_at: datetime) -> datetime:

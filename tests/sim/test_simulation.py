@@ -39,7 +39,7 @@ RARE = (
     "owner: reschedule",
     "owner: resume",
     "owner: trigger",
-    "promote: came late",
+    "carry_out: came late",
     "range of due times",
     "record: came late",
     "renew: answers cut off",

@@ -72,9 +72,10 @@ async def test_a_run_that_a_window_holds_is_left_alone(scene: Scene) -> None:
     await scene.claim()
     await scene.session.execute(
         "WITH held AS (DELETE FROM dispatch RETURNING run_id, due_at)"
-        " INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)"
-        " SELECT $1, due_at + interval '1 day', run_id, due_at, 1 FROM held",
+        " INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)"
+        " SELECT $1, due_at + interval '1 day', run_id, due_at, 1, 'window' FROM held",
         partition_of(JOB),
     )
+    await scene.session.execute("UPDATE runs SET state = 'waiting'")
     await scene.heal()
-    assert await scene.count("dispatch") == 0
+    assert (await scene.count("dispatch"), await scene.count("waiting")) == (0, 1)

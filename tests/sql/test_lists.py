@@ -60,15 +60,19 @@ async def test_retrying_runs_are_listed_page_by_page(world: Upkept, team: str | 
 
 
 @pytest.mark.parametrize("team", [TEAM, None])
-async def test_queued_runs_are_listed_page_by_page_those_that_windows_hold_too(
-    world: Upkept, team: str | None
-) -> None:
+async def test_queued_runs_are_listed_page_by_page(world: Upkept, team: str | None) -> None:
     queued = await become(world, QUEUE, every=2)
-    held = await become(world, HOLD, every=3)
-    listed = sorted({*queued, *held}, key=lambda run: run.int, reverse=True)
-    assert len(listed) > len(queued) > 2
-    assert await pages(world, team, RunState.QUEUED, 2) == listed
+    assert len(queued) > 2
+    assert await pages(world, team, RunState.QUEUED, 2) == queued
     assert await pages(world, OTHERS, RunState.QUEUED, 2) == []
+
+
+@pytest.mark.parametrize("team", [TEAM, None])
+async def test_waiting_runs_are_listed_page_by_page(world: Upkept, team: str | None) -> None:
+    held = await become(world, HOLD, every=2)
+    assert len(held) > 2
+    assert await pages(world, team, RunState.WAITING, 2) == held
+    assert await pages(world, OTHERS, RunState.WAITING, 2) == []
 
 
 @pytest.mark.parametrize("team", [TEAM, None])
@@ -142,8 +146,8 @@ WITH failed AS (
     UPDATE runs SET state = 'retrying', retry_at = now(), finished_at = NULL
     WHERE id = $1 RETURNING *
 )
-INSERT INTO retries (partition, retry_at, run_id, due_at)
-SELECT partition, retry_at, id, due_at FROM failed
+INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM failed
 """
 
 QUEUE = """
@@ -156,11 +160,10 @@ SELECT pool, priority, 1, id, due_at FROM queued
 
 HOLD = """
 WITH held AS (
-    UPDATE runs SET state = 'queued', finished_at = NULL
-    WHERE id = $1 AND state <> 'queued' RETURNING *
+    UPDATE runs SET state = 'waiting', finished_at = NULL WHERE id = $1 RETURNING *
 )
-INSERT INTO retries (partition, retry_at, run_id, due_at, held_by)
-SELECT partition, now(), id, due_at, 1 FROM held
+INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+SELECT partition, now(), id, due_at, team_id, 'window' FROM held
 """
 
 RUN = """
@@ -182,7 +185,7 @@ async def become(world: Upkept, sql: str, *, every: int) -> list[UUID]:
     listed = {run.id for run in (await world.reads.runs_of_job(TEAM, "job", None, 100)).runs}
     async with world.database.session() as session:
         rows = await session.fetch(
-            "SELECT run_id FROM dead_letters UNION SELECT run_id FROM retries"
+            "SELECT run_id FROM dead_letters UNION SELECT run_id FROM waiting"
             " UNION SELECT run_id FROM dispatch UNION SELECT unnest(run_ids) FROM handouts"
         )
     return [run for run in ids if run in {row["run_id"] for row in rows} & listed]

@@ -32,8 +32,8 @@ SELECT gen_random_uuid(), t.id, 7, n::text, 1, 'active', '{}', '{}', 'default', 
 FROM teams t, generate_series(1, $2::integer) AS n
 """
 RETRYING = """
-INSERT INTO retries (partition, retry_at, run_id, due_at)
-SELECT 7, $1, gen_random_uuid(), $1 FROM generate_series(1, $2::integer)
+INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+SELECT 7, $1, gen_random_uuid(), $1, 1, 'retry' FROM generate_series(1, $2::integer)
 """
 EXECUTOR = """
 INSERT INTO executors (
@@ -50,7 +50,8 @@ HANDED_OUT = """
 INSERT INTO handouts (executor, seq, handed_at, run_ids)
 SELECT $1, n, now(), array[gen_random_uuid()] FROM generate_series(1, $2::integer) AS n
 """
-QUERIES = load_queries("agenda.sql") | load_queries("dispatch.sql")
+AGENDA, DISPATCH, ROOM = (load_queries(f"{file}.sql") for file in ("agenda", "dispatch", "waiting"))
+QUERIES = AGENDA | DISPATCH | {"load_waiting": ROOM["load"]}
 
 
 @pytest.fixture
@@ -75,14 +76,14 @@ async def test_loading_passes_by_what_was_claimed(session: asyncpg.Connection) -
     await expect_fewer_pages(session, "load")
 
 
-async def test_loading_passes_by_the_retries_that_were_promoted(
+async def test_loading_passes_by_the_retries_that_were_queued(
     session: asyncpg.Connection,
 ) -> None:
     for turn in range(TURNS):
         await session.execute(RETRYING, NOON + turn * MINUTE, COUNT)
-        await session.execute("DELETE FROM retries")
+        await session.execute("DELETE FROM waiting")
     await session.execute(RETRYING, NOON + TURNS * MINUTE, COUNT)
-    await expect_fewer_pages(session, "load_retries")
+    await expect_fewer_pages(session, "load_waiting")
 
 
 async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None:

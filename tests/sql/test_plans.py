@@ -14,23 +14,36 @@ from matins.store.database import session_settings
 from matins.store.queries import Query, load_queries
 
 HOT = [
-    *("agenda.sql:load", "agenda.sql:claim", "agenda.sql:advance", "agenda.sql:load_retries"),
-    *("agenda.sql:loosen", "manual.sql:cancel"),
-    *("agenda.sql:promote", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
+    *("agenda.sql:load", "claims.sql:claim", "claims.sql:claim_rest", "agenda.sql:advance"),
+    *("waiting.sql:load", "waiting.sql:ask_again", "waiting.sql:candidates", "manual.sql:cancel"),
+    *("waiting.sql:carry_out", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
     *("dispatch.sql:locked",),
     *("zone_data.sql:page", "past.sql:newest_runs", "past.sql:run_counts", "zone_data.sql:correct"),
-    *("passing.sql:page", "passing.sql:unfinished"),
+    *("passing.sql:page", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended", "following.sql:follow"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
-LARGE = {"jobs", "runs", "attempts", "dispatch", "retries", "handouts"}
+LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
 """Tables that grow; the others hold some hundred rows at most."""
 
 BY_INDEX = ("Index Scan", "Index Only Scan")
 
-FILES = ("agenda", "dispatch", "following", "leases", "manual", "passing", "past", "zone_data")
+FILES = (
+    *(
+        "agenda",
+        "changes",
+        "claims",
+        "dispatch",
+        "following",
+        "leases",
+        "manual",
+        "passing",
+        "past",
+    ),
+    *("waiting", "zone_data"),
+)
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 
 

@@ -16,7 +16,8 @@ import pytest
 from matins.domain.audit import LedgerRow, Subject
 from matins.domain.executors.liveness import ExecutorSeen
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.runs.claims import DueJob, RetryDue
+from matins.domain.runs.admission.waiting import Waiting
+from matins.domain.runs.claims import DueJob
 from matins.domain.runs.states import FINAL, TRANSITIONS, Kind, Outcome, RunState
 from matins.domain.views import AttemptRecord, ExecutorRecord, PartitionRecord, Run
 from matins.store.queries import Query, load_queries
@@ -28,7 +29,7 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "agenda.sql:load": DueJob,
     "agenda.sql:changed": DueJob,
     "agenda.sql:find": DueJob,
-    "agenda.sql:load_retries": RetryDue,
+    "waiting.sql:load": Waiting,
     "dispatch.sql:seen": ExecutorSeen,
     "dispatch.sql:record": RunStatus,
     "manual.sql:cancel": RunStatus,

@@ -12,7 +12,6 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
 from matins.domain.executors.protocol import Heartbeat, Poll
-from matins.domain.runs.claims import BEGINNING
 from matins.domain.values.errors import BlockedError
 from matins.domain.values.ids import partition_of
 from matins.store.agenda import PostgresAgenda
@@ -114,7 +113,7 @@ async def test_a_claim_that_waits_for_too_long_was_not_made(
     await hasty.close()
 
 
-async def test_a_promotion_waits_for_a_take_over_that_is_under_way_and_is_refused(
+async def test_an_admission_waits_for_a_take_over_that_is_under_way_and_is_refused(
     ground: Ground, other: asyncpg.Connection
 ) -> None:
     await queue(ground, 1)
@@ -122,18 +121,16 @@ async def test_a_promotion_waits_for_a_take_over_that_is_under_way_and_is_refuse
     await other.execute("DELETE FROM dispatch")
     await other.execute("UPDATE runs SET state = 'retrying', retry_at = $1", START)
     await other.execute(
-        "INSERT INTO retries (partition, retry_at, run_id, due_at)"
-        " SELECT partition, retry_at, id, due_at FROM runs"
+        "INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)"
+        " SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM runs"
     )
-    retries = await ground.agenda.load_retries(
-        dict.fromkeys(epochs, BEGINNING), ground.clock.now(), 9
-    )
+    retries = await ground.waiting(JOB)
     assert len(retries) == 1
     async with other.transaction():
         await other.execute("UPDATE partitions SET epoch = epoch + 1, holder = $1", OTHER)
-        promoting = asyncio.create_task(ground.agenda.promote(HOLDER, epochs, retries))
+        admitting = asyncio.create_task(ground.admit(HOLDER, epochs, retries))
         await is_blocked(other)
-    assert await promoting == epochs.keys()
+    assert (await admitting).refused == epochs.keys()
 
 
 async def test_a_take_over_passes_by_what_is_being_claimed(

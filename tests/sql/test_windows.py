@@ -31,7 +31,7 @@ async def test_a_run_that_is_held_has_its_row_and_no_place_on_the_queue(world: W
     await world.put(window(2, 4))
     assert await world.fire_at(minute(1)) == "queued"
     assert await world.fire_at(minute(2)) == HELD
-    assert await world.newest() == (RunState.QUEUED, HELD)
+    assert await world.newest() == (RunState.WAITING, HELD)
     assert (await world.queued(), await world.held()) == (1, 1)
 
 
@@ -145,8 +145,7 @@ async def test_a_retry_waits_for_the_end_of_a_window_that_holds(world: Windowed)
     await world.fail(attempt, MINUTE)
     assert await world.look(minute(2)) == 0
     status = await world.status(attempt.run_id)
-    assert (status.state, status.reason) == (RunState.RETRYING, HELD)
-    assert status.retry_at == minute(4)
+    assert (status.state, status.reason, status.retry_at) == (RunState.WAITING, HELD, None)
     assert await world.look(minute(4)) == 1
     status = await world.status(attempt.run_id)
     assert (status.state, status.reason, status.retry_at) == (RunState.QUEUED, "", None)

@@ -60,7 +60,7 @@ async def test_a_window_extended_at_its_very_end_goes_on_holding(world: Windowed
     due = await world.coming_up()
     await world.put(window(1, 6))
     await world.look(minute(4))
-    await world.promote(due)
+    await world.admit(due)
     assert await world.queued() == 0
     assert await world.look(minute(6)) == 1
 
@@ -106,6 +106,7 @@ async def test_a_claim_under_way_while_a_window_goes_leaves_nothing_held_for_eve
 ) -> None:
     async with world.database.transaction() as session:
         await session.execute("DELETE FROM windows")
+        await session.execute("UPDATE teams SET rules_revision = rules_revision + 1")
         assert await world.fire_at(minute(2)) == held_until(4)  # as it began before the end of this
     assert await world.look() == 2
 
@@ -117,14 +118,14 @@ async def test_what_was_found_due_before_a_change_is_put_on_the_queue_once(world
     await world.windows.delete(TEAM, "upgrade")
     assert await world.look() == 1
     world.now = minute(4)
-    await world.promote(due)
-    await world.promote(due)
+    await world.admit(due)
+    await world.admit(due)
     assert await world.queued() == 1
 
 
 async def test_a_look_changes_nothing_of_what_a_window_holds_as_it_is(world: Windowed) -> None:
     async with world.database.session() as session:
-        before = await session.fetch("SELECT xmin::text, * FROM retries")
+        before = await session.fetch("SELECT xmin::text, * FROM waiting")
         for _ in range(3):
             await world.look()
-        assert await session.fetch("SELECT xmin::text, * FROM retries") == before
+        assert await session.fetch("SELECT xmin::text, * FROM waiting") == before

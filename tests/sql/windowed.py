@@ -1,4 +1,4 @@
-"""A database under virtual time with maintenance windows, and a scheduler that looks at retries."""
+"""A database under virtual time with maintenance windows, and a scheduler that admits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, Owned, serve_the_d
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll, RunStatus
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.admission.deciding import decide
+from matins.domain.runs.admission.waiting import CarriedOut, Decision, Waiting
 from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.claims import BEGINNING, Ended, RetryDue
+from matins.domain.runs.claims import BEGINNING, Ended
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.views import WindowChanged
 from matins.store.dispatch import PostgresDispatch
 from matins.store.hints import PostgresHints
+from matins.store.waiting import PostgresWaitingRoom
 from matins.store.windows import PostgresWindows
 
 EVERYTHING = range(256)
@@ -42,11 +45,12 @@ def labelled(**labels: str) -> JobSpec:
 
 
 class Windowed(Owned):
-    """Windows of the team, a scheduler that promotes, and one executor."""
+    """Windows of the team, a scheduler that admits, and one executor."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
         self.windows = PostgresWindows(self.database, PostgresHints(self.database))
+        self.room = PostgresWaitingRoom(self.database, self.database)
         self.dispatch = PostgresDispatch(self.database, self.database, self.database)
         self.executor = uuid4()
         self._seq = 0
@@ -59,6 +63,7 @@ class Windowed(Owned):
         """Let a job fire at an instant; gives what the newest row says."""
         self.now = instant
         await self.fire(name)
+        await self.look()
         return (await self.newest(name))[1]
 
     async def newest(self, name: str = "job") -> tuple[RunState, str]:
@@ -67,24 +72,30 @@ class Windowed(Owned):
         [run] = page.runs
         return run.state, run.reason or run.state
 
-    async def coming_up(self) -> list[RetryDue]:
+    async def coming_up(self) -> list[Waiting]:
         """What a scheduler's look finds due."""
-        return await self._agenda.load_retries(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
+        return await self.room.load(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
 
     async def look(self, at: datetime | None = None) -> int:
         """One look of a scheduler, and what follows from it; gives the length of the queue."""
         self.now = at or self.now
-        await self.promote(await self.coming_up())
+        await self.admit(await self.coming_up())
         return await self.queued()
 
     async def ended(self) -> list[Ended]:
         """The ends that due times are to follow."""
         return await self._agenda.ended(EVERYTHING, 1000)
 
-    async def promote(self, due: list[RetryDue]) -> None:
-        """Put on the queue what a look found."""
+    async def admit(self, due: list[Waiting]) -> CarriedOut:
+        """Decide about what a look found."""
+        return await self.carry_out(decide(due, await self.room.look_up(due)))
+
+    async def carry_out(self, decisions: list[Decision]) -> CarriedOut:
+        """Do what was decided."""
         await self._hold_leases()
-        assert await self._agenda.promote(self._holder, self._epochs, due) == set()
+        done = await self.room.carry_out(self._holder, self._epochs, decisions)
+        assert done.refused == set()
+        return done
 
     async def begin(self) -> Attempt:
         """Hand out the one run that is queued."""

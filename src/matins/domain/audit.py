@@ -16,9 +16,10 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.executors.fleet import LATE, STALLED, Fleet, is_held
+from matins.domain.executors.fleet import LATE, STALLED, Fleet
 from matins.domain.jobs.changes import timetable_of
 from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.after_end import Chain, due_in
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.time.instants import SECOND
@@ -295,19 +296,19 @@ def _late(
 ) -> _Late:
     overdue = sum(fleet.now - fires > LATE for fires in pending)
     stalled = [row for row in rows if _is_stalled(row, fleet)]
-    why_unclaimed = fleet.why_unclaimed(partition_of(job.id))
-    causes = [why_unclaimed] if overdue else []
-    causes += [why_unclaimed if it.retry_at else fleet.why_queued(it.pool) for it in stalled]
+    behind = fleet.why_unclaimed(partition_of(job.id))
+    causes = [behind] if overdue or any(it.state is not RunState.QUEUED for it in stalled) else []
+    causes += [fleet.why_queued(it.pool) for it in stalled if it.state is RunState.QUEUED]
     return _Late(overdue, len(stalled), list(dict.fromkeys(causes)))
 
 
 def _is_stalled(row: LedgerRow, fleet: Fleet) -> bool:
-    """Whether a run should have gone on by now: to an executor, or from a retry to the queue."""
-    if row.state is RunState.RETRYING:
-        return row.retry_at is not None and fleet.now - row.retry_at > LATE
-    if row.state is not RunState.QUEUED or is_held(row.state, row.reason, row.attempt):
-        return False
-    return fleet.is_stalled(row.pool) and fleet.now - (row.claimed_at or fleet.now) > STALLED
+    """Whether a run should have gone on by now: to an executor, or to the queue."""
+    since = row.retry_at if row.state is RunState.RETRYING else row.claimed_at
+    waits = fleet.now - (since or fleet.now)
+    if row.state is RunState.RETRYING or row.reason == TO_BE_ADMITTED:
+        return waits > LATE
+    return row.state is RunState.QUEUED and fleet.is_stalled(row.pool) and waits > STALLED
 
 
 def _finding(

@@ -92,7 +92,7 @@ def under_windows(shown: Preview, windows: Sequence[Window], labels: Mapping[str
 def _under(due: DueTime, met: Window | None) -> DueTime:
     if met is None or due.skipped:
         return due
-    return msgspec.structs.replace(due, **{_DONE[met.policy]: met.reason})
+    return msgspec.structs.replace(due, **{_DONE[met.policy]: met.run_reason})
 
 
 def _unseen(subject: Subject) -> list[str]:

@@ -27,6 +27,7 @@ from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
 from matins.store.server import Server, ServerWatch
+from matins.store.waiting import PostgresWaitingRoom
 from matins.upkeep.days import DaysAhead
 
 READ_LOCK_S = 1.0
@@ -64,6 +65,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
                 lease_file.note(uuid4()),
                 leases=holding,
                 agenda=agenda,
+                room=PostgresWaitingRoom(claims.pinned(), reads.pinned()),
                 watch=PostgresWatch(reads.pinned()),
                 hints=hints,
                 clock=DatabaseClock(agenda.database_time),

@@ -67,7 +67,7 @@ class Claimer:
         self._flying: list[Batch] = []
         self._aside = Aside(agenda, clock)
         self.fired = asyncio.Event()
-        """Set whenever the wheel was fired, for whoever else works off its queues."""
+        """Set whenever the wheel was fired, or runs are to be asked about."""
 
     def hold(self, seconds: float) -> None:
         """Claim nothing for a moment."""
@@ -223,6 +223,9 @@ class Claimer:
             self._refused(batch, answer.refused)
         if answer.stale:
             self._roster.doubt(answer.stale)
+        if answer.waiting:
+            self._roster.ask_about(answer.waiting)
+            self.fired.set()
         met = {
             claim.job_id: slot_of(claim.due_until)
             for claim in batch.claims
@@ -255,7 +258,10 @@ class Claimer:
         if len(made) != len(new):
             new = [claim for claim in batch.claims if claim.run_id in made]
             CLAIM_REPEATED.inc(_known_before(batch.claims, answer))
-        for state, count in Counter(claim.state for claim in new).items():
+        states = Counter(claim.state for claim in new)
+        states[RunState.QUEUED] -= len(answer.waiting)
+        states[RunState.WAITING] = len(answer.waiting)
+        for state, count in states.items():
             CLAIMED.labels(state).inc(count)
         lag = (self._clock.now() - instant_of(batch.oldest_s)).total_seconds()
         CLAIM_LAG.observe(max(lag, 0.0))

@@ -11,7 +11,7 @@ from uuid import UUID
 from matins.domain.runs.claims import BEGINNING, Mark
 
 PAGE: Final = 2_000
-"""About how many jobs or retries are read at once."""
+"""About how many jobs or waiting runs are read at once."""
 
 LATE: Final = timedelta(minutes=1)
 """How far a reading begins before the one before it: no write is under way for so long."""

@@ -1,4 +1,7 @@
-"""Bringing jobs and retries into memory: the horizon, changes, ends, doubts; poisoned jobs out."""
+"""Bringing jobs and waiting runs into memory: the horizon, changes, ends, doubts.
+
+Poisoned jobs go out of it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from matins.domain.ports import Agenda, Clock, Hints
-from matins.domain.runs.claims import DueJob, Mark, RetryDue
+from matins.domain.ports import Agenda, Clock, Hints, WaitingRoom
+from matins.domain.runs.admission.waiting import Waiting
+from matins.domain.runs.claims import DueJob, Mark
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import pause, restarted
@@ -29,11 +33,12 @@ _HINT_PAUSE_S = 0.02
 class Loader:
     """Reads what falls due, one query at a time, so that no older answer follows a newer one."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # three ports, and what every service is given
         self,
         roster: Roster,
         leases: LeaseHolder,
         agenda: Agenda,
+        room: WaitingRoom,
         hints: Hints,
         clock: Clock,
         *,
@@ -43,6 +48,7 @@ class Loader:
         self._roster = roster
         self._leases = leases
         self._agenda = agenda
+        self._room = room
         self._hints = hints
         self._clock = clock
         self._horizon = timedelta(seconds=horizon_s)
@@ -50,7 +56,7 @@ class Loader:
         self._near = timedelta(seconds=2 * poll_s + 1)
         self._follower = Follower(roster, agenda, clock, poll_s / 2)
         self._jobs = Coverage()
-        self._retries = Coverage()
+        self._waiting = Coverage()
         self._complete: dict[int, int] = {}
         self._polled_at: datetime | None = None
         self._hinted = asyncio.Event()
@@ -95,7 +101,7 @@ class Loader:
         self._stopping.set()
 
     async def read(self) -> None:
-        """Bring the memory up to date once: leases, doubts, horizon, changes, retries, ends."""
+        """Bring the memory up to date once: leases, doubts, horizon, changes, what waits, ends."""
         for event in self._wake_ups():
             event.clear()
         self._roster.let_go()
@@ -118,7 +124,7 @@ class Loader:
             it: epoch for it, epoch in self._complete.items() if loaded.get(it) == epoch
         }
         self._jobs.forget_all_but(loaded)
-        self._retries.forget_all_but(loaded)
+        self._waiting.forget_all_but(loaded)
 
     async def _load(self) -> None:
         """Load the horizon of partitions that were gained, and of all when half of it is over."""
@@ -152,7 +158,7 @@ class Loader:
             self._complete |= reading.turn(map(_place_of_job, page), roster.loaded)
 
     async def _poll(self) -> None:
-        """Read what changed and what is to be tried again soon."""
+        """Read what changed and what is to be asked about soon."""
         partitions = self._roster.loaded.keys()
         if not partitions:
             return
@@ -162,22 +168,22 @@ class Loader:
         for job in await self._agenda.changed(partitions, since):
             self._roster.put(job)
         self._polled_at = now
-        await self._load_retries(now)
+        await self._load_waiting(now)
 
-    async def _load_retries(self, now: datetime) -> None:
-        """Read what is to be tried again soon; where that is very much, the rest of it later."""
+    async def _load_waiting(self, now: datetime) -> None:
+        """Read what is to be asked about soon; where that is very much, the rest of it later."""
         roster = self._roster
-        self._retries.forget(roster.unread)
+        self._waiting.forget(roster.unread)
         roster.unread.clear()
-        reading, count = self._retries.begin(roster.loaded, now), 0
+        reading, count = self._waiting.begin(roster.loaded, now), 0
         while reading.marks and count < PAGE:
-            page = await self._agenda.load_retries(reading.marks, now + self._near, reading.share)
-            for retry in page:
-                if retry.partition in roster.loaded:
-                    roster.put_retry(retry)
-            reading.turn(map(_place_of_retry, page), roster.loaded)
+            page = await self._room.load(reading.marks, now + self._near, reading.share)
+            for waiting in page:
+                if waiting.partition in roster.loaded:
+                    roster.put_waiting(waiting)
+            reading.turn(map(_place_of_waiting, page), roster.loaded)
             count += len(page)
-        roster.more_retries = bool(reading.marks)
+        roster.more_waiting = bool(reading.marks)
 
     async def _resolve_doubts(self) -> None:
         doubtful = set(self._roster.doubtful)
@@ -211,5 +217,5 @@ def _place_of_job(job: DueJob) -> tuple[int, Mark]:
     return job.partition, Mark(job.next_fire_at, job.id)
 
 
-def _place_of_retry(retry: RetryDue) -> tuple[int, Mark]:
-    return retry.partition, Mark(retry.retry_at, retry.run_id)
+def _place_of_waiting(waiting: Waiting) -> tuple[int, Mark]:
+    return waiting.partition, Mark(waiting.ready_at, waiting.run_id)

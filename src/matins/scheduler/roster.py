@@ -1,4 +1,4 @@
-"""The scheduler's memory of the jobs and retries of its partitions, and what of it is due."""
+"""The scheduler's memory of the jobs and waiting runs of its partitions, and what of it is due."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from uuid import UUID
 
 from matins.domain.jobs.misfire import ON_TIME
 from matins.domain.jobs.spec import JobState
-from matins.domain.runs.claims import Advance, DueJob, RetryDue
+from matins.domain.runs.admission.waiting import Waiting
+from matins.domain.runs.claims import Advance, DueJob
 from matins.scheduler.planning import Entry, instant_of, seconds_of
 from matins.scheduler.wheel import Wheel
 
@@ -33,13 +34,13 @@ class Roster:
         self.horizon_s = 0
         """Fire times up to this second are in the wheel."""
         self.entries: dict[UUID, Entry] = {}
-        self.retries: dict[UUID, RetryDue] = {}
+        self.waiting: dict[UUID, Waiting] = {}
         self.wheel = Wheel()
         self.due: deque[Entry] = deque()
         """Fired and on time."""
         self.late: deque[Entry] = deque()
         """Fired late: claimed after what is on time."""
-        self.due_retries: deque[RetryDue] = deque()
+        self.due_waiting: deque[Waiting] = deque()
         self.doubtful: set[UUID] = set()
         """Jobs to be read again, since a claim of theirs was stale."""
         self.poisoned: dict[UUID, tuple[int, str]] = {}
@@ -48,12 +49,12 @@ class Roster:
         """Entries whose next due time is still to be written."""
         self.overdue = asyncio.Event()
         """Set when something was put into a slot that has been fired already."""
-        self.more_retries = False
-        """Whether more is to be tried again soon than was read at once."""
+        self.more_waiting = False
+        """Whether more is to be asked about soon than was read at once."""
         self.unread: set[int] = set()
-        """Partitions with retries that were forgotten and still wait: to be read once more."""
+        """Partitions with runs that were forgotten and still wait: to be read once more."""
         self.room = asyncio.Event()
-        """Set when all retries in memory that were due are promoted, and there are more."""
+        """Set when all runs in memory that were to be asked about are, and there are more."""
         self.doubts = asyncio.Event()
         """Set when there is something doubtful or poisoned."""
         self._ripening: list[tuple[datetime, UUID]] = []
@@ -112,11 +113,17 @@ class Roster:
         self.doubtful.update(job_ids)
         self.doubts.set()
 
-    def put_retry(self, retry: RetryDue) -> None:
-        """Take in a run that waits for its next attempt."""
-        if self.retries.get(retry.run_id) != retry:
-            self.retries[retry.run_id] = retry
-            self._add(_begun(retry), retry.run_id)
+    def put_waiting(self, waiting: Waiting) -> None:
+        """Take in a run that is to be asked about when its time has come."""
+        if self.waiting.get(waiting.run_id) != waiting:
+            self.waiting[waiting.run_id] = waiting
+            self._add(_begun(waiting), waiting.run_id)
+
+    def ask_about(self, claimed: Iterable[Waiting]) -> None:
+        """Take in runs that were claimed a moment ago, and are to be asked about at once."""
+        for waiting in claimed:
+            self.waiting[waiting.run_id] = waiting
+            self.due_waiting.append(waiting)
 
     def fire(self, second: int) -> None:
         """Move all that is due up to a second from the wheel to the queues."""
@@ -126,24 +133,24 @@ class Roster:
             for name in names:
                 entry = self.entries.get(name)
                 if entry is None:
-                    retry = self.retries.get(name)
-                    if retry is not None and _begun(retry) == slot:
-                        heappush(self._ripening, (retry.retry_at, name))
+                    waiting = self.waiting.get(name)
+                    if waiting is not None and _begun(waiting) == slot:
+                        heappush(self._ripening, (waiting.ready_at, name))
                 elif entry.fire_s == slot and not entry.busy:
                     entry.armed = False
                     entry.busy = True
                     queue.append(entry)
 
     def ripen(self, now: datetime) -> datetime | None:
-        """Let retries come due whose time has come; returns when the next of those fired does.
+        """Let what waits come due whose time has come; returns when the next of those fired does.
 
         A wait of a second is not to last two, so they are not held to whole seconds.
         """
         while self._ripening and self._ripening[0][0] <= now:
-            retry_at, name = heappop(self._ripening)
-            retry = self.retries.get(name)
-            if retry is not None and retry.retry_at == retry_at:
-                self.due_retries.append(retry)
+            ready_at, name = heappop(self._ripening)
+            waiting = self.waiting.get(name)
+            if waiting is not None and waiting.ready_at == ready_at:
+                self.due_waiting.append(waiting)
         return self._ripening[0][0] if self._ripening else None
 
     def settle(self, entry: Entry, next_s: int | None) -> None:
@@ -163,8 +170,8 @@ class Roster:
             self.loaded.pop(partition, None)
         for job_id in [it.job.id for it in self.entries.values() if it.job.partition in gone]:
             self.forget(job_id)
-        for run_id in [it.run_id for it in self.retries.values() if it.partition in gone]:
-            del self.retries[run_id]
+        for run_id in [it.run_id for it in self.waiting.values() if it.partition in gone]:
+            del self.waiting[run_id]
 
     def take_advances(self, count: int) -> list[tuple[Entry, Advance]]:
         """Take out next due times to be written; give them back if that did not succeed."""
@@ -212,9 +219,9 @@ class Roster:
             self.overdue.set()
 
 
-def _begun(retry: RetryDue) -> int:
-    """The second in which a retry comes due."""
-    return int(seconds_of(retry.retry_at))
+def _begun(waiting: Waiting) -> int:
+    """The second in which a run is to be asked about."""
+    return int(seconds_of(waiting.ready_at))
 
 
 def _advance(entry: Entry) -> Advance:

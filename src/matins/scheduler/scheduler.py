@@ -10,16 +10,16 @@ from uuid import UUID
 
 import structlog
 
-from matins.domain.ports import Agenda, Hints, Leases, Watch
+from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
+from matins.scheduler.admission import Admission
 from matins.scheduler.claiming import Claimer
 from matins.scheduler.flushing import Flusher
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import Loader
-from matins.scheduler.promoting import Promoter
 from matins.scheduler.roster import Roster
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
@@ -33,12 +33,13 @@ class Scheduler:
     `holder` names the incarnation: it must be new at every start of a process.
     """
 
-    def __init__(  # noqa: PLR0913 # four ports, and what every role is given
+    def __init__(  # noqa: PLR0913 # five ports, and what every role is given
         self,
         holder: UUID,
         *,
         leases: Leases,
         agenda: Agenda,
+        room: WaitingRoom,
         watch: Watch,
         hints: Hints,
         clock: MeasuredClock,
@@ -58,13 +59,17 @@ class Scheduler:
             before_release=self._write_down,
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
-        self._flusher = Flusher(roster, self._leases, agenda, clock, settings.flush_s)
+        known = (roster, self._leases, agenda)
+        self._flusher = Flusher(*known, clock, settings.flush_s)
         self._loader = Loader(
-            roster, self._leases, agenda, hints, clock, horizon_s=settings.horizon_s, poll_s=poll_s
+            *(*known, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s
         )
-        common = (roster, self._leases, agenda, self._dispatch_hints, clock)
-        self._claimer = Claimer(*common, rng=rng, batch_max=settings.claim_batch)
-        self._promoter = Promoter(*common, fired=self._claimer.fired, pause_s=poll_s)
+        self._claimer = Claimer(
+            *(*known, self._dispatch_hints, clock), rng=rng, batch_max=settings.claim_batch
+        )
+        self._admission = Admission(
+            *(*known, room, self._dispatch_hints, clock), fired=self._claimer.fired, pause_s=poll_s
+        )
         self._watcher = Watcher(
             self._leases,
             watch,
@@ -90,7 +95,7 @@ class Scheduler:
             self._flusher,
             self._leases,
             self._loader,
-            self._promoter,
+            self._admission,
             self._claimer,
             self._watcher,
             self._timekeeper,

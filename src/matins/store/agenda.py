@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
@@ -21,14 +20,11 @@ from matins.domain.runs.claims import (
     Ended,
     FollowUp,
     Mark,
-    RetryDue,
 )
-from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
-from matins.store.columns import unless_usual
+from matins.store.claims import Claiming
 from matins.store.database import Database
-from matins.store.days import with_days
 from matins.store.leases import PostgresLeases
 from matins.store.past import run_counts
 from matins.store.queries import load_queries
@@ -36,7 +32,6 @@ from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_o
 
 _Q = load_queries("agenda.sql")
 _FOLLOWING = load_queries("following.sql")
-_NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _MISFIRES_MAX = 16_384
 
 
@@ -44,7 +39,7 @@ class PostgresAgenda:
     """Loads, claims and writes back; claims have connections of their own."""
 
     def __init__(self, claims: Database, reads: Database, leases: PostgresLeases) -> None:
-        self._claims = claims
+        self._claiming = Claiming(claims, reads)
         self._reads = reads
         self._leases = leases
         self._calendars = KnownCalendars()
@@ -58,7 +53,7 @@ class PostgresAgenda:
         """See `domain.ports.Agenda`."""
         if self._seen is None:  # what is committed after this load was not seen by it
             self._seen = await self._under_way()
-        rows = await self._reads.fetch(_Q["load"], until=until, share=share, **_marks(after))
+        rows = await self._reads.fetch(_Q["load"], until=until, share=share, **marks_of(after))
         return await self._due_jobs(rows)
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
@@ -90,34 +85,11 @@ class PostgresAgenda:
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
-        wanted = sorted({claim.partition for claim in claims})
-        leased = [partition for partition in wanted if partition in epochs]
-        due_ats = [claim.due_at for claim in claims]
-        queued = [claim.fire_at for claim in claims if claim.state is RunState.QUEUED]
-        columns = _columns(claims, epochs)
-
-        async def insert() -> asyncpg.Record | None:
-            return await self._claims.fetchrow(
-                _Q["claim"],
-                holder=holder,
-                oldest_fire_at=min(queued, default=_NEVER),
-                partitions=leased,
-                epochs=[epochs[partition] for partition in leased],
-                **columns,
-            )
-
-        row = await with_days(self._reads, due_ats, insert)
-        assert row is not None
-        return Claimed(
-            made={claim.run_id for claim in claims} if row["made"] is None else set(row["made"]),
-            refused=set(wanted).difference(row["fenced"]),
-            stale=set(row["stale"]),
-        )
+        return await self._claiming.claim(holder, epochs, claims)
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`."""
-        rows = await self._claims.fetch(_Q["locked"], partitions=list(partitions))
-        return {row["partition"] for row in rows}
+        return await self._claiming.locked(list(partitions))
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
@@ -163,82 +135,13 @@ class PostgresAgenda:
         """See `domain.ports.Agenda`."""
         await self._reads.fetch(_Q["quarantine"], job_id=job_id, revision=revision, reason=reason)
 
-    async def load_retries(
-        self, after: Mapping[int, Mark], until: datetime, share: int
-    ) -> list[RetryDue]:
-        """See `domain.ports.Agenda`. What a window holds that has changed is due at once.
-
-        As much of it as fills a page: where there is more, some partition gives its whole share.
-        """
-        limit = share * len(after)
-        await self._reads.fetch(_Q["loosen"], partitions=list(after), limit=limit)
-        given = _marks(after)
-        rows = await self._reads.fetch(_Q["load_retries"], until=until, share=share, **given)
-        return [RetryDue(row["run_id"], row["partition"], row["retry_at"]) for row in rows]
-
-    async def promote(
-        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
-    ) -> set[int]:
-        """See `domain.ports.Agenda`."""
-        wanted = sorted({retry.partition for retry in retries})
-        leased = [partition for partition in wanted if partition in epochs]
-        row = await self._claims.fetchrow(
-            _Q["promote"],
-            holder=holder,
-            partitions=leased,
-            epochs=[epochs[partition] for partition in leased],
-            run_ids=[retry.run_id for retry in retries],
-            retry_partitions=[retry.partition for retry in retries],
-            retry_ats=[retry.retry_at for retry in retries],
-            suspect_after=SUSPECT_AFTER,
-        )
-        assert row is not None
-        return set(wanted).difference(row["fenced"])
-
     async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
         versions = await self._calendars.versions(self._reads.fetch, rows)
         return [_due_job(row, versions) for row in rows]
 
 
-def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, object]:
-    """Return what a claim statement is told of its claims, column by column."""
-    due_ats = [claim.due_at for claim in claims]
-    fire_ats = [claim.fire_at for claim in claims]
-    ranges = [claim for claim in claims if claim.due_until is not None]
-    locked = _locked(claims)
-    return {
-        "run_ids": [claim.run_id for claim in claims],
-        "job_ids": [claim.job_id for claim in claims],
-        "revisions": [claim.revision for claim in claims],
-        "claim_partitions": [claim.partition for claim in claims],
-        "claim_epochs": [epochs.get(claim.partition) for claim in claims],
-        "due_ats": due_ats,
-        "fire_ats": [] if fire_ats == due_ats else fire_ats,
-        "kinds": unless_usual((claim.kind for claim in claims), Kind.SCHEDULED),
-        "states": unless_usual((claim.state for claim in claims), RunState.QUEUED),
-        "reasons": unless_usual((claim.reason for claim in claims), ""),
-        "due_untils": [claim.due_until for claim in claims] if ranges else [],
-        "due_counts": [claim.due_count for claim in claims] if ranges else [],
-        "are_kept": [claim.job_id in locked for claim in claims] if locked else [],
-        "range_ids": [claim.run_id for claim in ranges],
-        "range_job_ids": [claim.job_id for claim in ranges],
-        "range_ends": [claim.due_until for claim in ranges],
-        "next_due_ats": [claim.next_due_at for claim in ranges],
-        "next_fire_ats": [claim.next_fire_at for claim in ranges],
-    }
-
-
-def _locked(claims: Sequence[Claim]) -> set[UUID]:
-    """The jobs of which a change must not come between: it may put the same due times on record,
-    and the key holds off a second row only for what is the first of both.
-    """
-    locked = {it.job_id for it in claims if it.follows_end or it.due_until is not None}
-    if len({it.job_id for it in claims}) < len(claims):
-        locked |= {job for job, count in Counter(it.job_id for it in claims).items() if count > 1}
-    return locked
-
-
-def _marks(after: Mapping[int, Mark]) -> dict[str, object]:
+def marks_of(after: Mapping[int, Mark]) -> dict[str, object]:
+    """Return the places after which pages begin, column by column."""
     return {
         "partitions": list(after),
         "after_ats": [mark.at for mark in after.values()],

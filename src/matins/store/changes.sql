@@ -64,13 +64,13 @@ made AS (
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, priority, state, due_count
 ),
-enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-    SELECT pool, priority,
-           (extract(epoch FROM coalesce(:now::timestamptz, clock_timestamp())) * 1000000)::bigint,
-           id, due_at
+queued AS (
+    SELECT *, coalesce(:now::timestamptz, clock_timestamp()) AS ranked_at, false AS alone
     FROM made
     WHERE state = 'queued'
+),
+enqueued AS (
+    -- include: enqueue
 )
 SELECT id FROM made
 
@@ -139,27 +139,27 @@ WHERE id = :id::uuid AND state = 'active'
 
 -- name: cancel_waiting
 -- Of a job that is deleted. By the unique key (job_id, due_at, kind), from what waits longest on:
--- nothing that is older waits. Locked in the order of those who take and promote, as by `cancel`.
-WITH waiting AS MATERIALIZED (
+-- nothing that is older waits. Locked in the order of those who admit and take, as by `cancel`.
+WITH unfinished AS MATERIALIZED (
     SELECT id, due_at, pool, priority, retry_at
     FROM runs
     WHERE job_id = :job_id::uuid
       AND due_at >= least(
           (SELECT min(due_at) FROM dispatch),
-          (SELECT min(due_at) FROM retries WHERE partition = :partition::smallint)
+          (SELECT min(due_at) FROM waiting WHERE partition = :partition::smallint)
       )
-      AND state IN ('queued', 'retrying')
+      AND state IN ('waiting', 'queued', 'retrying')
 ),
 unscheduled AS (
-    DELETE FROM retries t
-    USING waiting w
-    WHERE t.partition = :partition AND t.run_id = w.id
-    RETURNING t.run_id
+    DELETE FROM waiting w
+    USING unfinished u
+    WHERE w.partition = :partition AND w.run_id = u.id
+    RETURNING w.run_id
 ),
 unqueued AS (
     DELETE FROM dispatch d
-    USING waiting w
-    WHERE d.pool = w.pool AND d.priority = w.priority AND d.run_id = w.id
+    USING unfinished u
+    WHERE d.pool = u.pool AND d.priority = u.priority AND d.run_id = u.id
       AND (SELECT count(*) FROM unscheduled) >= 0
     RETURNING d.run_id
 ),
@@ -170,8 +170,8 @@ cancelled AS (
         finished_at = coalesce(:now::timestamptz, clock_timestamp()),
         retry_at = NULL,
         cancel_at = coalesce(:now, clock_timestamp())
-    FROM waiting w
-    WHERE r.id = w.id AND r.due_at = w.due_at AND r.state IN ('queued', 'retrying')
+    FROM unfinished u
+    WHERE r.id = u.id AND r.due_at = u.due_at AND r.state IN ('waiting', 'queued', 'retrying')
       AND (SELECT count(*) FROM unqueued) >= 0
     RETURNING r.id
 )

@@ -190,9 +190,9 @@ logged AS (
            http_status, output, output_cut
     FROM moved
 ),
-waiting AS (
-    INSERT INTO retries (partition, retry_at, run_id, due_at)
-    SELECT partition, retry_at, id, due_at FROM moved WHERE state = 'retrying'
+retried AS (
+    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM moved WHERE state = 'retrying'
 ),
 buried AS (
     INSERT INTO dead_letters (run_id, due_at, job_id, team_id, dead_at, reason)
@@ -283,11 +283,11 @@ freed AS (
     RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state,
               r.shared_losses >= :suspect_after::integer AS alone
 ),
+queued AS (
+    SELECT *, claimed_at AS ranked_at FROM freed WHERE state = 'queued'
+),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at, alone)
-    SELECT pool, priority, (extract(epoch FROM claimed_at) * 1000000)::bigint, id, due_at, alone
-    FROM freed
-    WHERE state = 'queued'
+    -- include: enqueue
 )
 SELECT count(*)::integer AS count FROM freed
 

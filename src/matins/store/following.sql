@@ -5,9 +5,9 @@
 -- name: ended
 -- By jobs_following, then the row of the one run that each of them waits for: a limit in LATERAL,
 -- or the planner would begin with all runs that have ever ended. Its day is not retired before.
-SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.schedule::text AS schedule, j.anchor,
-       j.since, j.overrides::text AS overrides, j.calendars, j.misfire::text AS misfire, j.pool,
-       j.priority, j.next_due_at, j.next_fire_at, r.due_at, r.finished_at AS ended_at
+SELECT
+    -- include: due_job_columns
+    , r.due_at, r.finished_at AS ended_at
 FROM jobs j
 CROSS JOIN LATERAL (
     SELECT due_at, finished_at

@@ -4,7 +4,7 @@
 
 -- name: repair
 -- A page of the runs that have not moved to the history, by runs_id; `last` is where it ends.
--- unqueued: a run has its place on the queue from its claim on at the earliest. So only where the
+-- queued: a run has its place on the queue from its claim on at the earliest. So only where the
 --   head of the queue comes after that it is looked whether its row is there.
 WITH page AS MATERIALIZED (
     SELECT id, due_at, state, claimed_at, finished_at, pool, priority
@@ -32,8 +32,9 @@ heads AS MATERIALIZED (
         LIMIT 1
     ) AS head ON true
 ),
-unqueued AS (
-    SELECT r.id, r.due_at, r.pool, r.priority, u.rank, r.shared_losses
+queued AS (
+    SELECT r.id, r.due_at, r.pool, r.priority, r.claimed_at AS ranked_at,
+           r.shared_losses >= :suspect_after::integer AS alone
     FROM unfinished u
     JOIN heads h ON h.pool = u.pool AND h.priority = u.priority
     JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
@@ -44,31 +45,34 @@ unqueued AS (
           FROM dispatch d
           WHERE d.pool = u.pool AND d.priority = u.priority AND d.run_id = u.id
       )
-      AND NOT EXISTS (SELECT FROM retries t WHERE t.run_id = u.id AND t.held_by IS NOT NULL)
     FOR NO KEY UPDATE OF r SKIP LOCKED
 ),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at, alone)
-    SELECT pool, priority, rank, id, due_at, shared_losses >= :suspect_after::integer
-    FROM unqueued
+    -- include: enqueue
     ON CONFLICT DO NOTHING
     RETURNING run_id
 ),
 unscheduled AS (
-    SELECT r.id, r.due_at, r.partition, r.retry_at
+    SELECT r.id, r.due_at, r.partition, r.retry_at, r.team_id
     FROM unfinished u
     JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
-    WHERE u.state = 'retrying' AND r.state = 'retrying'
-      AND NOT EXISTS (
-          SELECT
-          FROM retries t
-          WHERE t.partition = r.partition AND t.retry_at = r.retry_at AND t.run_id = r.id
-      )
+    WHERE u.state = r.state AND CASE u.state
+        WHEN 'retrying' THEN NOT EXISTS (
+            SELECT
+            FROM waiting w
+            WHERE w.partition = r.partition AND w.ready_at = r.retry_at AND w.run_id = r.id
+        )
+        WHEN 'waiting' THEN NOT EXISTS (
+            SELECT FROM waiting w WHERE w.run_id = r.id AND w.cause <> 'retry'
+        )
+    END
     FOR NO KEY UPDATE OF r SKIP LOCKED
 ),
 rescheduled AS (
-    INSERT INTO retries (partition, retry_at, run_id, due_at)
-    SELECT partition, retry_at, id, due_at FROM unscheduled
+    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+    SELECT partition, coalesce(retry_at, :now, clock_timestamp()), id, due_at, team_id,
+           CASE WHEN retry_at IS NULL THEN 'lost' ELSE 'retry' END
+    FROM unscheduled
     ON CONFLICT DO NOTHING
     RETURNING run_id
 )

@@ -21,11 +21,11 @@ WITH made AS (
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING *
 ),
+queued AS (
+    SELECT *, claimed_at AS ranked_at, false AS alone FROM made
+),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-    SELECT pool, priority,
-           (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint, id, due_at
-    FROM made
+    -- include: enqueue
 )
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
        m.state, m.reason, m.attempt, m.pool, t.name AS team, j.name AS job
@@ -34,7 +34,7 @@ JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = m.team_id
 
 -- name: cancel
--- Queue and retries are locked before the run, in the order of those who take and promote, so that
+-- Waiting room and queue are locked before the run, in the order of those who admit and take, so that
 -- none waits for the other in a ring. A row of them that is left over is passed over by `take`.
 WITH run AS (
     SELECT pool, priority, partition, retry_at
@@ -42,15 +42,14 @@ WITH run AS (
     WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
 ),
 unscheduled AS (
-    DELETE FROM retries t
+    DELETE FROM waiting w
     USING run
-    WHERE t.partition = run.partition AND t.retry_at = run.retry_at AND t.run_id = :run_id
-      AND t.held_by IS NULL
-    RETURNING t.run_id
+    WHERE w.partition = run.partition AND w.ready_at = run.retry_at AND w.run_id = :run_id
+    RETURNING w.run_id
 ),
 unheld AS (
-    DELETE FROM retries
-    WHERE run_id = :run_id AND held_by IS NOT NULL AND (SELECT count(*) FROM unscheduled) >= 0
+    DELETE FROM waiting
+    WHERE run_id = :run_id AND cause <> 'retry' AND (SELECT count(*) FROM unscheduled) >= 0
     RETURNING run_id
 ),
 unqueued AS (
@@ -68,7 +67,7 @@ cancelled AS (
                                  ELSE coalesce(:now::timestamptz, clock_timestamp()) END,
         retry_at = NULL,
         cancel_at = coalesce(cancel_at, :now, clock_timestamp())
-    WHERE id = :run_id AND due_at = :due_at AND state IN ('queued', 'running', 'retrying')
+    WHERE id = :run_id AND due_at = :due_at AND state IN ('waiting', 'queued', 'running', 'retrying')
       AND (SELECT count(*) FROM unqueued) >= 0
     RETURNING *
 )

@@ -1,4 +1,8 @@
-"""SQL files as named queries: `-- name: claim` begins one, `:limit` is a parameter of it."""
+"""SQL files as named queries: `-- name: claim` begins one, `:limit` is a parameter of it.
+
+A line `-- include: fence` stands for the text of `fragments/fence.sql`: what several statements
+have in common is written once.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from datetime import datetime
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_INCLUDE = re.compile(r"^ *-- include: (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _NUMBER = re.compile(r"\$(\d+)\b")
 _COMMENT = re.compile(r"--[^\n]*")
@@ -46,11 +51,16 @@ class Query:
 def load_queries(file: str) -> dict[str, Query]:
     """Read all queries of an SQL file of this package, by name."""
     text = (files("matins.store") / file).read_text("utf-8")
-    parts = _NAME.split(text)
+    parts = _NAME.split(_INCLUDE.sub(_fragment, text))
     return {
         name: _query(f"{file}:{name}", body)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
+
+
+def _fragment(included: re.Match[str]) -> str:
+    text = (files("matins.store") / "fragments" / f"{included[1]}.sql").read_text("utf-8")
+    return _INCLUDE.sub(_fragment, text)
 
 
 def _query(name: str, body: str) -> Query:

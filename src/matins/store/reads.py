@@ -35,7 +35,10 @@ RECENT = timedelta(days=7)
 """How far lists of runs of many jobs look back, unless they are told."""
 
 _Q = load_queries("reads.sql")
-_ROOMS = (RunState.DEAD, RunState.RETRYING, RunState.QUEUED, RunState.RUNNING)
+_ROOMS = (
+    *(RunState.WAITING, RunState.QUEUED, RunState.RUNNING),
+    *(RunState.RETRYING, RunState.DEAD),
+)
 _FIRST_ID = UUID(int=0)
 _LAST_ID = UUID(int=(1 << 128) - 1)
 

@@ -127,40 +127,48 @@ LIMIT :limit
 -- name: retrying
 -- All that wait are looked at, which are few beside all that have ended.
 SELECT run_id
-FROM retries
-WHERE held_by IS NULL AND run_id < :before::uuid
+FROM waiting
+WHERE cause = 'retry' AND run_id < :before::uuid
 ORDER BY run_id DESC
 LIMIT :limit
 
 -- name: retrying_of_team
-SELECT w.run_id
-FROM retries w
-JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
-WHERE r.team_id = (SELECT id FROM teams WHERE name = :team)
-  AND w.held_by IS NULL AND w.run_id < :before::uuid
-ORDER BY w.run_id DESC
+SELECT run_id
+FROM waiting
+WHERE team_id = (SELECT id FROM teams WHERE name = :team)
+  AND cause = 'retry' AND run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: waiting
+-- By waiting_run.
+SELECT run_id
+FROM waiting
+WHERE cause <> 'retry' AND run_id < :before::uuid
+ORDER BY run_id DESC
+LIMIT :limit
+
+-- name: waiting_of_team
+-- By waiting_run.
+SELECT run_id
+FROM waiting
+WHERE team_id = (SELECT id FROM teams WHERE name = :team)
+  AND cause <> 'retry' AND run_id < :before::uuid
+ORDER BY run_id DESC
 LIMIT :limit
 
 -- name: queued
--- The queue, and what waits for the end of a window: all of it is looked at, as for `retrying`.
+-- All of the queue is looked at, as for `retrying`.
 SELECT run_id
-FROM (
-    SELECT run_id FROM dispatch
-    UNION ALL
-    SELECT run_id FROM retries WHERE held_by IS NOT NULL
-) AS waiting
+FROM dispatch
 WHERE run_id < :before::uuid
 ORDER BY run_id DESC
 LIMIT :limit
 
 -- name: queued_of_team
 SELECT r.id AS run_id
-FROM (
-    SELECT run_id, due_at FROM dispatch
-    UNION ALL
-    SELECT run_id, due_at FROM retries WHERE held_by IS NOT NULL
-) AS waiting
-JOIN runs r ON r.id = waiting.run_id AND r.due_at = waiting.due_at
+FROM dispatch d
+JOIN runs r ON r.id = d.run_id AND r.due_at = d.due_at
 WHERE r.team_id = (SELECT id FROM teams WHERE name = :team) AND r.id < :before::uuid
 ORDER BY r.id DESC
 LIMIT :limit

@@ -1,5 +1,5 @@
-"""Maintenance windows of teams: put, look at, delete. What they do is done by claims, which look at
-them by themselves; what a window holds that has changed is decided about anew by schedulers.
+"""Maintenance windows of teams: put, look at, delete. What they do is done by admission; what a
+window holds that has changed is decided about anew.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class PostgresWindows:
             if not rows:
                 raise _missing(team, name)
             await self._database.run(session, _Q["drop"], id=rows[0]["id"])
+            await self._database.run(session, _Q["changes"], team=team)
         await notify(self._hints, "jobs")
         return WindowChanged(_window(rows[0]), "deleted", held=rows[0]["held"])
 
@@ -87,20 +88,14 @@ class PostgresWindows:
             return WindowChanged(window, "unchanged", jobs, rows[0]["held"])
         await self._check(session, team, window)
         given = _columns(window)
-        if old is not None and old.labels == window.labels:
-            await self._database.run(session, _Q["update"], id=rows[0]["id"], **given)
-            return WindowChanged(window, "changed", jobs, rows[0]["held"])
         if old is not None:
-            # Under another id: what the old one holds is decided about anew, job by job.
-            await self._database.run(session, _Q["drop"], id=rows[0]["id"])
+            await self._database.run(session, _Q["update"], id=rows[0]["id"], **given)
+            await self._database.run(session, _Q["changes"], team=team)
+            return WindowChanged(window, "changed", jobs, rows[0]["held"])
         await self._database.make_team(session, team)
-        if not await self._database.run(
-            session, _Q["insert"], team=team, name=window.name, **given
-        ):
-            return None
-        if old is None:
-            return WindowChanged(window, "created", jobs)
-        return WindowChanged(window, "changed", jobs, rows[0]["held"])
+        made = await self._database.run(session, _Q["insert"], team=team, name=window.name, **given)
+        await self._database.run(session, _Q["changes"], team=team)
+        return WindowChanged(window, "created", jobs) if made else None
 
     async def _check(
         self, session: asyncpg.pool.PoolConnectionProxy, team: str, window: Window
@@ -154,7 +149,6 @@ def _columns(window: Window) -> dict[str, object]:
         "starts_at": window.starts_at,
         "ends_at": window.ends_at,
         "why": window.why,
-        "reason": window.reason,
     }
 
 

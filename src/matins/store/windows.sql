@@ -1,12 +1,17 @@
--- Maintenance windows of teams. Claims and promotions look at the table themselves.
+-- Maintenance windows of teams. Each change counts up the revision of the team's rules, by which runs
+-- are admitted: what was decided by an older one does not hold.
 
 -- name: lock
 SELECT w.id, w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why,
-       (SELECT count(*) FROM retries r WHERE r.held_by = w.id) AS held
+       -- include: held
+       AS held
 FROM windows w
 JOIN teams t ON t.id = w.team_id
 WHERE t.name = :team AND w.name = :name
 FOR UPDATE OF w
+
+-- name: changes
+UPDATE teams SET rules_revision = rules_revision + 1 WHERE name = :team
 
 -- name: count
 -- By windows_team.
@@ -18,9 +23,9 @@ WHERE t.name = :team
   AND w.ends_at > coalesce(:now::timestamptz, clock_timestamp())
 
 -- name: insert
-INSERT INTO windows (team_id, name, policy, labels, starts_at, ends_at, why, reason, made_at)
+INSERT INTO windows (team_id, name, policy, labels, starts_at, ends_at, why, made_at)
 SELECT id, :name, :policy, :labels::jsonb, :starts_at::timestamptz, :ends_at::timestamptz, :why,
-       :reason, coalesce(:now::timestamptz, clock_timestamp())
+       coalesce(:now::timestamptz, clock_timestamp())
 FROM teams
 WHERE name = :team
 ON CONFLICT (team_id, name) DO NOTHING
@@ -29,7 +34,7 @@ RETURNING id
 -- name: update
 UPDATE windows
 SET policy = :policy, labels = :labels::jsonb, starts_at = :starts_at, ends_at = :ends_at,
-    why = :why, reason = :reason
+    why = :why
 WHERE id = :id
 RETURNING id
 
@@ -50,9 +55,10 @@ WHERE t.name = :team
   AND coalesce(j.spec -> 'labels', '{}') @> :labels::jsonb
 
 -- name: kept
--- By windows_team and retries_held.
+-- By windows_team.
 SELECT w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why, w.made_at,
-       (SELECT count(*) FROM retries r WHERE r.held_by = w.id) AS held
+       -- include: held
+       AS held
 FROM windows w
 JOIN teams t ON t.id = w.team_id
 WHERE t.name = :team

@@ -92,8 +92,8 @@ class Checker:
         dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}
         if dead != self._world.dead_letters:
             self._broken("the dead letters are not the dead runs")
-        if self._world.retries and not open_runs:
-            self._broken(f"{len(self._world.retries)} retries wait for runs that have ended")
+        if self._world.waiting and not open_runs:
+            self._broken(f"{len(self._world.waiting)} runs wait that have ended")
 
     def _keep_up(self, new: RunRow | None = None) -> None:
         """After the database went back, only what it still knows can be held against anybody.

@@ -14,7 +14,8 @@ from matins.testing.virtual import VirtualTime
 
 _TRAPS = {
     "scheduler": (
-        *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "promote", "record"),
+        *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "record"),
+        *("carry_out", "carry_out"),
     ),
     "gateway": ("take", "take", "record", "heartbeat"),
     "api": (

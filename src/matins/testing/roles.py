@@ -44,6 +44,7 @@ from matins.testing.memory.link import Door, MemoryLink
 from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.status import MemoryStatusCache
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import World
 
 S = TypeVar("S")
@@ -65,6 +66,7 @@ class Stage:
     apis: list[Door[Owners]] = field(default_factory=list)
     changes: Callable[[World], JobChanges] = MemoryJobChanges
     agenda: Callable[[World], MemoryAgenda] = MemoryAgenda
+    room: Callable[[World], MemoryWaitingRoom] = MemoryWaitingRoom
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
     watch: Callable[[World], MemoryWatch] = MemoryWatch
 
@@ -82,6 +84,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
             UUID(int=process.rng.getrandbits(128), version=4),
             leases=faulty(pinned(MemoryLeases(world), world), process),
             agenda=faulty(pinned(stage.agenda(world), world), process),
+            room=faulty(pinned(stage.room(world), world), process),
             watch=faulty(pinned(stage.watch(world), world), process),
             hints=faulty(stage.hints, process),
             clock=process.clock,

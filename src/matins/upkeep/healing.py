@@ -48,7 +48,7 @@ class Healing:
         while not self._stopping.is_set():
             page = await self._repairs.repair(self._after, PAGE, _MIN_AGE_S)
             _tell("dispatch", page.enqueued)
-            _tell("retries", page.rescheduled)
+            _tell("waiting", page.rescheduled)
             if page.running:
                 await self._assign_strays(page.running)
             is_last = page.last is None or page.count < PAGE

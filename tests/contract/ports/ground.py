@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -13,10 +14,13 @@ import msgspec
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
-from matins.domain.ports import Agenda, Dispatch, Leases, Watch
+from matins.domain.jobs.windows import Window
+from matins.domain.ports import Agenda, Dispatch, Leases, WaitingRoom, Watch
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.upkeep import RunRepairs
-from matins.domain.runs.claims import Advance, Claim
+from matins.domain.runs.admission.deciding import decide
+from matins.domain.runs.admission.waiting import CarriedOut, Rules, Waiting
+from matins.domain.runs.claims import BEGINNING, Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
 from matins.owners.owners import Owners, owners_on
@@ -30,6 +34,7 @@ from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.queries import Query
 from matins.store.timings import KnownCalendars
+from matins.store.waiting import PostgresWaitingRoom
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
@@ -38,6 +43,7 @@ from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.repairs import MemoryRepairs, dequeue
 from matins.testing.memory.runs import MemoryRunChanges
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import World
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -100,14 +106,17 @@ class Rows(Protocol):
     async def lose_place(self, run: UUID) -> bool:
         """Delete a run's place on the dispatch queue; False if it has none."""
 
-    async def lose_retry(self, run: UUID) -> bool:
-        """Delete the time at which a run is tried again; False if it has none."""
+    async def lose_wait(self, run: UUID) -> bool:
+        """Delete a run's place in the waiting room; False if it has none."""
 
     async def lose_handouts(self, executor: UUID) -> None:
         """Delete what was handed out to an executor."""
 
     async def lose_executor(self, executor: UUID) -> None:
         """Delete an executor."""
+
+    async def put_windows(self, *windows: Window) -> None:
+        """Let these be the windows of the team."""
 
 
 @dataclass
@@ -117,6 +126,7 @@ class Ground:
     clock: Clock
     leases: Leases
     agenda: Agenda
+    room: WaitingRoom
     dispatch: Dispatch
     watch: Watch
     repairs: RunRepairs
@@ -127,6 +137,18 @@ class Ground:
     async def all_leases(self, holder: UUID) -> dict[int, int]:
         """Hold every partition for an hour."""
         return await self.leases.acquire(holder, 256, 3600)
+
+    async def waiting(self, *jobs: UUID) -> list[Waiting]:
+        """What is to be asked about by now of the partitions of these jobs, or of all."""
+        partitions = [partition_of(job) for job in jobs] or range(256)
+        return await self.room.load(dict.fromkeys(partitions, BEGINNING), self.clock.now(), 9)
+
+    async def admit(
+        self, holder: UUID, epochs: Mapping[int, int], batch: Sequence[Waiting]
+    ) -> CarriedOut:
+        """Decide about runs that wait, and carry it out."""
+        decisions = decide(batch, await self.room.look_up(batch))
+        return await self.room.carry_out(holder, epochs, decisions)
 
     async def advance(self, *advances: Advance) -> None:
         """Write next due times, as a scheduler does that has a lease."""
@@ -193,11 +215,11 @@ class MemoryRows:
         """See `Rows`."""
         return dequeue(self._world, run)
 
-    async def lose_retry(self, run: UUID) -> bool:
+    async def lose_wait(self, run: UUID) -> bool:
         """See `Rows`."""
-        keys = [key for key in self._world.retries if key[1] == run]
+        keys = [key for key in self._world.waiting if key[1] == run]
         for key in keys:
-            del self._world.retries[key]
+            del self._world.waiting[key]
         return bool(keys)
 
     async def lose_handouts(self, executor: UUID) -> None:
@@ -208,6 +230,10 @@ class MemoryRows:
     async def lose_executor(self, executor: UUID) -> None:
         """See `Rows`."""
         self._world.executors.pop(executor, None)
+
+    async def put_windows(self, *windows: Window) -> None:
+        """See `Rows`."""
+        self._world.rules[1] = Rules(self._world.rules_of(1).revision + 1, windows)
 
 
 class PostgresRows:
@@ -275,9 +301,9 @@ class PostgresRows:
         """See `Rows`."""
         return await self._run("DELETE FROM dispatch WHERE run_id = $1", run) != "DELETE 0"
 
-    async def lose_retry(self, run: UUID) -> bool:
+    async def lose_wait(self, run: UUID) -> bool:
         """See `Rows`."""
-        return await self._run("DELETE FROM retries WHERE run_id = $1", run) != "DELETE 0"
+        return await self._run("DELETE FROM waiting WHERE run_id = $1", run) != "DELETE 0"
 
     async def lose_handouts(self, executor: UUID) -> None:
         """See `Rows`."""
@@ -286,6 +312,21 @@ class PostgresRows:
     async def lose_executor(self, executor: UUID) -> None:
         """See `Rows`."""
         await self._run("DELETE FROM executors WHERE id = $1", executor)
+
+    async def put_windows(self, *windows: Window) -> None:
+        """See `Rows`."""
+        await self._run("DELETE FROM windows")
+        for window in windows:
+            await self._run(
+                "INSERT INTO windows (team_id, name, policy, labels, starts_at, ends_at, made_at)"
+                " SELECT id, $1, $2, $3::text::jsonb, $4, $5, $4 FROM teams",
+                window.name,
+                window.policy,
+                msgspec.json.encode(window.labels).decode(),
+                window.starts_at,
+                window.ends_at,
+            )
+        await self._run("UPDATE teams SET rules_revision = rules_revision + 1")
 
     async def _run(self, sql: str, *arguments: object) -> str:
         async with self._database.session() as session:
@@ -301,6 +342,7 @@ def on_memory() -> Ground:
         clock,
         MemoryLeases(world),
         MemoryAgenda(world),
+        MemoryWaitingRoom(world),
         MemoryDispatch(world),
         MemoryWatch(world),
         MemoryRepairs(world),
@@ -321,6 +363,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         clock,
         leases,
         PostgresAgenda(database, database, leases),
+        PostgresWaitingRoom(database, database),
         PostgresDispatch(database, database, database),
         PostgresWatch(database),
         PostgresRepairs(database),

@@ -119,13 +119,12 @@ async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -
         ground.clock.now() + timedelta(seconds=10),
     )
     epochs = await ground.leases.acquire(HOLDER, 0, 1) or {partition_of(JOB): 1}
-    mine = {partition_of(JOB): BEGINNING}
-    assert await ground.agenda.load_retries(mine, ground.clock.now(), 9) == []
+    assert await ground.waiting(JOB) == []
     ground.clock.move(10)
-    retries = await ground.agenda.load_retries(mine, ground.clock.now(), 9)
+    retries = await ground.waiting(JOB)
     assert [retry.run_id for retry in retries] == [run]
-    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
-    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
+    assert (await ground.admit(HOLDER, epochs, retries)).refused == set()
+    assert (await ground.admit(HOLDER, epochs, retries)).refused == set()
     [attempt] = (await take(ground, 2)).attempts
     assert (attempt.run_id, attempt.number) == (run, 2)
     assert ids(await take(ground, 3)) == set()
@@ -136,9 +135,8 @@ async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None
     await register(ground)
     await take(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, BAD), RunState.RETRYING, "", 0.0)])
-    mine = {partition_of(JOB): BEGINNING}
-    retries = await ground.agenda.load_retries(mine, ground.clock.now(), 9)
-    refused = await ground.agenda.promote(uuid4(), {partition_of(JOB): 1}, retries)
+    retries = await ground.waiting(JOB)
+    refused = (await ground.admit(uuid4(), {partition_of(JOB): 1}, retries)).refused
     assert refused == {partition_of(JOB)}
     assert ids(await take(ground, 2)) == set()
 
@@ -153,7 +151,7 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
     later = ground.clock.now() + timedelta(hours=1)
     mine = {partition_of(JOB): BEGINNING}
-    assert await ground.agenda.load_retries(mine, later, 9) == []
+    assert await ground.room.load(mine, later, 9) == []
 
 
 async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_other(

@@ -8,8 +8,8 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.attempts import Result
-from matins.domain.runs.claims import BEGINNING, RetryDue
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.ids import partition_of
 
@@ -35,7 +35,7 @@ async def test_to_claim(ground: Ground, epochs: dict[int, int]) -> None:
     assert (await ground.agenda.claim(HOLDER, epochs, [wanted])).made == {wanted.run_id}
 
 
-async def test_to_promote(ground: Ground, epochs: dict[int, int]) -> None:
+async def test_to_admit(ground: Ground, epochs: dict[int, int]) -> None:
     wanted = claim(JOB, START)
     await ground.agenda.claim(HOLDER, epochs, [wanted])
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
@@ -43,9 +43,9 @@ async def test_to_promote(ground: Ground, epochs: dict[int, int]) -> None:
     failed = End(wanted.run_id, 1, Result(Outcome.FAILED, "why"))
     await ground.dispatch.record(EXECUTOR, [Ending(failed, RunState.RETRYING, "why", 0.0)])
     retries = await _retries(ground)
-    assert await ground.agenda.promote(OTHER, epochs, retries) == {partition_of(JOB)}
+    assert (await ground.admit(OTHER, epochs, retries)).refused == {partition_of(JOB)}
     assert await _retries(ground) == retries
-    assert await ground.agenda.promote(HOLDER, epochs, retries) == set()
+    assert (await ground.admit(HOLDER, epochs, retries)).refused == set()
     assert await _retries(ground) == []
 
 
@@ -54,6 +54,5 @@ async def test_to_renew(ground: Ground, epochs: dict[int, int]) -> None:
     assert await ground.leases.renew(HOLDER, epochs, None, 3600) == epochs.keys()
 
 
-async def _retries(ground: Ground) -> list[RetryDue]:
-    after = {partition_of(JOB): BEGINNING}
-    return await ground.agenda.load_retries(after, ground.clock.now(), 9)
+async def _retries(ground: Ground) -> list[Waiting]:
+    return await ground.waiting(JOB)

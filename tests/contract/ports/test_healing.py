@@ -11,6 +11,7 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.jobs.windows import Window
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Outcome, RunState
@@ -106,10 +107,18 @@ async def test_a_retrying_run_waits_for_its_time_again(scene: Scene) -> None:
     end = End(run, 1, Result(Outcome.LOST))
     await scene.ground.dispatch.record(EXECUTOR, [Ending(end, RunState.RETRYING, "lost", 3600.0)])
     before = await retries(scene.ground)
-    assert await scene.ground.rows.lose_retry(run)
+    assert await scene.ground.rows.lose_wait(run)
     assert await retries(scene.ground) == []
     await scene.heal()
     assert await retries(scene.ground) == before
+
+
+async def test_a_run_that_waits_is_asked_about_again(scene: Scene) -> None:
+    await scene.ground.rows.put_windows(Window("w", START, START + timedelta(hours=1)))
+    [run] = await scene.claim()
+    assert await scene.ground.rows.lose_wait(run)
+    await scene.heal()
+    assert [it.run_id for it in await scene.ground.waiting(JOB)] == [run]
 
 
 @pytest.mark.parametrize("gone", ["executors", "handouts", "both"])
@@ -169,4 +178,4 @@ async def test_a_walk_goes_on_where_the_turn_before_ended(
 async def retries(ground: Ground) -> list[object]:
     """The retries of the job's partition in the next two hours."""
     due = ground.clock.now() + timedelta(hours=2)
-    return [*await ground.agenda.load_retries({partition_of(JOB): BEGINNING}, due, 9)]
+    return [*await ground.room.load({partition_of(JOB): BEGINNING}, due, 9)]

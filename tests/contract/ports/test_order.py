@@ -12,9 +12,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.attempts import Result
-from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Outcome, RunState
-from matins.domain.values.ids import partition_of
 
 HOLDER, EXECUTOR, OTHER = (UUID(int=number) for number in range(1, 4))
 JOBS = {name: UUID(int=10 + number) for number, name in enumerate(("low", "normal", "high"))}
@@ -181,8 +179,6 @@ async def _end(queue: Queue, run: UUID, outcome: Outcome) -> None:
 async def _promote(queue: Queue, job: UUID) -> None:
     ground = queue.ground
     ground.clock.move(0.001)
-    retries = await ground.agenda.load_retries(
-        {partition_of(job): BEGINNING}, ground.clock.now(), 9
-    )
+    retries = await ground.waiting(job)
     assert len(retries) == 1
-    assert await ground.agenda.promote(HOLDER, queue.epochs, retries) == set()
+    assert (await ground.admit(HOLDER, queue.epochs, retries)).refused == set()

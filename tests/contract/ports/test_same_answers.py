@@ -29,6 +29,8 @@ from tests.contract.ports.ground import (
 )
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.claims import BEGINNING, Advance, FollowUp
 from matins.domain.runs.states import Outcome, RunState
@@ -47,6 +49,15 @@ ENDS = {
     RunState.RETRYING: Outcome.LOST,
     RunState.DEAD: Outcome.FAILED,
     RunState.CANCELLED: Outcome.CANCELLED,
+}
+WINDOWS = {
+    it.name: it
+    for it in (
+        Window("hold", START, START + timedelta(seconds=40)),
+        Window("skip", START, START + timedelta(seconds=30), policy="skip"),
+        Window("later", START + timedelta(seconds=10), START + timedelta(minutes=2)),
+        Window("other", START, START + timedelta(minutes=2), labels={"tier": "gold"}),
+    )
 }
 ALL = dict.fromkeys(range(256), BEGINNING)
 holders, executors = st.sampled_from(HOLDERS), st.sampled_from(EXECUTORS)
@@ -140,13 +151,24 @@ class BothPorts(RuleBasedStateMachine):
         self.both(lambda it: it.agenda.advance(holder, [Advance(job, 1, None, None, due)]))
         self.both(lambda it: _found(it, job))
 
-    @rule(holder=holders)
-    def promote(self, holder: UUID) -> None:
+    @rule(windows=st.lists(st.sampled_from([*WINDOWS]), max_size=2, unique=True))
+    def put_windows(self, windows: list[str]) -> None:
+        put = [WINDOWS[name] for name in windows]
+        for side in self.sides:
+            self.runner.run(side.rows.put_windows(*put))
+
+    @rule(holder=holders, windows=st.none() | st.sampled_from([*WINDOWS, "none"]))
+    def admit(self, holder: UUID, windows: str | None) -> None:
+        """Windows may change between the decision and what is done about it."""
         epochs = self.epochs[holder]
 
         async def call(side: Ground) -> Any:
-            retries = await side.agenda.load_retries(ALL, side.clock.now(), 9)
-            return retries, await side.agenda.promote(holder, epochs, retries)
+            batch = await side.waiting()
+            decisions = decide(batch, await side.room.look_up(batch))
+            if windows is not None:
+                await side.rows.put_windows(*([WINDOWS[windows]] if windows in WINDOWS else []))
+            done = await side.room.carry_out(holder, epochs, decisions)
+            return batch, decisions, done, await _standing(side)
 
         self.both(call)
 
@@ -227,7 +249,7 @@ class BothPorts(RuleBasedStateMachine):
         async def call(side: Ground) -> Any:
             if executor is not None:
                 return await side.rows.lose_handouts(executor)
-            return await side.rows.lose_place(run), await side.rows.lose_retry(run)
+            return await side.rows.lose_place(run), await side.rows.lose_wait(run)
 
         self.both(call)
 
@@ -257,6 +279,11 @@ class BothPorts(RuleBasedStateMachine):
             return found, seen
 
         self.both(call)
+
+
+async def _standing(side: Ground) -> Any:
+    """All places in the waiting room."""
+    return await side.room.load(ALL, side.clock.now() + timedelta(days=1), 99)
 
 
 async def _found(side: Ground, *jobs: UUID) -> Any:

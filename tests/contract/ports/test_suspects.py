@@ -9,9 +9,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState
-from matins.domain.values.ids import partition_of
 
 HOLDER, FIRST, SECOND, JOB = uuid4(), uuid4(), uuid4(), uuid4()
 
@@ -57,9 +55,8 @@ class Handing:
             for it in attempts
         ]
         assert len(await self._ground.dispatch.record(FIRST, endings)) == len(attempts)
-        now = self._ground.clock.now()
-        retries = await self._ground.agenda.load_retries({partition_of(JOB): BEGINNING}, now, 9)
-        assert await self._ground.agenda.promote(HOLDER, self._epochs, retries) == set()
+        retries = await self._ground.waiting(JOB)
+        assert (await self._ground.admit(HOLDER, self._epochs, retries)).refused == set()
 
     async def make_suspects(self, count: int) -> None:
         """Queue runs that were lost in company once too often."""

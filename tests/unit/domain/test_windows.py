@@ -102,6 +102,6 @@ def test_where_it_stands() -> None:
 def test_the_reason_names_the_window_and_its_end_in_utc() -> None:
     berlin = timezone(HOUR)
     held = window(ends_at=datetime(2026, 12, 1, 1, tzinfo=berlin))
-    assert held.reason == "held by maintenance upgrade until 2026-12-01T00:00:00Z"
-    assert window(policy="skip").reason == "maintenance upgrade"
-    assert window(policy="skip", why="new disks").reason == "maintenance upgrade: new disks"
+    assert held.run_reason == "held by maintenance upgrade until 2026-12-01T00:00:00Z"
+    assert window(policy="skip").run_reason == "maintenance upgrade"
+    assert window(policy="skip", why="new disks").run_reason == "maintenance upgrade: new disks"

@@ -100,7 +100,7 @@ def test_a_run_that_has_only_just_come_to_the_queue_does_not() -> None:
 
 
 def test_nor_does_one_that_a_maintenance_window_holds() -> None:
-    held = [row(at, RunState.QUEUED, reason="held by maintenance") for at in (1, 2, 3, 4)]
+    held = [row(at, RunState.WAITING, reason="held by maintenance") for at in (1, 2, 3, 4)]
     assert audited(held, msgspec.structs.replace(ALIVE, queued_since={"default": NOON})).holds
 
 
@@ -133,7 +133,7 @@ def test_a_job_whose_next_due_time_is_not_written_yet_is_not_overdue() -> None:
     [
         (RunState.QUEUED, "", 0, "no executor serves pool gpu"),
         (RunState.QUEUED, "HTTP 503", 1, "HTTP 503; no executor serves pool gpu"),
-        (RunState.QUEUED, "held by maintenance", 0, "held by maintenance"),
+        (RunState.WAITING, "held by maintenance", 0, "held by maintenance"),
         (RunState.DEAD, "HTTP 503", 3, "HTTP 503"),
     ],
 )

@@ -14,7 +14,7 @@ import msgspec
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
-from matins.domain.ports import Agenda
+from matins.domain.ports import Agenda, WaitingRoom
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel.settings import Settings
@@ -25,6 +25,7 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, RunRow, World
 from matins.testing.virtual import START, VirtualClock, VirtualTime
 
@@ -68,13 +69,17 @@ class Ground:
         return VirtualClock(self.time)
 
     def scheduler(
-        self, clock: VirtualClock | None = None, agenda: Agenda | None = None
+        self,
+        clock: VirtualClock | None = None,
+        agenda: Agenda | None = None,
+        room: WaitingRoom | None = None,
     ) -> Scheduler:
         """A scheduler that does not run yet."""
         return Scheduler(
             self.uuid(),
             leases=self.leases,
             agenda=agenda or MemoryAgenda(self.world),
+            room=room or MemoryWaitingRoom(self.world),
             watch=self.watch,
             hints=self.hints,
             clock=clock or self.clock(),
@@ -84,10 +89,13 @@ class Ground:
 
     @asynccontextmanager
     async def running(
-        self, clock: VirtualClock | None = None, agenda: Agenda | None = None
+        self,
+        clock: VirtualClock | None = None,
+        agenda: Agenda | None = None,
+        room: WaitingRoom | None = None,
     ) -> AsyncIterator[Scheduler]:
         """A scheduler that runs, and is stopped in good order at the end."""
-        scheduler = self.scheduler(clock, agenda)
+        scheduler = self.scheduler(clock, agenda, room)
         task = asyncio.create_task(scheduler.run())
         try:
             yield scheduler

@@ -9,13 +9,15 @@ from uuid import UUID
 import msgspec
 from tests.unit.scheduler.ground import Ground
 
-from matins.domain.runs.claims import Advance, Claim, Claimed, RetryDue
+from matins.domain.runs.admission.waiting import RETRY, CarriedOut, Decision
+from matins.domain.runs.claims import Advance, Claim, Claimed
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import BlockedError
 from matins.domain.values.ids import partition_of
 from matins.scheduler.pieces import cut, piecewise
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, World
 from matins.testing.virtual import in_virtual_time
 
@@ -35,7 +37,7 @@ class Locked(MemoryAgenda):
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
-        await self._wait(
+        await self.wait(
             bool(self.jobs & {it.job_id for it in claims})
             or bool(self.partitions & {it.partition for it in claims})
         )
@@ -47,29 +49,37 @@ class Locked(MemoryAgenda):
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
-        await self._wait(bool(self.jobs & {it.job_id for it in advances}))
+        await self.wait(bool(self.jobs & {it.job_id for it in advances}))
         await super().advance(holder, advances)
-
-    async def promote(
-        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
-    ) -> set[int]:
-        """See `domain.ports.Agenda`."""
-        runs = [self._world.runs_by_id[it.run_id] for it in retries]
-        await self._wait(
-            any(it.job_id in self.jobs or it.partition in self.partitions for it in runs)
-        )
-        return await super().promote(holder, epochs, retries)
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""
-        await self._wait(job_id in self.jobs)
+        await self.wait(job_id in self.jobs)
         await super().quarantine(job_id, revision, reason)
 
-    async def _wait(self, blocked: bool) -> None:
+    async def wait(self, blocked: bool) -> None:
+        """Wait in vain, if it is blocked."""
         self.statements += 1
         if blocked:
             await asyncio.sleep(LOCK_S)
             raise BlockedError("canceling statement due to lock timeout")
+
+
+class LockedRoom(MemoryWaitingRoom):
+    """A waiting room of which the same jobs and partitions are locked."""
+
+    def __init__(self, world: World, locked: Locked) -> None:
+        super().__init__(world)
+        self._locked = locked
+
+    async def carry_out(
+        self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """See `domain.ports.WaitingRoom`."""
+        runs = [self._world.runs_by_id[it.waiting.run_id] for it in decisions]
+        jobs, partitions = self._locked.jobs, self._locked.partitions
+        await self._locked.wait(any(it.job_id in jobs or it.partition in partitions for it in runs))
+        return await super().carry_out(holder, epochs, decisions)
 
 
 def worst_lag_s(ground: Ground, jobs: Sequence[JobRow]) -> float:
@@ -161,12 +171,13 @@ async def test_a_blocked_retry_holds_up_no_other_and_comes_later() -> None:
     ground = Ground()
     agenda = Locked(ground.world)
     jobs = [ground.job() for _ in range(20)]
-    async with ground.running(agenda=agenda):
+    room = LockedRoom(ground.world, agenda)
+    async with ground.running(agenda=agenda, room=room):
         await asyncio.sleep(61)
         runs = [run for job in jobs for run in ground.runs(job)]
         for run in runs:
             run.retry_at = ground.time.now()
-            ground.world.retries[run.partition, run.id] = run.retry_at
+            ground.world.wait(run, run.retry_at, RETRY)
             ground.world.move(run, RunState.RUNNING)
             ground.world.move(run, RunState.RETRYING)
         agenda.jobs, agenda.partitions = {jobs[0].id}, {jobs[1].partition}

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from tests.unit.scheduler.ground import Ground, after, seconds
 
+from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.claims import DueJob, Ended, Mark
 from matins.domain.values.errors import UnavailableError
 from matins.scheduler import coverage
@@ -18,6 +19,8 @@ from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.planning import slot_of
 from matins.scheduler.roster import Roster
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.rows import WaitingRow
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, World
 from matins.testing.virtual import in_virtual_time
 
@@ -85,6 +88,7 @@ class Scene:
             self.roster,
             self.holder,
             self.agenda,
+            MemoryWaitingRoom(self.ground.world),
             self.ground.hints,
             self.clock,
             horizon_s=300.0,
@@ -308,9 +312,10 @@ async def test_the_horizon_moves_on_when_half_of_it_is_over() -> None:
 async def test_retries_are_in_memory_before_their_time_comes() -> None:
     scene = Scene()
     run, partition = scene.ground.uuid(), 9
-    scene.ground.world.retries[partition, run] = after(20) + timedelta(seconds=2)
+    ready_at = after(20) + timedelta(seconds=2)
+    scene.ground.world.waiting[partition, run] = WaitingRow(ready_at, 1, RETRY)
     await scene.read(20)
-    assert run in scene.roster.retries
+    assert run in scene.roster.waiting
 
 
 @in_virtual_time

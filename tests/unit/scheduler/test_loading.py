@@ -9,13 +9,15 @@ from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, after
 
-from matins.domain.runs.claims import BEGINNING, DueJob, Mark, RetryDue
+from matins.domain.runs.admission.waiting import RETRY, CarriedOut, Decision
+from matins.domain.runs.claims import BEGINNING, DueJob, Mark
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import BlockedError
 from matins.domain.values.ids import partition_of, run_id
 from matins.kernel.settings import Settings
 from matins.scheduler.coverage import PAGE
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, RunRow, World
 from matins.testing.virtual import in_virtual_time
 
@@ -80,7 +82,7 @@ async def test_a_due_time_that_came_by_no_change_is_found_by_a_sweep() -> None:
 
 
 @in_virtual_time
-async def test_very_many_retries_that_are_due_at_once_are_promoted_at_once() -> None:
+async def test_very_many_retries_that_are_due_at_once_are_queued_at_once() -> None:
     ground = Ground()
     jobs = [ground.job(cron="0 0 1 1 *") for _ in range(9)]
     for at in range(3 * PAGE):
@@ -92,26 +94,26 @@ async def test_very_many_retries_that_are_due_at_once_are_promoted_at_once() -> 
         assert len(ground.world.queues["default"]) == 3 * PAGE
 
 
-class Locked(MemoryAgenda):
-    """An agenda in which somebody has locked all runs that wait for their next attempt."""
+class Locked(MemoryWaitingRoom):
+    """A waiting room in which somebody has locked all runs."""
 
     until = after(300)
 
-    async def promote(
-        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
-    ) -> set[int]:
-        """See `domain.ports.Agenda`."""
+    async def carry_out(
+        self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """See `domain.ports.WaitingRoom`."""
         if self._world.now() < self.until:
             raise BlockedError("it is locked")
-        return await super().promote(holder, epochs, retries)
+        return await super().carry_out(holder, epochs, decisions)
 
 
 @in_virtual_time
-async def test_a_retry_that_was_locked_for_long_is_promoted_once_it_is_free() -> None:
+async def test_a_retry_that_was_locked_for_long_is_queued_once_it_is_free() -> None:
     ground = Ground()
     ground.settings = UNHURRIED
     retrying(ground, ground.job(cron="0 0 1 1 *"), 0)
-    async with ground.running(agenda=Locked(ground.world)):
+    async with ground.running(room=Locked(ground.world)):
         await asyncio.sleep(299)
         assert not ground.world.queues
         await asyncio.sleep(1 + UNHURRIED.poll_s)
@@ -136,4 +138,4 @@ def retrying(ground: Ground, job: JobRow, number: int) -> None:
         retry_at=after(AGAIN_S),
     )
     ground.world.insert(run)
-    ground.world.retries[run.partition, run.id] = after(AGAIN_S)
+    ground.world.wait(run, after(AGAIN_S), RETRY)

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.testing.memory.dispatch import MemoryDispatch
@@ -68,7 +69,7 @@ async def test_a_retry_that_is_moved_is_queued_once_at_its_new_time(
     known_for_s: float, moved_by_s: float
 ) -> None:
     ground = Ground()
-    job = ground.job(cron="1 0 * * *")
+    ground.job(cron="1 0 * * *")
     queued: list[datetime] = []
 
     def note(run: RunRow, before: RunState | None) -> None:
@@ -82,7 +83,8 @@ async def test_a_retry_that_is_moved_is_queued_once_at_its_new_time(
         await asyncio.sleep(known_for_s)
         assert run.retry_at is not None
         moved_to = max(run.retry_at + timedelta(seconds=moved_by_s), ground.time.now())
-        run.retry_at = ground.world.retries[job.partition, run.id] = moved_to
+        run.retry_at = moved_to
+        ground.world.wait(run, moved_to, RETRY)
         await asyncio.sleep(700)
     [queued_at] = queued
     assert timedelta(0) <= queued_at - moved_to <= timedelta(seconds=3)

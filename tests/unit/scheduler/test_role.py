@@ -17,6 +17,7 @@ from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.rewinding import copy_rows, era_over, go_back, pinned
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.virtual import in_virtual_time
 
 
@@ -30,6 +31,7 @@ async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncItera
             ground.uuid(),
             leases=pinned(MemoryLeases(world), world),
             agenda=pinned(MemoryAgenda(world), world),
+            room=pinned(MemoryWaitingRoom(world), world),
             watch=pinned(ground.watch, world),
             hints=ground.hints,
             clock=ground.clock(),

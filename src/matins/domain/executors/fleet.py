@@ -84,15 +84,9 @@ class Fleet(msgspec.Struct, frozen=True):
         return found + [why for pool in sorted(self.queued_since) if (why := self.why_queued(pool))]
 
 
-def is_held(state: RunState, reason: str, attempt: int) -> bool:
-    """Whether a queued run is held by a maintenance window, so that it is not on the queue."""
-    return state is RunState.QUEUED and reason != "" and not attempt
-
-
 def why_waits(run: RunStatus, pool: str, served: Container[str]) -> str:
     """The reason of a run: what its row says, and if it is queued that no executor takes it."""
-    is_waiting = run.state is RunState.QUEUED and not is_held(run.state, run.reason, run.attempt)
-    if pool in served or not is_waiting:
+    if pool in served or run.state is not RunState.QUEUED:
         return run.reason
     return f"{run.reason}; {_unserved(pool)}".removeprefix("; ")
 

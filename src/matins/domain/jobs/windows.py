@@ -41,12 +41,20 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str = ""
 
     @property
-    def reason(self) -> str:
-        """What the row of a run says that meets it."""
-        if self.policy == "hold":
-            until = self.ends_at.astimezone(UTC)
-            return f"held by maintenance {self.name} until {until:%Y-%m-%dT%H:%M:%SZ}"
+    def hold_reason(self) -> str:
+        """What the row of a run says that it holds."""
+        until = self.ends_at.astimezone(UTC)
+        return f"held by maintenance {self.name} until {until:%Y-%m-%dT%H:%M:%SZ}"
+
+    @property
+    def skip_reason(self) -> str:
+        """What the row of a run says that it skips."""
         return f"maintenance {self.name}: {self.why}" if self.why else f"maintenance {self.name}"
+
+    @property
+    def run_reason(self) -> str:
+        """What the row of a run says that fires in it."""
+        return self.hold_reason if self.policy == "hold" else self.skip_reason
 
     def state(self, now: datetime) -> WindowState:
         """Where it stands."""

@@ -24,16 +24,8 @@ from matins.domain.executors.protocol import (
     Running,
     RunStatus,
 )
-from matins.domain.runs.claims import (
-    Advance,
-    Claim,
-    Claimed,
-    DueJob,
-    Ended,
-    FollowUp,
-    Mark,
-    RetryDue,
-)
+from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Waiting
+from matins.domain.runs.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, Mark
 
 
 class Clock(Protocol):
@@ -109,7 +101,8 @@ class Agenda(Protocol):
         """Make runs and put the queued ones on the dispatch queue, in one statement with its fence.
 
         Only under a lease that is in force with this holder and epoch, only for jobs that are
-        active at the claim's revision, and only where (job, due time, kind) has no row.
+        active at the claim's revision, and only where (job, due time, kind) has no row. What the
+        rules of its team may hold waits to be asked about.
         """
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
@@ -135,15 +128,26 @@ class Agenda(Protocol):
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """Take a job out of the agenda because its schedule can't be computed."""
 
-    async def load_retries(
-        self, after: Mapping[int, Mark], until: datetime, share: int
-    ) -> list[RetryDue]:
-        """Runs to be tried again up to `until`: of each partition its share, as `load` does."""
 
-    async def promote(
-        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
-    ) -> set[int]:
-        """Put retrying runs on the dispatch queue; gives the partitions refused by the fence."""
+class WaitingRoom(Protocol):
+    """The runs that may not start yet, and what is decided about them."""
+
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+        """Runs to be asked about up to `until`: of each partition its share, as `Agenda.load` does.
+
+        What was decided by rules of its team that have changed since is to be asked about now.
+        """
+
+    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+        """What admission must know of these runs: the rules of their teams, of one moment each."""
+
+    async def carry_out(
+        self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """Queue, skip or hold runs, in one statement with its fence.
+
+        Only at the place where they were found, and only under the rules by which it was decided.
+        """
 
 
 class Watch(Protocol):

@@ -19,8 +19,8 @@ class RunRepairs(Protocol):
     async def repair(self, after: UUID, limit: int, min_age_s: float) -> Repaired:
         """Put back what is missing beside a page of runs, by id, of those outside the history.
 
-        A queued run gets its place on the dispatch queue, a retrying one its retry. Passed over is
-        a run that was claimed less than `min_age_s` seconds ago.
+        A queued run gets its place on the dispatch queue, a waiting or retrying one its place in
+        the waiting room. Passed over is a run that was claimed less than `min_age_s` seconds ago.
         """
 
     async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:

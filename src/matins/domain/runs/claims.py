@@ -10,6 +10,7 @@ import msgspec
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
@@ -53,7 +54,7 @@ class DueJob(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A run to be made: `queued`, or `skipped` with its reason.
+    """A run to be made: `queued`, or `skipped` with its reason; what must be asked about waits.
 
     A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`. Such
     a range is claimed together with the step past it, to what is due next, or to nothing: its key
@@ -84,12 +85,23 @@ class Claimed(msgspec.Struct, frozen=True):
     `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
     fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on,
     that are no longer active, or that are being changed while they follow ends or catch up: load
-    them again. What is in none of these had its row before.
+    them again. What is in none of these had its row before. `waiting` are the places of those that
+    were made and wait to be asked about.
     """
 
-    made: set[UUID]
-    refused: set[int]
-    stale: set[UUID]
+    made: set[UUID] = set()
+    refused: set[int] = set()
+    stale: set[UUID] = set()
+    waiting: list[Waiting] = []
+
+    def with_(self, other: Claimed) -> Claimed:
+        """Return the answer to both batches."""
+        return Claimed(
+            self.made | other.made,
+            self.refused | other.refused,
+            self.stale | other.stale,
+            self.waiting + other.waiting,
+        )
 
 
 class Advance(msgspec.Struct, frozen=True):
@@ -126,11 +138,3 @@ class FollowUp(msgspec.Struct, frozen=True):
     follows: datetime
     next_due_at: datetime | None
     next_fire_at: datetime | None
-
-
-class RetryDue(msgspec.Struct, frozen=True):
-    """A run that waits for its next attempt."""
-
-    run_id: UUID
-    partition: int
-    retry_at: datetime

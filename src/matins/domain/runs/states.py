@@ -22,6 +22,7 @@ class Kind(StrEnum):
 class RunState(StrEnum):
     """Where a run stands."""
 
+    WAITING = "waiting"
     QUEUED = "queued"
     RUNNING = "running"
     RETRYING = "retrying"
@@ -41,10 +42,11 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-FIRST = frozenset({RunState.QUEUED, RunState.SKIPPED})
+FIRST = frozenset({RunState.WAITING, RunState.QUEUED, RunState.SKIPPED})
 """The states in which a claim may make a run."""
 
 TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.WAITING: frozenset({RunState.QUEUED, RunState.SKIPPED, RunState.CANCELLED}),
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED}),
     RunState.RUNNING: frozenset(
         {
@@ -55,7 +57,7 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
             RunState.CANCELLED,
         }
     ),
-    RunState.RETRYING: frozenset({RunState.QUEUED, RunState.CANCELLED}),
+    RunState.RETRYING: frozenset({RunState.QUEUED, RunState.WAITING, RunState.CANCELLED}),
     RunState.SUCCEEDED: frozenset(),
     RunState.DEAD: frozenset(),
     RunState.CANCELLED: frozenset(),

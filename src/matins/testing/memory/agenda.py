@@ -9,6 +9,7 @@ from uuid import UUID
 
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobState
+from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
 from matins.domain.runs.claims import (
     Advance,
     Claim,
@@ -17,7 +18,6 @@ from matins.domain.runs.claims import (
     Ended,
     FollowUp,
     Mark,
-    RetryDue,
 )
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.next_due import NextDue
@@ -48,7 +48,7 @@ class MemoryAgenda:
             if job.next_fire_at is not None
         }
         places = ((job.partition, mark) for mark, job in due.items())
-        return _due_jobs(due[mark] for _, mark in _first(places, after, until, share))
+        return _due_jobs(due[mark] for _, mark in first_places(places, after, until, share))
 
     async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
@@ -68,8 +68,9 @@ class MemoryAgenda:
         await self._world.locks.free(((it.job_id, it.due_at, it.kind) for it in claims), HOT_LOCK_S)
         wanted = {claim.partition for claim in claims}
         kept = _kept(claims)
-        fenced = self._fence(holder, {it: epochs[it] for it in wanted & epochs.keys()})
+        fenced = self._world.fence(holder, epochs) & wanted
         made, stale = set(), set()
+        waiting = []
         for claim in claims:
             if claim.partition not in fenced:
                 continue
@@ -81,10 +82,13 @@ class MemoryAgenda:
                 or (claim.job_id in kept and self._world.locks.is_taken(claim.job_id))
             ):
                 stale.add(claim.job_id)
-            elif self._insert(claim, job, epochs[claim.partition]):
+            elif run := self._insert(claim, job, epochs[claim.partition]):
                 made.add(claim.run_id)
+                if run.state is RunState.WAITING:
+                    place = (run.id, run.partition, run.claimed_at, job.team_id)
+                    waiting.append(Waiting(*place, CLAIM))
         self._step_past([claim for claim in claims if claim.due_until is not None], made)
-        return Claimed(made, wanted - fenced, stale)
+        return Claimed(made, wanted - fenced, stale, waiting)
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`. Nobody stays in the middle of a take-over here."""
@@ -146,34 +150,11 @@ class MemoryAgenda:
             )
             self._world.revise(job, stopped)
 
-    async def load_retries(
-        self, after: Mapping[int, Mark], until: datetime, share: int
-    ) -> list[RetryDue]:
-        """See `domain.ports.Agenda`."""
-        retries = self._world.retries.items()
-        places = ((partition, Mark(at, run_id)) for (partition, run_id), at in retries)
-        due = _first(places, after, until, share)
-        return [RetryDue(mark.id, partition, mark.at) for partition, mark in due]
-
-    async def promote(
-        self, holder: UUID, epochs: Mapping[int, int], retries: Sequence[RetryDue]
-    ) -> set[int]:
-        """See `domain.ports.Agenda`."""
-        wanted = {retry.partition for retry in retries}
-        fenced = self._fence(holder, {it: epochs[it] for it in wanted & epochs.keys()})
-        for retry in retries:
-            key = (retry.partition, retry.run_id)
-            if retry.partition in fenced and self._world.retries.get(key) == retry.retry_at:
-                del self._world.retries[key]
-                self._requeue(self._world.runs_by_id[retry.run_id])
-        return wanted - fenced
-
-    def _fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
-        """Those partitions that are under lease with this holder and epoch."""
-        return {it for it, epoch in epochs.items() if self._world.is_held(it, holder, epoch)}
-
-    def _insert(self, claim: Claim, job: JobRow, epoch: int) -> bool:
+    def _insert(self, claim: Claim, job: JobRow, epoch: int) -> RunRow | None:
         now = self._world.now()
+        state, reason = claim.state, claim.reason
+        if self._is_near(claim, job, now):
+            state, reason = RunState.WAITING, TO_BE_ADMITTED
         run = RunRow(
             id=claim.run_id,
             job_id=claim.job_id,
@@ -185,16 +166,29 @@ class MemoryAgenda:
             pool=job.spec.pool,
             priority=PRIORITIES[job.spec.priority],
             kind=claim.kind,
-            state=claim.state,
-            reason=claim.reason,
+            state=state,
+            reason=reason,
             due_until=claim.due_until,
             due_count=claim.due_count,
-            finished_at=now if claim.state is RunState.SKIPPED else None,
+            finished_at=now if state is RunState.SKIPPED else None,
         )
-        made = self._world.insert(run)
-        if made and run.state is RunState.QUEUED:
+        if not self._world.insert(run):
+            return None
+        if state is RunState.QUEUED:
             self._world.enqueue(run, now)
-        return made
+        if state is RunState.WAITING:
+            self._world.wait(run, now, CLAIM)
+        return run
+
+    def _is_near(self, claim: Claim, job: JobRow, now: datetime) -> bool:
+        """Whether anything might hold a claim, so that it must be asked about."""
+        if claim.state is not RunState.QUEUED or claim.kind is not Kind.SCHEDULED:
+            return False
+        return any(
+            it.starts_at <= now
+            and (it.ends_at > now or (it.policy == "skip" and it.ends_at > claim.fire_at))
+            for it in self._world.rules_of(job.team_id).windows
+        )
 
     def _step_past(self, ranges: Sequence[Claim], made: Collection[UUID]) -> None:
         """Step past the ranges of jobs of which all were made."""
@@ -204,15 +198,9 @@ class MemoryAgenda:
                 job = self._world.jobs[claim.job_id]
                 _step(job, claim.due_until, claim.next_due_at, claim.next_fire_at)
 
-    def _requeue(self, run: RunRow) -> None:
-        if run.state is RunState.RETRYING:
-            run.retry_at = None
-            self._world.move(run, RunState.QUEUED)
-            self._world.enqueue(run, self._world.now())
-
 
 def _kept(claims: Sequence[Claim]) -> set[UUID]:
-    """The jobs of which a change must not come between: see `kept` in agenda.sql."""
+    """The jobs of which a change must not come between: see `locked` in claims.sql."""
     counts = Counter(claim.job_id for claim in claims)
     return {
         claim.job_id
@@ -229,7 +217,7 @@ def _step(
         job.next_due_at, job.next_fire_at = due, fire
 
 
-def _first(
+def first_places(
     places: Iterable[tuple[int, Mark]], after: Mapping[int, Mark], until: datetime, share: int
 ) -> list[tuple[int, Mark]]:
     """Of each partition the first `share` places after its mark, up to an instant."""

@@ -27,7 +27,7 @@ IDLE_S = 4.8
 """How long it may do nothing before the database undoes it: who stands still keeps others waiting.
 """
 
-_WAITING = (RunState.QUEUED, RunState.RETRYING)
+_WAITING = (RunState.WAITING, RunState.QUEUED, RunState.RETRYING)
 _T = TypeVar("_T")
 
 

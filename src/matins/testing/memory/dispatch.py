@@ -20,9 +20,11 @@ from matins.domain.executors.protocol import (
     Stop,
 )
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
-from matins.testing.memory.world import AttemptRow, ExecutorRow, RunRow, World
+from matins.testing.memory.rows import AttemptRow, ExecutorRow
+from matins.testing.memory.world import RunRow, World
 
 
 class MemoryDispatch:
@@ -245,7 +247,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
     if state is RunState.RETRYING:
         assert ending.retry_in_s is not None
         run.retry_at = now + timedelta(seconds=ending.retry_in_s)
-        world.retries[run.partition, run.id] = run.retry_at
+        world.wait(run, run.retry_at, RETRY)
     else:
         run.finished_at = now
     if state is RunState.DEAD:

@@ -7,10 +7,13 @@ from datetime import datetime, timedelta
 from heapq import heapify
 from uuid import UUID
 
+from matins.domain.runs.admission.waiting import LOST, RETRY
 from matins.domain.runs.states import RunState
 from matins.domain.upkeep.healing import Repaired, StrayRun
-from matins.testing.memory.world import ExecutorRow, RunRow, World
+from matins.testing.memory.rows import ExecutorRow
+from matins.testing.memory.world import RunRow, World
 
+_WAIT = (RunState.WAITING, RunState.RETRYING)
 _Place = tuple[datetime, UUID]
 
 
@@ -30,7 +33,7 @@ class MemoryRepairs:
             count=len(page),
             last=ids[-1] if ids else None,
             enqueued=self._enqueue(it for it in unfinished if it.state is RunState.QUEUED),
-            rescheduled=self._reschedule(it for it in unfinished if it.state is RunState.RETRYING),
+            rescheduled=self._reschedule(it for it in unfinished if it.state in _WAIT),
             running=[it.id for it in unfinished if it.state is RunState.RUNNING],
         )
 
@@ -76,9 +79,10 @@ class MemoryRepairs:
     def _reschedule(self, runs: Iterable[RunRow]) -> list[UUID]:
         missing = []
         for run in runs:
-            assert run.retry_at is not None
-            if self._world.retries.get((run.partition, run.id)) != run.retry_at:
-                self._world.retries[run.partition, run.id] = run.retry_at
+            row = self._world.waiting.get((run.partition, run.id))
+            if row is None or (run.retry_at is not None and row.ready_at != run.retry_at):
+                cause = LOST if run.retry_at is None else RETRY
+                self._world.wait(run, run.retry_at or self._world.now(), cause)
                 missing.append(run.id)
         return missing
 

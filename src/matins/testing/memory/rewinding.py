@@ -31,7 +31,8 @@ def copy_rows(world: World) -> dict[str, Any]:
         "executors": {key: copy(row) for key, row in world.executors.items()},
         "handouts": {key: list(ids) for key, ids in world.handouts.items()},
         "queues": {pool: list(heap) for pool, heap in world.queues.items()},
-        "retries": dict(world.retries),
+        "waiting": dict(world.waiting),
+        "rules": dict(world.rules),
     }
 
 

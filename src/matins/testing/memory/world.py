@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappush
@@ -12,13 +12,14 @@ from uuid import UUID
 from matins.domain.audit import Revision
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.closures import Closures
-from matins.domain.executors.protocol import Heartbeat
 from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.runs.states import Kind, Outcome, RunState
+from matins.domain.runs.admission.waiting import Rules
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import Locks
+from matins.testing.memory.rows import AttemptRow, ExecutorRow, PartitionRow, WaitingRow
 
 
 @dataclass(slots=True)
@@ -89,59 +90,6 @@ class RunRow:
         return self.job_id, self.due_at, self.kind
 
 
-@dataclass(slots=True)
-class AttemptRow:
-    """A row of `attempts`: an attempt that ended."""
-
-    run_id: UUID
-    number: int
-    executor: UUID
-    outcome: Outcome
-    reason: str
-    started_at: datetime | None
-    finished_at: datetime
-
-
-@dataclass(slots=True)
-class PartitionRow:
-    """A row of `partitions`."""
-
-    epoch: int = 0
-    holder: UUID | None = None
-    watermark: datetime | None = None
-
-
-@dataclass(slots=True)
-class ExecutorRow:
-    """A row of `executors`."""
-
-    id: UUID
-    name: str
-    pools: list[str]
-    slots: int
-    heartbeat_at: datetime
-    ended_at: datetime | None = None
-    stopped: bool = False
-    next_seq: int = 1
-    undone: set[int] = field(default_factory=set)
-    """Those polls below `next_seq` that may still get something."""
-
-    def hear(self, heartbeat: Heartbeat) -> None:
-        """Note which polls are done; what any heartbeat called done stays so: one may be late."""
-        told = {*heartbeat.awaiting, *heartbeat.open}
-        self.undone = {
-            seq
-            for seq in self.undone | told
-            if (seq in told or seq >= heartbeat.next_seq)
-            and (seq in self.undone or seq >= self.next_seq)
-        }
-        self.next_seq = max(self.next_seq, heartbeat.next_seq)
-
-    def is_done(self, seq: int) -> bool:
-        """Return whether a poll can get nothing more."""
-        return seq < self.next_seq and seq not in self.undone
-
-
 @dataclass
 class World:
     """The database. `now` is its clock; each method of a port is one statement on it.
@@ -167,8 +115,10 @@ class World:
     handouts: dict[tuple[UUID, int], list[UUID]] = field(default_factory=dict)
     queues: dict[str, list[tuple[int, datetime, UUID]]] = field(default_factory=dict)
     """By pool a heap of (priority, rank, run id)."""
-    retries: dict[tuple[int, UUID], datetime] = field(default_factory=dict)
-    """By (partition, run id) when the next attempt is due."""
+    waiting: dict[tuple[int, UUID], WaitingRow] = field(default_factory=dict)
+    """By (partition, run id)."""
+    rules: dict[int, Rules] = field(default_factory=dict)
+    """By team what may hold its runs."""
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
     locks: Locks = field(default_factory=Locks)
     era: int = 0
@@ -221,9 +171,9 @@ class World:
         return None
 
     def cancel_waiting(self, run: RunRow, reason: str) -> None:
-        """Cancel a run at once that waits, for an executor or a retry."""
-        if run.state in (RunState.QUEUED, RunState.RETRYING):
-            self.retries.pop((run.partition, run.id), None)
+        """Cancel a run at once that waits, for an executor or in the waiting room."""
+        if run.state in (RunState.WAITING, RunState.QUEUED, RunState.RETRYING):
+            self.waiting.pop((run.partition, run.id), None)
             run.retry_at, run.reason = None, reason
             run.cancel_at = run.cancel_at or self.now()
             run.finished_at = self.now()
@@ -247,10 +197,23 @@ class World:
         """Put a run on the dispatch queue."""
         heappush(self.queues.setdefault(run.pool, []), (run.priority, rank, run.id))
 
+    def wait(self, run: RunRow, ready_at: datetime, cause: str, asked: int | None = None) -> None:
+        """Put a run into the waiting room."""
+        team_id = self.jobs[run.job_id].team_id
+        self.waiting[run.partition, run.id] = WaitingRow(ready_at, team_id, cause, asked)
+
+    def rules_of(self, team_id: int) -> Rules:
+        """What may hold a team's runs."""
+        return self.rules.get(team_id, Rules(0))
+
     def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
         """The fence: whether a lease is in force with this holder and epoch."""
         row = self.partitions[partition]
         return self.is_in_force(holder) and row.holder == holder and row.epoch == epoch
+
+    def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
+        """Those partitions that are under lease with this holder and epoch."""
+        return {it for it, epoch in epochs.items() if self.is_held(it, holder, epoch)}
 
     def is_in_force(self, holder: UUID) -> bool:
         """Whether a scheduler's lease has not run out."""

@@ -1,0 +1,105 @@
+"""What waits: a run's place in the waiting room, what is asked about it, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.states import Kind, RunState
+
+CLAIM: Final = "claim"
+"""The cause of a run that was claimed a moment ago, and is to be asked about."""
+
+RETRY: Final = "retry"
+"""The cause of a run that waits for the time of its next attempt."""
+
+LOST: Final = "lost"
+"""The cause of a run whose place in the waiting room was lost and made again."""
+
+TO_BE_ADMITTED: Final = "to be admitted"
+"""The reason in the row of a run that was claimed and not asked yet."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A run's place in the waiting room: it is to be asked about at `ready_at`, and why it waits.
+
+    `cause` is `CLAIM`, `RETRY`, `LOST`, or the name of the member of admission that holds the run.
+    """
+
+    run_id: UUID
+    partition: int
+    ready_at: datetime
+    team_id: int | None
+    """None: its run is gone, so that nothing can hold it."""
+    cause: str
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """What admission knows of a run that something might hold."""
+
+    cause: str
+    kind: Kind
+    fire_at: datetime
+    claimed_at: datetime
+    labels: dict[str, str]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What might hold a team's runs, as of a revision, which rises with each change of it."""
+
+    revision: int
+    windows: Sequence[Window] = ()
+
+    def hold_nothing(self) -> bool:
+        """Return whether nothing in them can hold any run."""
+        return not self.windows
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is known of a batch of waiting runs: the rules by team, and runs that these may hold."""
+
+    now: datetime
+    rules: Mapping[int, Rules]
+    candidates: Mapping[UUID, Candidate]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What becomes of a run: `queued`, `skipped`, or `waiting` until an instant, for a reason.
+
+    `cause` is the member that holds it, `blocker` the name of what it waits for.
+    """
+
+    state: RunState
+    reason: str = ""
+    until: datetime | None = None
+    cause: str = ""
+    blocker: str = ""
+
+
+ADMITTED: Final = Verdict(RunState.QUEUED)
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A verdict on a waiting run, and under which revision of its team's rules it was found."""
+
+    waiting: Waiting
+    verdict: Verdict
+    revision: int | None
+
+
+class CarriedOut(msgspec.Struct, frozen=True):
+    """What came of a batch of decisions.
+
+    `refused` are partitions whose lease the fence did not find. `outdated` are teams whose rules
+    have changed since: nothing was done with their runs, which are to be asked about again.
+    `pools` are those whose queues grew.
+    """
+
+    refused: set[int] = set()
+    outdated: set[int] = set()
+    pools: set[str] = set()

@@ -1,0 +1,127 @@
+"""The waiting room in PostgreSQL. See `domain.ports.WaitingRoom`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.admission.waiting import (
+    CLAIM,
+    Candidate,
+    CarriedOut,
+    Decision,
+    Facts,
+    Rules,
+    Waiting,
+)
+from matins.domain.runs.claims import Mark
+from matins.domain.runs.states import SUSPECT_AFTER, Kind
+from matins.domain.values.ids import due_of
+from matins.store.agenda import marks_of
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+_Q = load_queries("waiting.sql")
+
+
+class PostgresWaitingRoom:
+    """Reads what waits, and carries out what was decided; that has connections of its own."""
+
+    def __init__(self, decided: Database, reads: Database) -> None:
+        self._decided = decided
+        self._reads = reads
+
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+        """See `domain.ports.WaitingRoom`.
+
+        What was decided by rules that have changed is due at once: as much of it as fills a page,
+        so where there is more, some partition gives its whole share.
+        """
+        limit = share * len(after)
+        await self._reads.fetch(_Q["ask_again"], partitions=list(after), limit=limit)
+        rows = await self._reads.fetch(_Q["load"], until=until, share=share, **marks_of(after))
+        return [Waiting(**row) for row in rows]
+
+    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+        """See `domain.ports.WaitingRoom`. The rules come first, of which most teams have none."""
+        rows = await self._reads.fetch(
+            _Q["rules"],
+            team_ids=list({it.team_id for it in batch} - {None}),
+            since=min((due_of(it.run_id) for it in batch if it.cause == CLAIM), default=None),
+        )
+        rules = {row["team_id"]: _rules(row) for row in rows}
+        asked = {
+            it.run_id: it
+            for it in batch
+            if it.team_id in rules and not rules[it.team_id].hold_nothing()
+        }
+        now: datetime = rows[0]["now"] if rows else await self._reads.clock()
+        return Facts(now, rules, await self._candidates(asked) if asked else {})
+
+    async def carry_out(
+        self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """See `domain.ports.WaitingRoom`."""
+        wanted = sorted({it.waiting.partition for it in decisions})
+        leased = [partition for partition in wanted if partition in epochs]
+        revisions = {
+            it.waiting.team_id: it.revision for it in decisions if it.waiting.team_id is not None
+        }
+        row = await self._decided.fetchrow(
+            _Q["carry_out"],
+            holder=holder,
+            partitions=leased,
+            epochs=[epochs[partition] for partition in leased],
+            team_ids=list(revisions),
+            rules_revisions=list(revisions.values()),
+            suspect_after=SUSPECT_AFTER,
+            **_columns(decisions),
+        )
+        assert row is not None
+        return CarriedOut(
+            refused=set(wanted).difference(row["fenced"]),
+            outdated=revisions.keys() - set(row["believed"]),
+            pools=set(row["pools"]),
+        )
+
+    async def _candidates(self, asked: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
+        rows = await self._reads.fetch(
+            _Q["candidates"], run_ids=list(asked), due_ats=[due_of(run) for run in asked]
+        )
+        return {
+            row["id"]: Candidate(
+                cause=asked[row["id"]].cause,
+                kind=Kind(row["kind"]),
+                fire_at=row["fire_at"],
+                claimed_at=row["claimed_at"],
+                labels=msgspec.json.decode(row["labels"], type=dict[str, str]),
+            )
+            for row in rows
+        }
+
+
+def _rules(row: asyncpg.Record) -> Rules:
+    windows = msgspec.json.decode(row["windows"], type=list[Window])
+    return Rules(row["rules_revision"], windows)
+
+
+def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
+    """Return what the statement is told of its decisions, column by column."""
+    places = [it.waiting for it in decisions]
+    verdicts = [it.verdict for it in decisions]
+    return {
+        "run_ids": [it.run_id for it in places],
+        "run_partitions": [it.partition for it in places],
+        "ready_ats": [it.ready_at for it in places],
+        "states": [it.state for it in verdicts],
+        "reasons": [it.reason for it in verdicts],
+        "untils": [it.until for it in verdicts],
+        "causes": [it.cause for it in verdicts],
+        "blockers": [it.blocker for it in verdicts],
+        "asked": [it.revision for it in decisions],
+    }

@@ -1,0 +1,125 @@
+-- The waiting room: all runs that may not start yet. What is asked about them, and what is done.
+
+-- name: load
+-- By the primary key, page by page as jobs are loaded. A row without a team is of a run that is gone.
+SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause
+FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
+    AS held (partition, after_at, after_id)
+CROSS JOIN LATERAL (
+    SELECT run_id, partition, ready_at, team_id, cause
+    FROM waiting
+    WHERE waiting.partition = held.partition
+      AND (ready_at, run_id) > (held.after_at, held.after_id)
+      AND ready_at <= :until::timestamptz
+    ORDER BY ready_at, run_id
+    LIMIT :share
+) AS w
+
+-- name: ask_again
+-- What was found under older rules of its team comes due now, and is decided about anew. So it does
+-- not matter what a decision saw that was under way when the rules changed. By waiting_asked: a
+-- look for each team of which something is held, however much.
+WITH RECURSIVE holding AS (
+    SELECT min(team_id) AS team_id FROM waiting WHERE asked IS NOT NULL
+    UNION ALL
+    SELECT (
+        SELECT min(w.team_id) FROM waiting w WHERE w.asked IS NOT NULL AND w.team_id > h.team_id
+    )
+    FROM holding h
+    WHERE h.team_id IS NOT NULL
+),
+outdated AS (
+    SELECT w.partition, w.ready_at, w.run_id, clock.now
+    FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+    CROSS JOIN holding h
+    JOIN teams t ON t.id = h.team_id
+    JOIN waiting w ON w.team_id = h.team_id AND w.asked < t.rules_revision
+    WHERE w.ready_at > clock.now AND w.partition = ANY (:partitions::smallint[])
+    LIMIT :limit
+)
+UPDATE waiting w
+SET ready_at = o.now
+FROM outdated o
+WHERE w.partition = o.partition AND w.ready_at = o.ready_at AND w.run_id = o.run_id
+
+-- name: rules
+-- By the primary key, and by windows_team. A revision is never younger than what is told with it.
+SELECT t.id AS team_id, t.rules_revision, clock.now,
+       coalesce((
+           SELECT json_agg(w)
+           FROM (
+               SELECT name, starts_at, ends_at, policy, labels, why
+               FROM windows
+               WHERE team_id = t.id
+                 AND starts_at <= clock.now
+                 AND ends_at > least(:since::timestamptz, clock.now)
+                 AND (policy = 'skip' OR ends_at > clock.now)
+           ) AS w
+       ), '[]')::text AS windows
+FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+CROSS JOIN unnest(:team_ids::integer[]) AS asked (team_id)
+JOIN teams t ON t.id = asked.team_id
+
+-- name: candidates
+SELECT r.id, r.kind, r.fire_at, r.claimed_at, coalesce(j.spec -> 'labels', '{}')::text AS labels
+FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
+CROSS JOIN LATERAL (
+    SELECT id, job_id, kind, fire_at, claimed_at
+    FROM runs
+    WHERE id = w.run_id AND due_at = w.due_at
+    LIMIT 1
+) AS r
+JOIN jobs j ON j.id = r.job_id
+
+-- name: carry_out
+-- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules by
+-- which it was decided.
+WITH fence AS (
+    -- include: fence
+),
+believed AS (
+    SELECT t.id
+    FROM unnest(:team_ids::integer[], :rules_revisions::bigint[]) AS b (team_id, revision)
+    JOIN teams t ON t.id = b.team_id AND t.rules_revision = b.revision
+),
+decided AS (
+    DELETE FROM waiting w
+    USING unnest(
+        :run_ids::uuid[], :run_partitions::smallint[], :ready_ats::timestamptz[], :states::text[],
+        :reasons::text[], :untils::timestamptz[], :causes::text[], :blockers::text[],
+        :asked::bigint[]
+    ) AS d (run_id, partition, ready_at, state, reason, until, cause, blocker, asked)
+    WHERE (d.partition IN (SELECT partition FROM fence)) IS TRUE
+      AND w.partition = d.partition AND w.ready_at = d.ready_at AND w.run_id = d.run_id
+      AND (w.team_id IS NULL OR w.team_id IN (SELECT id FROM believed))
+    RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked
+),
+moved AS (
+    UPDATE runs r
+    SET state = d.state,
+        reason = CASE WHEN d.state = 'queued' AND r.state = 'retrying' THEN r.reason
+                      ELSE d.reason END,
+        retry_at = NULL,
+        finished_at = CASE d.state WHEN 'skipped'
+                      THEN coalesce(:now::timestamptz, clock_timestamp()) END
+    FROM decided d
+    WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
+    RETURNING r.id, r.due_at, r.pool, r.priority, r.partition, r.team_id, r.state,
+              r.shared_losses >= :suspect_after::integer AS alone, d.until, d.cause, d.blocker,
+              d.asked
+),
+held AS (
+    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause, blocker, asked)
+    SELECT partition, until, id, due_at, team_id, cause, blocker, asked
+    FROM moved
+    WHERE state = 'waiting'
+),
+queued AS (
+    SELECT *, coalesce(:now, clock_timestamp()) AS ranked_at FROM moved WHERE state = 'queued'
+),
+enqueued AS (
+    -- include: enqueue
+)
+SELECT array(SELECT partition FROM fence) AS fenced,
+       array(SELECT id FROM believed) AS believed,
+       array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools

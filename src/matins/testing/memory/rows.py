@@ -1,0 +1,74 @@
+"""Rows of the database in memory, beside jobs and runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from matins.domain.executors.protocol import Heartbeat
+from matins.domain.runs.states import Outcome
+
+
+@dataclass(slots=True)
+class AttemptRow:
+    """A row of `attempts`: an attempt that ended."""
+
+    run_id: UUID
+    number: int
+    executor: UUID
+    outcome: Outcome
+    reason: str
+    started_at: datetime | None
+    finished_at: datetime
+
+
+@dataclass(slots=True)
+class PartitionRow:
+    """A row of `partitions`."""
+
+    epoch: int = 0
+    holder: UUID | None = None
+    watermark: datetime | None = None
+
+
+@dataclass(slots=True)
+class ExecutorRow:
+    """A row of `executors`."""
+
+    id: UUID
+    name: str
+    pools: list[str]
+    slots: int
+    heartbeat_at: datetime
+    ended_at: datetime | None = None
+    stopped: bool = False
+    next_seq: int = 1
+    undone: set[int] = field(default_factory=set)
+    """Those polls below `next_seq` that may still get something."""
+
+    def hear(self, heartbeat: Heartbeat) -> None:
+        """Note which polls are done; what any heartbeat called done stays so: one may be late."""
+        told = {*heartbeat.awaiting, *heartbeat.open}
+        self.undone = {
+            seq
+            for seq in self.undone | told
+            if (seq in told or seq >= heartbeat.next_seq)
+            and (seq in self.undone or seq >= self.next_seq)
+        }
+        self.next_seq = max(self.next_seq, heartbeat.next_seq)
+
+    def is_done(self, seq: int) -> bool:
+        """Return whether a poll can get nothing more."""
+        return seq < self.next_seq and seq not in self.undone
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """A row of `waiting`."""
+
+    ready_at: datetime
+    team_id: int
+    cause: str
+    asked: int | None = None
+    """The revision of the team's rules by which it was found to be held."""

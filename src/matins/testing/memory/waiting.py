@@ -1,0 +1,102 @@
+"""The waiting room in memory. See `domain.ports.WaitingRoom`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from matins.domain.runs.admission.waiting import (
+    Candidate,
+    CarriedOut,
+    Decision,
+    Facts,
+    Verdict,
+    Waiting,
+)
+from matins.domain.runs.claims import Mark
+from matins.domain.runs.states import RunState
+from matins.testing.memory.agenda import first_places
+from matins.testing.memory.world import RunRow, World
+
+
+class MemoryWaitingRoom:
+    """What waits in a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+        """See `domain.ports.WaitingRoom`."""
+        rooms, now = self._world.waiting, self._world.now()
+        for (partition, run_id), row in rooms.items():
+            outdated = (
+                row.asked is not None and row.asked < self._world.rules_of(row.team_id).revision
+            )
+            if outdated and row.ready_at > now and partition in after:
+                rooms[partition, run_id] = replace(row, ready_at=now)
+        places = ((partition, Mark(row.ready_at, run)) for (partition, run), row in rooms.items())
+        return [
+            Waiting(mark.id, partition, mark.at, row.team_id, row.cause)
+            for partition, mark in first_places(places, after, until, share)
+            for row in [rooms[partition, mark.id]]
+        ]
+
+    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+        """See `domain.ports.WaitingRoom`."""
+        teams = {it.team_id for it in batch if it.team_id is not None}
+        rules = {team: self._world.rules_of(team) for team in teams}
+        candidates = {
+            it.run_id: self._candidate(it.cause, self._world.runs_by_id[it.run_id])
+            for it in batch
+            if it.team_id is not None and not rules[it.team_id].hold_nothing()
+        }
+        return Facts(self._world.now(), rules, candidates)
+
+    async def carry_out(
+        self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """See `domain.ports.WaitingRoom`."""
+        wanted = {it.waiting.partition for it in decisions}
+        fenced = self._world.fence(holder, epochs) & wanted
+        outdated = {
+            team
+            for it in decisions
+            if (team := it.waiting.team_id) is not None
+            and self._world.rules_of(team).revision != it.revision
+        }
+        done = CarriedOut(wanted - fenced, outdated)
+        for decision in decisions:
+            place = decision.waiting
+            key = (place.partition, place.run_id)
+            row = self._world.waiting.get(key)
+            if place.partition not in fenced or place.team_id in outdated:
+                continue
+            if row is not None and row.ready_at == place.ready_at:
+                del self._world.waiting[key]
+                run = self._world.runs_by_id[place.run_id]
+                if run.state in (RunState.WAITING, RunState.RETRYING):
+                    self._move(run, decision.verdict, decision.revision)
+                    if decision.verdict.state is RunState.QUEUED:
+                        done.pools.add(run.pool)
+        return done
+
+    def _candidate(self, cause: str, run: RunRow) -> Candidate:
+        labels = self._world.jobs[run.job_id].spec.labels
+        return Candidate(cause, run.kind, run.fire_at, run.claimed_at, labels)
+
+    def _move(self, run: RunRow, verdict: Verdict, revision: int | None) -> None:
+        now = self._world.now()
+        if verdict.state is not RunState.QUEUED or run.state is not RunState.RETRYING:
+            run.reason = verdict.reason
+        run.retry_at = None
+        if verdict.state is RunState.SKIPPED:
+            run.finished_at = now
+        if verdict.state is RunState.WAITING:
+            assert verdict.until is not None
+            self._world.wait(run, verdict.until, verdict.cause, revision)
+        if run.state is not verdict.state:
+            self._world.move(run, verdict.state)
+        if verdict.state is RunState.QUEUED:
+            self._world.enqueue(run, now)
