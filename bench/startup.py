@@ -52,7 +52,8 @@ def main(pythons: Sequence[str], times: int) -> None:
 def everything(path: Path) -> Iterator[dict[str, str]]:
     """Run `matins up` until the end of the block; gives the environment of its commands."""
     environment = os.environ | {"MATINS_DATA": str(path), "MATINS_PORT": "0"}
-    environment.pop("MATINS_URL", None)
+    for name in ("MATINS_URL", "PYTHONDONTWRITEBYTECODE"):  # as installed: with compiled modules
+        environment.pop(name, None)
     up = subprocess.Popen(
         [sys.executable, "-m", "matins", "up"], env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -70,6 +71,8 @@ def _measure(
     name: str, given: list[str], pythons: Sequence[str], times: int, environment: dict[str, str]
 ) -> None:
     spent: dict[str, list[float]] = {python: [] for python in pythons}
+    for python in pythons:
+        _cpu_s([python, *given], environment)  # it compiles what is not compiled yet
     for _ in range(times):
         for python, values in spent.items():
             values.append(1000 * _cpu_s([python, *given], environment))
