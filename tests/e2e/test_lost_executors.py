@@ -117,17 +117,22 @@ async def test_stopped_with_sigterm_it_drains_and_gives_back_what_takes_too_long
     cluster: Cluster, naps: Processes
 ) -> None:
     executor = await cluster.start("executor", MATINS_DRAIN="3s")
-    moment = Processes(2)
-    target = {"command": {"argv": moment.sleep.split()}}
-    short = await triggered(cluster, "short", target=target)
+    begun, over = cluster.folder / "begun", cluster.folder / "over"
+    script = f"touch {begun}; until test -e {over}; do sleep 0.1; done"
+    short = await triggered(
+        cluster, "short", target={"command": {"argv": ["/bin/sh", "-c", script]}}
+    )
     long = await triggered(
         cluster,
         "long",
         target={"command": {"argv": naps.sleep.split()}},
         retry={"backoff": {"initial": "1h", "max": "1h", "jitter": "none"}},
     )
-    await until(lambda: naps.alive() and moment.alive(), 20)
-    assert await executor.end() == 0
+    await until(lambda: naps.alive() and begun.exists(), 20)
+    ending = asyncio.create_task(executor.end())
+    await asyncio.sleep(0)  # the signal is sent
+    over.touch()
+    assert await ending == 0
     assert not naps.alive()
     assert await state(cluster, short) == ("succeeded", 1)
     assert await state(cluster, long) == ("retrying", 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from uuid import uuid4
 
 import asyncpg
 import pytest
+from tests.ids import numbered
 from tests.sql.owned import NOON
 
 from matins.domain.values.errors import UnavailableError
@@ -15,7 +15,7 @@ from matins.store.database import Database
 from matins.store.leases import PostgresLeases
 from matins.store.reads import PostgresReads
 
-A, B = uuid4(), uuid4()
+A, B = numbered(1), numbered(2)
 SECOND = timedelta(seconds=1)
 
 # As the version with migration 2 holds leases: with their terms in the rows of the partitions.

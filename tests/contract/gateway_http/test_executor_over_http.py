@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from aiohttp import web
 from tests.contract.gateway_http.served import TOKEN, Served, serve
+from tests.ids import run_numbered
 from tests.unit.executor_fleet.bench import Obedient
 from tests.unit.gateway.rows import until
 
@@ -100,7 +101,7 @@ async def test_what_the_gateway_refuses_is_told_with_its_place(served: Served) -
 async def test_a_long_report_gets_through(served: Served) -> None:
     link = served.link()
     result = Result(Outcome.SUCCEEDED, output="x" * 2_000_000)
-    run = UUID(int=1)
+    run = run_numbered(1)
     answer = await link.report(Report(uuid4(), [End(run, 1, result)]))
     assert answer.superseded == [run]
     await link.close()

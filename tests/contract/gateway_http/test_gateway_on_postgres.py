@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from random import Random
 from uuid import UUID, uuid4
@@ -11,6 +12,7 @@ import asyncpg
 import msgspec
 import pytest
 from tests.contract.gateway_http.served import TOKEN, serve
+from tests.ids import numbered
 from tests.unit.executor_fleet.bench import Obedient
 
 from matins.client.gateway_link import HttpGatewayLink
@@ -44,11 +46,12 @@ class World:
         self.session = session
         self.link = link
         self.hints = hints
+        self._numbers = itertools.count(1)
 
     async def enqueue(self, count: int) -> list[UUID]:
         """Make as many jobs with one queued run each."""
         now = whole_ms(HostClock().now())
-        jobs = [uuid4() for _ in range(count)]
+        jobs = [numbered(next(self._numbers)) for _ in range(count)]
         runs = [run_id(job, now, "scheduled") for job in jobs]
         await self.session.execute(
             "INSERT INTO teams (name, created_at) VALUES ('default', $1) ON CONFLICT DO NOTHING",

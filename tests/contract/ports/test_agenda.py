@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import islice
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
+from tests.ids import numbered
 
 from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.jobs.spec import JobState
@@ -16,7 +17,8 @@ from matins.domain.runs.claims import BEGINNING, Advance, Claim, Mark
 from matins.domain.runs.states import RunState
 from matins.domain.values.ids import partition_of
 
-A, B, JOB = uuid4(), uuid4(), uuid4()
+A, B, JOB = (numbered(number) for number in range(1, 4))
+OTHERS = range(10, 100_000)
 MINUTE = timedelta(minutes=1)
 
 
@@ -77,7 +79,7 @@ async def test_the_fence_refuses(ground: Ground, why: str) -> None:
 async def test_what_the_fence_lets_through_is_claimed_beside_what_it_refuses(
     ground: Ground,
 ) -> None:
-    other = next(it for it in iter(uuid4, None) if partition_of(it) != partition_of(JOB))
+    other = next(it for it in map(numbered, OTHERS) if partition_of(it) != partition_of(JOB))
     for job in (JOB, other):
         await ground.rows.add_job(job, SPEC)
     epochs = await ground.all_leases(A)
@@ -107,7 +109,7 @@ async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Gro
     epochs = await ground.all_leases(A)
     queued = claim(JOB, minutes(10))
     await ground.agenda.claim(A, epochs, [skipped(0, 9), queued])
-    executor = uuid4()
+    executor = numbered(4)
     await ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
     handout = await ground.dispatch.take(Poll(executor, 1, ["default"], 9), "default") or Handout()
     assert [attempt.run_id for attempt in handout.attempts] == [queued.run_id]
@@ -168,8 +170,9 @@ async def test_each_partition_gives_its_share_of_a_page_in_the_order_of_fire_tim
 
 
 def ids_in(partition: int, count: int) -> list[UUID]:
-    """So many names of jobs of a partition."""
-    return list(islice((it for it in iter(uuid4, None) if partition_of(it) == partition), count))
+    """So many ids of jobs of a partition."""
+    ids = (job for job in map(numbered, OTHERS) if partition_of(job) == partition)
+    return list(islice(ids, count))
 
 
 async def test_next_due_times_never_go_backwards(ground: Ground) -> None:

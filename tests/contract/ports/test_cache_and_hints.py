@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 from tests.contract.ports.ground import START
+from tests.ids import run_numbered
 
 from matins.cache.status import ValkeyStatusCache
 from matins.domain.executors.protocol import RunStatus
@@ -50,18 +51,19 @@ async def kept(cache: StatusCache, run: UUID) -> RunStatus | None:
 
 
 async def test_a_status_is_read_back_as_it_was_put(cache: StatusCache) -> None:
-    done, moving = status(uuid4(), RunState.SUCCEEDED), status(uuid4(), RunState.RUNNING)
+    done = status(run_numbered(1), RunState.SUCCEEDED)
+    moving = status(run_numbered(2), RunState.RUNNING)
     await cache.put([done, moving])
     assert await kept(cache, done.id) == done
     assert await kept(cache, moving.id) == moving
 
 
 async def test_what_was_never_put_is_not_there(cache: StatusCache) -> None:
-    assert await cache.get(uuid4()) is None
+    assert await cache.get(run_numbered(3)) is None
 
 
 async def test_a_late_writer_does_not_hide_the_end_of_a_run(cache: StatusCache) -> None:
-    run = uuid4()
+    run = run_numbered(4)
     await cache.put([status(run, RunState.RUNNING)])
     await cache.put([status(run, RunState.DEAD)])
     await cache.put([status(run, RunState.RUNNING)])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 from tests.contract.ports.ground import SPEC, START, Ground, claim
+from tests.ids import numbered
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Result
@@ -14,7 +15,7 @@ from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.ids import partition_of
 
-HOLDER, EXECUTOR, JOB = uuid4(), uuid4(), uuid4()
+HOLDER, EXECUTOR, JOB, STRANGER = (numbered(number) for number in range(1, 5))
 DONE = Result(Outcome.SUCCEEDED, output="fine")
 BAD = Result(Outcome.FAILED, "exit code 1", exit_code=1)
 
@@ -100,9 +101,8 @@ async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Gro
         await ground.dispatch.record(EXECUTOR, [Ending(End(run, 2, DONE), RunState.SUCCEEDED)])
         == []
     )
-    assert (
-        await ground.dispatch.record(uuid4(), [Ending(End(run, 1, DONE), RunState.SUCCEEDED)]) == []
-    )
+    ending = Ending(End(run, 1, DONE), RunState.SUCCEEDED)
+    assert await ground.dispatch.record(STRANGER, [ending]) == []
     [still] = await ground.dispatch.running(EXECUTOR, [run])
     assert still.tried.attempt == 1
     assert still.policy == SPEC.retry
@@ -136,7 +136,7 @@ async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None
     await take(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, BAD), RunState.RETRYING, "", 0.0)])
     retries = await ground.waiting(JOB)
-    refused = (await ground.admit(uuid4(), {partition_of(JOB): 1}, retries)).refused
+    refused = (await ground.admit(STRANGER, {partition_of(JOB): 1}, retries)).refused
     assert refused == {partition_of(JOB)}
     assert ids(await take(ground, 2)) == set()
 
@@ -254,7 +254,7 @@ async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> Non
     await register(ground)
     await take(ground, 1)
     await ground.rows.cancel(cancelled)
-    stranger = claim(uuid4(), START).run_id
+    stranger = claim(STRANGER, START).run_id
     held = [(cancelled, 1), (fine, 1), (fine, 2), (stranger, 1)]
     answer = await ground.dispatch.heartbeat(
         Heartbeat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=held)

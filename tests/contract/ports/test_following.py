@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, advance, claim
+from tests.ids import numbered
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Result
@@ -16,7 +17,7 @@ from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of
 
-A, EXECUTOR = uuid4(), uuid4()
+A, EXECUTOR = numbered(1), numbered(2)
 FOLLOWING = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", after="end"))
 TWICE = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", after="end", max_runs=2))
 OWN = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m"))
@@ -27,7 +28,7 @@ LATER = START + timedelta(minutes=5)
 @pytest.fixture
 def job() -> UUID:
     """A new job's id."""
-    return uuid4()
+    return numbered(3)
 
 
 async def claimed(ground: Ground, job: UUID, due: datetime = START) -> None:
@@ -92,8 +93,8 @@ async def test_it_is_found_in_its_partition_and_in_no_other(ground: Ground, job:
 
 
 async def test_no_more_are_found_than_were_asked_for(ground: Ground) -> None:
-    for _ in range(3):
-        other = uuid4()
+    for number in range(4, 7):
+        other = numbered(number)
         await ground.rows.add_job(other, FOLLOWING)
         epochs = await ground.all_leases(A)
         skipped = claim(other, START, state=RunState.SKIPPED, reason="misfire: skip")

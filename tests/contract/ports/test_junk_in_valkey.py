@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from uuid import uuid4
 
 import msgspec
 import pytest
 from tests.contract.ports.ground import START
+from tests.ids import run_numbered
 from valkey.asyncio import Valkey
 
 from matins.cache import status as status_module
@@ -16,7 +16,8 @@ from matins.cache.status import ValkeyStatusCache
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import RunState
 
-OTHER = RunStatus(uuid4(), "t", "j", "scheduled", RunState.DEAD, START, START, 1)
+OTHER = RunStatus(run_numbered(10), "t", "j", "scheduled", RunState.DEAD, START, START, 1)
+NOBODYS = run_numbered(13), run_numbered(14)
 CUT = msgspec.json.encode(OTHER)[:-3]
 
 
@@ -35,7 +36,8 @@ async def client(valkey: str) -> AsyncIterator[Valkey]:
 async def test_a_value_that_is_not_the_status_of_its_run_is_not_there(
     valkey: str, client: Valkey, junk: bytes
 ) -> None:
-    run, good = uuid4(), RunStatus(uuid4(), "t", "j", "manual", RunState.DEAD, START, START, 1)
+    run = run_numbered(11)
+    good = RunStatus(run_numbered(12), "t", "j", "manual", RunState.DEAD, START, START, 1)
     await client.set(f"matins:run:{run.hex}", junk, px=60_000)
     cache = ValkeyStatusCache(valkey)
     await cache.put([good])
@@ -72,7 +74,7 @@ async def test_whoever_asks_is_answered_whatever_comes_back(
         cache = ValkeyStatusCache(f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
         async with asyncio.timeout(5):
             for _ in range(3):
-                found = await asyncio.gather(*(cache.get(uuid4()) for _ in range(2)))
+                found = await asyncio.gather(*map(cache.get, NOBODYS))
                 assert found == [None, None]
             await cache.put([OTHER])
         await cache.close()

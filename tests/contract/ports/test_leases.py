@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 from tests.contract.ports.ground import START, Ground
+from tests.ids import numbered
 
-A, B = uuid4(), uuid4()
+A, B = numbered(1), numbered(2)
 
 
 async def test_a_partition_has_one_holder(ground: Ground) -> None:

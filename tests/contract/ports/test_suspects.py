@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from tests.contract.ports.ground import SPEC, START, Ground, claim
+from tests.ids import numbered
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState
 
-HOLDER, FIRST, SECOND, JOB = uuid4(), uuid4(), uuid4(), uuid4()
+HOLDER, FIRST, SECOND, JOB = (numbered(number) for number in range(1, 5))
 
 
 class Handing:

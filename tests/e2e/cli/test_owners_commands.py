@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from tests.e2e.cli.typed import Typist
+from tests.ids import run_numbered
 
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import JobSpec, JobState
@@ -102,7 +103,7 @@ async def test_waiting_for_a_run_fails_unless_it_succeeds(
 
 
 async def test_a_run_that_is_not_there_is_exit_code_1(typed: Typist) -> None:
-    missing = await typed("runs", "show", str(uuid4()))
+    missing = await typed("runs", "show", str(run_numbered(1)))
     assert missing.code == 1
     assert "there is no run" in missing.err
 

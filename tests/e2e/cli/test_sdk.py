@@ -8,11 +8,11 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from tests.api.served import TOKEN, Served
 from tests.e2e.cluster import until
+from tests.ids import run_numbered
 
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
@@ -72,7 +72,7 @@ async def test_refusals_are_the_errors_of_their_kind(matins: Matins, served: Ser
     with pytest.raises(ConflictError, match="nightly"):
         await matins.create_job("payments", SPEC)
     with pytest.raises(NotFoundError, match="there is no run"):
-        await matins.run(uuid4())
+        await matins.run(run_numbered(1))
     async with Matins(served.url, "wrong") as stranger:
         with pytest.raises(UnauthorizedError):
             await stranger.all_jobs()

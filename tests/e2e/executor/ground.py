@@ -61,11 +61,18 @@ def keeper_pid(executor: int | None = None) -> int:
 def keeper_pids(executor: int | None = None) -> list[int]:
     """The keepers of an executor process, in the order of their start."""
     parent = f"PPid:\t{executor or os.getpid()}\n".encode()
-    return [
+    pids = [
         pid
         for pid in every_pid()
         if parent in _read(pid, "status") and b"matins.executor.keeper" in _read(pid, "cmdline")
     ]
+    return sorted(pids, key=_started)  # ids begin again when all were used
+
+
+def _started(pid: int) -> int:
+    """Return when a process started, in ticks since boot; 0 if it is gone."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[19]) if fields else 0
 
 
 async def until(condition: Callable[[], T | None], bound_s: float = 10.0) -> T:
@@ -97,7 +104,7 @@ def request(url: str, *, timeout_s: float = 20.0, **fields: object) -> Attempt:
 
 def attempt(target: Target, timeout_s: float, run_id: UUID | None = None) -> Attempt:
     return Attempt(
-        run_id=run_id or uuid4(),
+        run_id=run_id or uuid4(),  # processes are known by it on all of this machine
         number=2,
         due_at=DUE_AT,
         team="payments",

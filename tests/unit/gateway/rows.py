@@ -6,9 +6,10 @@ import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import UTC, datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
+from tests.ids import run_numbered
 
 from matins.domain.executors.protocol import (
     Ending,
@@ -23,9 +24,8 @@ from matins.domain.executors.protocol import (
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.runs.attempts import Attempt
-from matins.domain.runs.states import FINAL, Kind, RunState, Tried
+from matins.domain.runs.states import FINAL, RunState, Tried
 from matins.domain.values.errors import BlockedError, UnavailableError
-from matins.domain.values.ids import run_id
 
 DUE = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
 
@@ -70,7 +70,8 @@ class Rows:
 
     def enqueue(self, count: int = 1, pool: str = "default") -> list[UUID]:
         """Put runs on the queue."""
-        made = [Row(run_id(uuid4(), DUE, Kind.SCHEDULED), pool) for _ in range(count)]
+        first = len(self.runs) + 1
+        made = [Row(run_numbered(number), pool) for number in range(first, first + count)]
         self.runs |= {row.id: row for row in made}
         self.queue[pool].extend(row.id for row in made)
         return [row.id for row in made]

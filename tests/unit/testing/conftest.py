@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import aiohttp
 import pytest
+from tests.ids import run_numbered
 
 from matins.testing.ledger import LedgerServer
 
@@ -39,7 +40,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 def named(run_id: UUID | None = None, attempt: int = 1) -> dict[str, str]:
     """The headers of an attempt."""
     return {
-        "Matins-Run-Id": str(run_id or uuid4()),
+        "Matins-Run-Id": str(run_id or run_numbered(1)),
         "Matins-Attempt": str(attempt),
         "Matins-Due-At": "2026-11-29T02:00:00Z",
         "Matins-Job": "nightly",

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 import aiohttp
 import pytest
+from tests.ids import run_numbered
 from tests.unit.testing.conftest import DUE_AT, named
 
 from matins.kernel.clock import wall_ns
@@ -42,7 +42,7 @@ async def ended(file: Path) -> Call:
 async def test_a_call_is_on_the_disk_with_all_that_its_headers_say_when_it_is_answered(
     ledger: LedgerServer, client: aiohttp.ClientSession, file: Path
 ) -> None:
-    run_id = uuid4()
+    run_id = run_numbered(1)
     before = wall_ns()
     async with client.post(f"{ledger.url}/ok?a=b", headers=named(run_id, 2), data=b"12345") as got:
         assert (got.status, await got.text()) == (200, "ok\n")
@@ -172,7 +172,7 @@ async def test_one_connection_may_bring_many_calls(ledger: LedgerServer, file: P
 async def test_calls_that_arrive_together_are_all_noted(
     ledger: LedgerServer, client: aiohttp.ClientSession, file: Path
 ) -> None:
-    runs = [uuid4() for _ in range(200)]
+    runs = [run_numbered(number) for number in range(200)]
 
     async def call(run_id: object) -> int:
         async with client.get(
