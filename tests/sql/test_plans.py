@@ -76,6 +76,15 @@ async def test_only_runs_that_jobs_wait_for_are_looked_at_for_their_ends(
     assert all("job_id = j.id" in condition for condition in conditions.values())
 
 
+@pytest.mark.parametrize("name", ["abandoned", "emptied"])
+async def test_executors_that_ended_and_hold_nothing_are_not_looked_at(
+    session: asyncpg.Connection, name: str
+) -> None:
+    plan = await plan_of(session, QUERIES[f"dispatch.sql:{name}"])
+    looks = [it for it in nodes(plan) if it.get("Relation Name") == "executors"]
+    assert [it["Index Name"] for it in looks] == ["executors_to_empty"]
+
+
 async def test_heartbeats_look_at_no_polls_beside_the_given_ranges(
     session: asyncpg.Connection,
 ) -> None:

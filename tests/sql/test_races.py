@@ -19,6 +19,7 @@ from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
 from matins.store.fronts import SWEEP
 from matins.store.leases import PostgresLeases
+from matins.store.queries import load_queries
 
 HOLDER, OTHER, EXECUTOR, JOB = (UUID(int=number) for number in range(1, 5))
 PATIENCE_S = 20.0
@@ -189,6 +190,25 @@ async def test_a_take_passes_by_runs_that_stay_locked_until_they_are_free(
     assert await take(3, free=9) == []
     assert await take(4, free=9) == [first]
     await hasty.close()
+
+
+async def test_an_executor_from_which_is_just_handed_out_again_is_not_noted_as_empty(
+    dsn: str, ground: Ground, other: asyncpg.Connection
+) -> None:
+    """Its run would be looked for no more."""
+    [run] = await queue(ground, 1)
+    await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    await other.execute("DELETE FROM handouts")
+    await other.execute("UPDATE executors SET ended_at = $1", START)
+    database = Database(dsn, name="healing", size=1, now=ground.clock.now)
+    query = load_queries("healing.sql")["hand_out_again"]
+    given = {"executor": EXECUTOR, "partition": partition_of(EXECUTOR), "run_ids": [run]}
+    async with database.transaction() as session:
+        await database.run(session, query, **given)
+        assert await ground.watch.abandoned(9) == []
+    [(executor, running)] = await ground.watch.abandoned(9)
+    assert (executor, [it.run_id for it in running]) == (EXECUTOR, [run])
+    await database.close()
 
 
 async def test_two_claims_of_one_due_time_at_once_make_one_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import asyncpg
@@ -43,6 +44,8 @@ DEFAULT_TIMEOUT = next(
 
 DELETED = "its job was deleted"
 """The reason of runs that could not begin because of it."""
+
+_EMPTIED_MAX = 1_000
 
 
 class PostgresDispatch:
@@ -215,10 +218,21 @@ class PostgresWatch:
 
     async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
+        await self._note_empty()
         found: dict[UUID, list[Running]] = {}
         for row in await self._database.fetch(_Q["abandoned"], limit=limit):
             found.setdefault(row["executor"], []).append(_running(row))
         return list(found.items())
+
+    async def _note_empty(self) -> None:
+        """Note which executors have ended and hold nothing any more: none looks at them again."""
+        emptied = await self._database.fetch(_Q["emptied"], limit=_EMPTIED_MAX)
+        if not emptied:
+            return
+        async with self._database.transaction() as session:
+            fetch = partial(self._database.run, session)
+            rows = await fetch(_Q["lock_executors"], executors=[row["id"] for row in emptied])
+            await fetch(_Q["note_empty"], executors=[row["id"] for row in rows])
 
     async def forget(self, executor: UUID) -> None:
         """See `domain.ports.Watch`."""

@@ -307,13 +307,13 @@ WHERE id = :executor::uuid AND ended_at IS NULL AND heartbeat_at = :heartbeat_at
 RETURNING id
 
 -- name: abandoned
--- From the executors that ended, of which few still have hand-outs; materialized, so that the runs
--- of all that live are not looked up first.
+-- By executors_to_empty, from the executors that ended and may still have hand-outs. By the OFFSET
+-- the planner can't begin with all hand-outs, and as it is materialized, not with all runs.
 WITH given AS MATERIALIZED (
-    SELECT h.executor, unnest(h.run_ids) AS run_id
+    SELECT e.id AS executor, unnest(h.run_ids) AS run_id
     FROM executors e
-    JOIN handouts h ON h.executor = e.id
-    WHERE e.ended_at IS NOT NULL
+    CROSS JOIN LATERAL (SELECT run_ids FROM handouts WHERE executor = e.id OFFSET 0) AS h
+    WHERE e.ended_at IS NOT NULL AND NOT e.is_empty
 )
 SELECT r.executor, r.id, r.attempt, r.lost_count, r.shared_losses,
        r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
@@ -330,6 +330,29 @@ JOIN LATERAL (
 ) r ON true
 JOIN jobs j ON j.id = r.job_id
 LIMIT :limit
+
+-- name: emptied
+-- By executors_to_empty: those that ended and have no hand-out any more.
+SELECT e.id
+FROM executors e
+WHERE e.ended_at IS NOT NULL AND NOT e.is_empty
+  AND NOT EXISTS (SELECT FROM handouts h WHERE h.executor = e.id)
+LIMIT :limit
+
+-- name: lock_executors
+-- Whoever hands out again what an executor held locks it, too: its hand-outs are looked at once more
+-- after that, by another statement.
+SELECT id
+FROM executors
+WHERE id = ANY (:executors::uuid[])
+ORDER BY id
+FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: note_empty
+UPDATE executors e
+SET is_empty = true
+WHERE e.id = ANY (:executors::uuid[])
+  AND NOT EXISTS (SELECT FROM handouts h WHERE h.executor = e.id)
 
 -- name: forget
 DELETE FROM handouts h

@@ -106,7 +106,7 @@ WITH unknown AS (
     )
     SELECT :executor::uuid, 'unknown', '{}', 0, :partition::smallint, 0, now, now, now
     FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
-    ON CONFLICT (id) DO NOTHING
+    ON CONFLICT (id) DO UPDATE SET is_empty = false
 ),
 held AS (
     SELECT r.id
