@@ -15,7 +15,6 @@ import typer
 from matins.cli.endings import ended
 from matins.cli.index import Group, commands_of
 from matins.cli.showing import write_anywhere
-from matins.domain.time.zones import data_version
 
 
 class _Root(Group):
@@ -49,7 +48,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _show_version(wanted: bool) -> None:
     if wanted:
         version = import_module("importlib.metadata").version("matins")
-        typer.echo(f"matins {version}, zone data {data_version()}")
+        zones = import_module("matins.domain.time.zones").data_version()
+        typer.echo(f"matins {version}, zone data {zones}")
         raise typer.Exit
 
 

@@ -8,17 +8,9 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
-from matins.cli.showing import (
-    AsJson,
-    Cell,
-    console,
-    facts,
-    local,
-    print_json,
-    print_yaml,
-    table,
-    tell,
-)
+from matins.cli.documents import yaml_text
+from matins.cli.showing import AsJson, local, print_json, tell
+from matins.cli.tables import Cell, console, facts, table
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.views import CalendarChanged, CalendarRecord
 from matins.insight.explain.english import counted
@@ -62,7 +54,7 @@ def show(calendar: Named, as_json: AsJson = False) -> None:
         rows = [(f"{it.date:%a %Y-%m-%d}", it.why) for it in found.closed_days]
         printer.print(table(printer, ("CLOSED", "WHY"), rows))
     tell("")
-    print_yaml(found.calendar)
+    tell(yaml_text(found.calendar))
 
 
 @commands.command(epilog="Example: matins calendars holidays payments/berlin DE --part BE")

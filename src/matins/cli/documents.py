@@ -1,4 +1,5 @@
-"""Reads one YAML or JSON document into plain values, and knows on which line a place of it is.
+"""Reads one YAML or JSON document into plain values, and knows on which line a place of it is; and
+writes YAML.
 
 YAML means what the core schema of YAML 1.2 (section 10.3) makes of it: `NO`, `22:30`, `1_000` and
 `2026-12-01` are texts. So is a number that begins with zeros, such as `01234`, which would lose
@@ -13,8 +14,10 @@ import math
 import re
 from collections.abc import Iterator
 
+import msgspec
 import yaml
 
+from matins.cli.showing import clean
 from matins.domain.values.errors import InvalidInputError
 
 VALUES_MAX = 1_000_000
@@ -72,6 +75,15 @@ class Document:
                 return None
             _, node = inner
         return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
+def yaml_text(value: object) -> str:
+    """Return a value as YAML; where a text could command a terminal, with escapes."""
+    plain = msgspec.to_builtins(value)
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+    if clean(text) != text:
+        text = yaml.safe_dump(plain, sort_keys=False)
+    return text.removesuffix("\n")
 
 
 def read_document(text: str, *, is_json: bool = False) -> Document:

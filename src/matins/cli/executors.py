@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.showing import AsJson, console, local, print_json, state, table
+from matins.cli.showing import AsJson, local, print_json
+from matins.cli.tables import console, state, table
 from matins.client.sdk import Matins
 from matins.domain.views import ExecutorRecord
 

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.showing import AsJson, console, facts, local, print_json, table
+from matins.cli.showing import AsJson, local, print_json
+from matins.cli.tables import console, facts, table
 from matins.insight.forecast.forecast import Forecast, Peak, Share
 from matins.insight.forecast.groups import MINUTE_S
 

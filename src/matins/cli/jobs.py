@@ -9,19 +9,9 @@ import typer
 from rich.text import Text
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.showing import (
-    AsJson,
-    Cell,
-    clean,
-    console,
-    facts,
-    local,
-    print_json,
-    print_yaml,
-    state,
-    table,
-    tell,
-)
+from matins.cli.documents import yaml_text
+from matins.cli.showing import AsJson, clean, local, print_json, tell
+from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
@@ -101,7 +91,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
     ]
     console().print(facts(pairs))
     tell("")
-    print_yaml(found.spec)
+    tell(yaml_text(found.spec))
 
 
 @commands.command(epilog="Example: matins jobs pause demo/every-minute")

@@ -10,7 +10,8 @@ import typer
 from matins.cli.connecting import with_api
 from matins.cli.documents import read_document
 from matins.cli.moments import HELP, parse_moment
-from matins.cli.showing import AsJson, between, console, print_json, table, tell
+from matins.cli.showing import AsJson, between, print_json, tell
+from matins.cli.tables import console, table
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import InvalidInputError

@@ -17,20 +17,8 @@ from rich.text import Text
 
 from matins.cli.connecting import split_name, with_api
 from matins.cli.moments import HELP, parse_moment
-from matins.cli.showing import (
-    AsJson,
-    Cell,
-    between,
-    clean,
-    console,
-    facts,
-    local,
-    print_json,
-    print_json_line,
-    state,
-    table,
-    tell,
-)
+from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
+from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import RunState

@@ -10,7 +10,8 @@ import typer
 
 from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
 from matins.cli.moments import HELP, parse_moment
-from matins.cli.showing import AsJson, Cell, console, local, print_json, state, table
+from matins.cli.showing import AsJson, local, print_json
+from matins.cli.tables import Cell, console, state, table
 from matins.domain.jobs.windows import Policy, Window
 from matins.domain.time.zones import Zone, find_zone
 from matins.domain.values.errors import InvalidInputError, ScheduleError

@@ -11,16 +11,9 @@ import pytest
 from rich.console import Console
 
 from matins.cli import showing
-from matins.cli.documents import read_document
-from matins.cli.showing import (
-    between,
-    clean,
-    facts,
-    print_json,
-    print_json_line,
-    print_yaml,
-    table,
-)
+from matins.cli.documents import read_document, yaml_text
+from matins.cli.showing import between, clean, print_json, print_json_line
+from matins.cli.tables import facts, table
 
 HEADS = ("JOB", "SCHEDULE", "STATE")
 ROWS = [("demo/nightly", "0 2 * * * in Europe/Berlin", "active")]
@@ -58,19 +51,15 @@ def test_what_a_job_wrote_can_not_command_the_terminal() -> None:
 HOSTILE = {"description": "pay \u202eexe.gpj\u2028\x1b[2J", "label": "Zürich \U000e0001"}
 
 
-def test_yaml_shows_what_could_command_the_terminal_as_escapes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    print_yaml(HOSTILE)
-    out = capsys.readouterr().out
-    assert clean(out) == out
-    assert "\\u202E" in out
-    assert read_document(out).value == HOSTILE
+def test_yaml_shows_what_could_command_the_terminal_as_escapes() -> None:
+    text = yaml_text(HOSTILE)
+    assert clean(text) == text
+    assert "\\u202E" in text
+    assert read_document(text).value == HOSTILE
 
 
-def test_yaml_without_anything_of_that_kind_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
-    print_yaml({"label": "Zürich"})
-    assert capsys.readouterr().out == "label: Zürich\n"
+def test_yaml_without_anything_of_that_kind_is_readable() -> None:
+    assert yaml_text({"label": "Zürich"}) == "label: Zürich"
 
 
 def test_json_shows_what_could_command_the_terminal_as_escapes(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.imports import NEVER, imported
 
-CLIENT = {"asyncio", "matins.client.sdk", "matins.domain.jobs.spec"}
+CLIENT = {"asyncio", "matins.client.sdk", "matins.domain.jobs.spec", "rich.console", "yaml"}
 INSIGHT = {"matins.insight.preview", "matins.insight.explain.warnings"}
 
 
