@@ -27,7 +27,7 @@ async def test_a_calendar_is_created_then_unchanged_then_changed(owner: Owner) -
     assert (changed.status, changed.json["change"], changed.json["jobs"]) == (200, "changed", 0)
     shown = await owner.get(path)
     assert shown.json["calendar"] == BANK | {"timezone": "Europe/Berlin"}
-    assert {it["why"] for it in shown.json["closed_days"]} == {"Christmas"}
+    assert {it["reason"] for it in shown.json["closed_days"]} == {"Christmas"}
 
 
 async def test_calendars_are_listed_with_how_many_jobs_follow_them(owner: Owner) -> None:

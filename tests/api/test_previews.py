@@ -61,8 +61,8 @@ async def test_a_job_is_shown_with_its_overrides_and_fire_times(
 ) -> None:
     job = await owner.job(schedule=NIGHTLY | {"jitter": "5m"})
     due, to = "2026-12-24T01:00:00Z", "2026-12-24T03:00:00Z"
-    moved = await owner.put(f"{JOB}/overrides", {"due_at": due, "move_to": to, "why": "release"})
-    assert moved.json["job"]["overrides"] == [{"due_at": due, "move_to": to, "why": "release"}]
+    moved = await owner.put(f"{JOB}/overrides", {"due_at": due, "move_to": to, "reason": "release"})
+    assert moved.json["job"]["overrides"] == [{"due_at": due, "move_to": to, "reason": "release"}]
     shown = (await owner.get(f"{JOB}/preview", count=2)).json["due"]
     assert [it["utc"] for it in shown] == [due, to]
     assert shown[0]["skipped"] == "moved to 2026-12-24T03:00:00+00:00: release"

@@ -265,7 +265,7 @@ async def test_the_next_occurrence_can_be_skipped_and_none_can_be_moved(world: O
     due = NOON + QUARTER
     with pytest.raises(InvalidInputError, match="follows the ends"):
         await world.owners.override(TEAM, "job", Override(due, NOON + timedelta(hours=1)))
-    await world.owners.override(TEAM, "job", Override(due, why="deploy"))
+    await world.owners.override(TEAM, "job", Override(due, reason="deploy"))
     assert await next_due(world) == 15
     world.now += 15 * MINUTE
     await world.fire()

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from uuid import UUID
 
 import asyncpg
+import msgspec
 import pytest
 from tests.conftest import empty_database
 from tests.e2e.cluster import until
 
+from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import UnavailableError
 from matins.store import migrate as migrating
 from matins.store.database import session_settings
@@ -125,3 +127,27 @@ async def _claiming(dsn: str) -> asyncpg.Connection:
 
 async def _is_any(session: asyncpg.Connection, sql: str) -> bool:
     return bool(await session.fetch(sql))
+
+
+async def test_overrides_keep_their_reasons_under_the_new_name(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [it for it in EVERY if it.number < 15]
+    monkeypatch.setattr(migrating, "migrations", lambda: before)
+    await migrate(dsn)
+    session = await asyncpg.connect(dsn)
+    await session.execute("INSERT INTO teams (name, created_at) VALUES ('team', now())")
+    await session.execute(
+        """
+        INSERT INTO jobs (id, team_id, partition, name, revision, state, spec, pool, priority,
+                          anchor, created_at, changed_at, misfire, overrides)
+        SELECT gen_random_uuid(), id, 1, 'job', 1, 'active', '{}', 'default', 1, now(), now(),
+               now(), '{}', '[{"due_at": "2026-12-24T00:00:00Z", "why": "say \\"why\\": no"}]'
+        FROM teams
+        """
+    )
+    monkeypatch.setattr(migrating, "migrations", lambda: EVERY)
+    await migrate(dsn)
+    text = await session.fetchval("SELECT overrides::text FROM jobs")
+    await session.close()
+    assert msgspec.json.decode(text, type=list[Override])[0].reason == 'say "why": no'

@@ -176,7 +176,7 @@ async def test_a_quarantined_job_has_to_be_mended_first(world: Owned) -> None:
         (Override(TOMORROW, TOMORROW), "move_to"),
         (Override(TOMORROW.replace(tzinfo=None)), "due_at"),
         (Override(TOMORROW, TOMORROW + timedelta(milliseconds=1)), "move_to"),
-        (Override(TOMORROW, why="w" * 201), "why"),
+        (Override(TOMORROW, reason="w" * 201), "reason"),
     ],
 )
 async def test_a_wrong_override_is_refused(world: Owned, override: Override, where: str) -> None:

@@ -51,7 +51,7 @@ def show(calendar: Named, as_json: AsJson = False) -> None:
     printer = console()
     printer.print(facts(pairs))
     if found.closed_days:
-        rows = [(f"{it.date:%a %Y-%m-%d}", it.why) for it in found.closed_days]
+        rows = [(f"{it.date:%a %Y-%m-%d}", it.reason) for it in found.closed_days]
         printer.print(table(printer, ("CLOSED", "WHY"), rows))
     tell("")
     tell(yaml_text(found.calendar))
@@ -102,7 +102,7 @@ def _row(team: str, record: CalendarRecord) -> tuple[str, ...]:
         record.calendar.timezone,
         str(record.jobs),
         f"{coming.date:%a %Y-%m-%d}" if coming else "",
-        coming.why if coming else "",
+        coming.reason if coming else "",
     )
 
 

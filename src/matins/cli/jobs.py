@@ -159,7 +159,7 @@ def describe(schedule: Schedule | None) -> str:
 def override_line(override: Override) -> str:
     """What becomes of an occurrence that is skipped or moved."""
     what = f"moved to {local(override.move_to)}" if override.move_to else "skipped"
-    return f"{local(override.due_at)}  {what}{': ' if override.why else ''}{override.why}"
+    return f"{local(override.due_at)}  {what}{': ' if override.reason else ''}{override.reason}"
 
 
 def _kind(times: Times, timezone: str) -> str:

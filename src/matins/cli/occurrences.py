@@ -31,7 +31,7 @@ TheDueTime = Annotated[
 ]
 commands = typer.Typer()
 
-Why = Annotated[str, typer.Option(help="The reason, for the ledger.")]
+Reason = Annotated[str, typer.Option(help="Why; the row of the due time says it.")]
 
 
 @commands.command(epilog="Example: matins jobs preview demo/nightly -n 3")
@@ -51,10 +51,10 @@ def preview(
     print_preview(shown, begin, is_now=start is None, as_json=as_json)
 
 
-@commands.command(epilog='Example: matins jobs skip demo/nightly next --why "release day"')
-def skip(job: Named, due: TheDueTime, why: Why = "", as_json: AsJson = False) -> None:
+@commands.command(epilog='Example: matins jobs skip demo/nightly next --reason "release day"')
+def skip(job: Named, due: TheDueTime, reason: Reason = "", as_json: AsJson = False) -> None:
     """Skip one occurrence of a job."""
-    _override(job, due, None, why, as_json=as_json)
+    _override(job, due, None, reason, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs move demo/nightly next --to 2027-01-02T03:00:00")
@@ -62,11 +62,11 @@ def move(
     job: Named,
     due: TheDueTime,
     to: Annotated[str, typer.Option(help=f"When it is to run instead. {HELP}.")],
-    why: Why = "",
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Move one occurrence of a job to another instant."""
-    _override(job, due, to, why, as_json=as_json)
+    _override(job, due, to, reason, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs restore demo/nightly 2026-12-24T02:00:00")
@@ -86,13 +86,13 @@ def restore(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
     change(work, _words, as_json=as_json)
 
 
-def _override(job: str, due: str, to: str | None, why: str, *, as_json: bool) -> None:
+def _override(job: str, due: str, to: str | None, reason: str, *, as_json: bool) -> None:
     team, name = split_name(job)
 
     async def work(client: Matins) -> Changed:
         coming = await client.preview_job(team, name, count=LOOKED_AT if due == NEXT else 1)
         move_to = None if to is None else _instant(coming, "--to", to)
-        return await client.override(team, name, Override(_due_time(coming, due), move_to, why))
+        return await client.override(team, name, Override(_due_time(coming, due), move_to, reason))
 
     change(work, _words, as_json=as_json)
 

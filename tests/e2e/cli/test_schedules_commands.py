@@ -47,7 +47,7 @@ async def test_the_next_occurrence_is_skipped_and_restored(
 ) -> None:
     due = (await matins.job("payments", "nightly")).next_due_at
     assert due
-    skipped = await typed("jobs", "skip", job, "next", "--why", "release day")
+    skipped = await typed("jobs", "skip", job, "next", "--reason", "release day")
     assert skipped.out == (f"changed  {job}\n  {local(due)}  skipped: release day\n")
     wall = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
     undone = await typed("jobs", "restore", job, f"{wall:%Y-%m-%dT%H:%M:%S}")
@@ -132,7 +132,7 @@ async def test_a_calendar_is_imported_from_a_file(
     assert await matins.calendars("payments") == []
     await typed("calendars", "import", "payments/closing", str(path), "--tz", "Europe/Berlin")
     shown = await typed("calendars", "show", "payments/closing", "--json")
-    assert {"date": "2027-01-04", "why": "Stocktaking"} in shown.json["closed_days"]
+    assert {"date": "2027-01-04", "reason": "Stocktaking"} in shown.json["closed_days"]
     assert (await typed("calendars", "delete", "payments/closing")).code == 0
 
 
@@ -147,7 +147,7 @@ async def test_events_marked_as_free_are_imported_when_that_is_asked_for(
     assert await matins.calendars("payments") == []
     await typed("calendars", "import", "payments/free", str(path), "--include-free")
     (made,) = await matins.calendars("payments")
-    assert [day.why for day in made.closed_days] == ["Stocktaking"]
+    assert [day.reason for day in made.closed_days] == ["Stocktaking"]
 
 
 async def test_a_file_whose_folds_split_characters_is_imported(
@@ -158,7 +158,7 @@ async def test_a_file_whose_folds_split_characters_is_imported(
     path.write_bytes(folded)
     await typed("calendars", "import", "payments/folded", str(path))
     (made,) = await matins.calendars("payments")
-    assert [day.why for day in made.closed_days] == ["\u00c4mter"]
+    assert [day.reason for day in made.closed_days] == ["\u00c4mter"]
 
 
 async def test_a_file_brings_its_calendars_along(

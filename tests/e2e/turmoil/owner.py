@@ -147,7 +147,7 @@ class Owner:
         if not found or not found["due"]:
             return
         due_at = self._rng.choice(found["due"])["utc"]
-        body = {"due_at": due_at, "why": "torture"}
+        body = {"due_at": due_at, "reason": "torture"}
         if self._rng.random() < 0.6:
             now = (await self._now()).replace(microsecond=0)
             body["move_to"] = written(now + self._rng.randint(1, 6) * SECOND)

@@ -19,7 +19,7 @@ class ClosedDay(msgspec.Struct, frozen=True):
     """A day that is closed at noon, and why."""
 
     date: date
-    why: str
+    reason: str
 
 
 def closed_days(closures: Closures, now: datetime) -> list[ClosedDay]:
@@ -28,7 +28,7 @@ def closed_days(closures: Closures, now: datetime) -> list[ClosedDay]:
     today = (epoch_s(now) + zone.offset_at(epoch_s(now))) // DAY_S
     found: list[ClosedDay] = []
     for day in range(today, today + DAYS_AHEAD):
-        why = closures.closed(zone.first_reached(day * DAY_S + DAY_S // 2))
-        if why is not None and len(found) < SHOWN_MAX:
-            found.append(ClosedDay(instant_of(day * DAY_S).date(), why))
+        reason = closures.closed(zone.first_reached(day * DAY_S + DAY_S // 2))
+        if reason is not None and len(found) < SHOWN_MAX:
+            found.append(ClosedDay(instant_of(day * DAY_S).date(), reason))
     return found

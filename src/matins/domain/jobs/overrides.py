@@ -14,7 +14,7 @@ from matins.domain.values.texts import length_problems
 OVERRIDES_MAX: Final = 100
 """The most overrides of one job that still lie ahead."""
 
-_WHY_MAX: Final = 200
+_REASON_MAX: Final = 200
 
 Overrides = tuple[Override, ...]
 
@@ -30,7 +30,7 @@ def problems(override: Override) -> list[Problem]:
             found.append(Problem(where, "has a fraction of a second; a job is due at whole ones"))
     if override.move_to == override.due_at:
         found.append(Problem("move_to", "is the due time itself; leave the override out"))
-    return found + length_problems("why", override.why, _WHY_MAX)
+    return found + length_problems("reason", override.reason, _REASON_MAX)
 
 
 def overridden(

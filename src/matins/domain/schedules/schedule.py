@@ -74,4 +74,4 @@ class Override(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     due_at: datetime
     move_to: datetime | None = None
-    why: str = ""
+    reason: str = ""

@@ -24,7 +24,7 @@ class OverriddenRule:
     ) -> None:
         self._base = base
         self._reason = reason
-        self._skipped = {epoch_s(it.due_at): _why(it) for it in overrides}
+        self._skipped = {epoch_s(it.due_at): _reason_of(it) for it in overrides}
         self._targets = sorted({epoch_s(it.move_to) for it in overrides if it.move_to})
 
     def next_after(self, instant: int) -> int | None:
@@ -53,9 +53,9 @@ class OverriddenRule:
         return self._reason(due) if self._reason else ""
 
 
-def _why(override: Override) -> str:
-    why = f": {override.why}" if override.why else ""
+def _reason_of(override: Override) -> str:
+    added = f": {override.reason}" if override.reason else ""
     if override.move_to is None:
-        return f"skipped by an override{why}"
+        return f"skipped by an override{added}"
     moved = _EPOCH + timedelta(seconds=epoch_s(override.move_to))
-    return f"moved to {moved.isoformat()}{why}"
+    return f"moved to {moved.isoformat()}{added}"
