@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
 import pytest
 
 from matins.domain.executors.protocol import Handout, Poll, Running
+from matins.domain.jobs.changes import LockedJob
 from matins.domain.runs.claims import Claim, Claimed, Ended
 from matins.testing import roles
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.changes import MemoryJobChanges, MemoryTransaction
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.world import World
 from matins.testing.roles import Stage
@@ -95,6 +98,22 @@ class Blind(MemoryWatch):
         return []
 
 
+class Unrecorded(MemoryTransaction):
+    """Says that it has recorded what was missing, and has not."""
+
+    async def record(self, job: LockedJob, claims: Sequence[Claim], at: datetime) -> set[UUID]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        return {claim.run_id for claim in claims}
+
+
+class Unrecording(MemoryJobChanges):
+    """Begins such transactions."""
+
+    def begin(self) -> MemoryTransaction:
+        """Begin a transaction."""
+        return Unrecorded(self._world)
+
+
 def unfenced(stage: Stage) -> None:
     """Plant a claim without its fence."""
     stage.agenda = Unfenced
@@ -125,6 +144,11 @@ def forgets_handouts(stage: Stage) -> None:
     stage.dispatch = ForgetsHandouts
 
 
+def unrecorded(stage: Stage) -> None:
+    """Plant changes that lose what was due before them."""
+    stage.changes = Unrecording
+
+
 def blind(stage: Stage) -> None:
     """Plant a watch that takes nothing back."""
     stage.watch = Blind
@@ -147,6 +171,7 @@ def hasty(stage: Stage) -> None:
         (forgets_handouts, "did not end"),
         (blind, "did not end"),
         (hasty, "overlaps with"),
+        (unrecorded, "due times have no row"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:

@@ -176,6 +176,30 @@ async def test_one_of_two_puts_at_once_makes_the_job_and_the_other_finds_it(
     assert sorted(it.change for it in done) == ["created", "unchanged"]
 
 
+async def test_a_change_is_never_older_than_the_one_before_it(ground: Ground) -> None:
+    made = await ground.owners.jobs.put(TEAM, SPEC)
+    ground.clock.move(-30)
+    paused = await ground.owners.jobs.pause(TEAM, "job")
+    assert paused.job.changed_at == made.job.changed_at
+
+
+async def test_nobody_sees_a_change_before_it_is_committed(ground: Ground) -> None:
+    made = await ground.owners.jobs.put(TEAM, SPEC)
+
+    async def revision() -> int:
+        [found] = await ground.agenda.find([made.job.id])
+        return found.revision
+
+    async def step(tx: JobTransaction) -> int:
+        job = await tx.lock_job(TEAM, "job")
+        assert job is not None
+        await tx.write_revision(job, ongoing(job, JobChange(HOURLY, job.state, "changed"), START))
+        return await revision()
+
+    assert await ground.changes.transact(step) == 1
+    assert await revision() == 2
+
+
 async def test_a_step_that_raises_leaves_nothing_behind(ground: Ground) -> None:
     made = await ground.owners.jobs.put(TEAM, SPEC)
 

@@ -16,6 +16,7 @@ from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.ports import Agenda, Dispatch, Leases, WaitingRoom, Watch
+from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.upkeep import RunRepairs
 from matins.domain.runs.admission.deciding import decide
@@ -26,6 +27,7 @@ from matins.domain.values.ids import partition_of, run_id
 from matins.owners.owners import Owners, owners_on
 from matins.roles.owners import postgres_owners
 from matins.store.agenda import PostgresAgenda
+from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
@@ -132,6 +134,7 @@ class Ground:
     repairs: RunRepairs
     rows: Rows
     changes: JobChanges
+    calendars: CalendarChanges
     owners: Owners
 
     async def all_leases(self, holder: UUID) -> dict[int, int]:
@@ -337,7 +340,7 @@ def on_memory() -> Ground:
     """All ports over an empty world."""
     clock = Clock()
     world = World(clock.now)
-    changes = MemoryJobChanges(world)
+    changes, calendars = MemoryJobChanges(world), MemoryCalendars(world)
     return Ground(
         clock,
         MemoryLeases(world),
@@ -348,9 +351,8 @@ def on_memory() -> Ground:
         MemoryRepairs(world),
         MemoryRows(world),
         changes,
-        owners_on(
-            changes, MemoryCalendars(world), MemoryRunChanges(world), MemoryHints(), Random(SEED)
-        ),
+        calendars,
+        owners_on(changes, calendars, MemoryRunChanges(world), MemoryHints(), Random(SEED)),
     )
 
 
@@ -369,6 +371,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresRepairs(database),
         PostgresRows(database),
         PostgresJobChanges(database, KnownCalendars()),
+        PostgresCalendars(database),
         postgres_owners(database, PostgresHints(database), Random(SEED)),
     )
     return ground, database

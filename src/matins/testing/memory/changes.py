@@ -41,7 +41,7 @@ class MemoryJobChanges:
         self, step: Callable[[JobTransaction], Awaitable[_T]], *, dry_run: bool = False
     ) -> _T:
         """See `domain.ports.jobs.JobChanges`."""
-        tx = MemoryTransaction(self._world)
+        tx = self.begin()
         try:
             result = await step(tx)
             if not dry_run:
@@ -49,6 +49,10 @@ class MemoryJobChanges:
         finally:
             tx.end()
         return result
+
+    def begin(self) -> MemoryTransaction:
+        """Begin a transaction."""
+        return MemoryTransaction(self._world)
 
 
 class MemoryTransaction:
