@@ -73,7 +73,7 @@ class Nemesis:
     async def rage(self) -> None:
         """Strike until cancelled."""
         while True:
-            await asyncio.sleep(self._rng.uniform(2, 20))
+            await asyncio.sleep(self._rng.uniform(2, 15))
             name = self._rng.choice(sorted(self._living))
             await self._strike(name.split()[0], self._living[name])
 
