@@ -15,9 +15,10 @@ from typing import get_args
 import msgspec
 
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
+from matins.domain.schedules.cron.kind import read_cron
+from matins.domain.schedules.rrule.kind import read_rrule
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.time.zones import zone_names
-from matins.domain.timetables import compiling as compiler
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.values.errors import ScheduleError
 
@@ -94,8 +95,8 @@ def hostile() -> Iterator[Schedule]:
 
 def ask(schedule: Schedule) -> tuple[float, str]:
     """Give the seconds of reading a schedule and of its slowest answer, and what came of it."""
-    compiler._shared_cron.cache_clear()  # noqa: SLF001
-    compiler._shared_rrule.cache_clear()  # noqa: SLF001
+    read_cron.cache_clear()
+    read_rrule.cache_clear()
     began = time.process_time()
     try:
         table = compile_schedule(schedule, seed="job", anchor=NOW)

@@ -1,7 +1,8 @@
 """How fast schedules answer, beside croniter, cronsim and APScheduler: `python bench/schedules.py`.
 
 Nobody caches an answer here: each library walks on from its own last one. `cold` is reading the
-expression and the first answer, with Matins's store of compiled expressions emptied each time.
+expression and the first answer, with Matins's store of compiled expressions emptied each time; what
+a field chooses, which many expressions share, stays known.
 A library that is not installed is left out, and the program says so.
 """
 
@@ -17,8 +18,8 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from bench.hostile import slowest
+from matins.domain.schedules.cron.kind import read_cron
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.timetables import compiling as compiler
 from matins.domain.timetables.compiling import compile_schedule
 
 START = datetime(2024, 1, 1, 0, 0, 30, tzinfo=UTC)
@@ -103,7 +104,7 @@ def cold_us(name: str, expression: str, zone: str) -> float:
     for _ in range(4):
         times = []
         for _ in range(40):
-            compiler._shared_cron.cache_clear()  # noqa: SLF001
+            read_cron.cache_clear()
             began = time.perf_counter()
             next(OPENERS[name](expression, zone))
             times.append(time.perf_counter() - began)
@@ -185,7 +186,7 @@ def schedules(count: int) -> list[Schedule]:
 
 def whole_company(jobs: int, distinct: int) -> None:
     """Print the time to compile and ask once for each of many jobs."""
-    compiler._shared_cron.cache_clear()  # noqa: SLF001
+    read_cron.cache_clear()
     made = schedules(distinct)
     began = time.perf_counter()
     for number in range(jobs):

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.jobs.windows import Policy, Window, window_at
-from matins.domain.schedules.checking import problems
+from matins.domain.schedules.parsing import problems
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s, local_time
 from matins.domain.time.zones import Zone, data_version, find_zone

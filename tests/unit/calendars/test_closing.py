@@ -14,7 +14,8 @@ from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.closures import Closures, compile_calendar
 from matins.domain.schedules.at import InstantsRule
 from matins.domain.schedules.cron.expression import parse_cron
-from matins.domain.schedules.rules import FixedRule, Rule, WildcardRule
+from matins.domain.schedules.cron.rules import FixedRule, WildcardRule
+from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.time.instants import instant_of
 from matins.domain.time.zones import find_zone

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 from tests.unit.schedules.properties import Properties, broken_properties
 
-from matins.domain.schedules.checking import problems
+from matins.domain.schedules.parsing import problems
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.timetables.timetable import Timetable

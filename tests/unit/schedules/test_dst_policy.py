@@ -14,7 +14,8 @@ from tests.unit.schedules.expressions import Expression, Made, expressions
 
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap, cron_rule
 from matins.domain.schedules.cron.expression import parse_cron
-from matins.domain.schedules.rules import FixedRule, Rule, WildcardRule
+from matins.domain.schedules.cron.rules import FixedRule, WildcardRule
+from matins.domain.schedules.rules import Rule
 from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
 

@@ -10,9 +10,9 @@ from typing import get_args
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from matins.domain.schedules.checking import problems
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.cron.expression import Dialect
+from matins.domain.schedules.parsing import problems
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.values.errors import ScheduleError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.schedules.checking import problems
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.parsing import parse_schedule, problems
+from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import Problem, ScheduleError
@@ -44,6 +44,7 @@ def test_all_problems_are_told_at_once_and_by_field() -> None:
     [
         (Schedule(), "every"),
         (Schedule(cron="* * * * *", every="5m"), "cron"),
+        (Schedule(every="5m", any_of=[Times(cron="* * * * *")]), "every"),
         (Schedule(cron="* * * * *", anchor="2026-01-01T00:00:00"), "cron"),
         (Schedule(every="0s"), "every"),
         (Schedule(every="500ms"), "every"),
@@ -65,6 +66,25 @@ def test_a_wrong_schedule_has_one_problem_at_the_field(schedule: Schedule, where
     assert [problem.where for problem in problems(schedule)] == [where]
     with pytest.raises(ScheduleError):
         compile_schedule(schedule, seed="job", anchor=ANCHOR)
+
+
+def test_a_schedule_is_parsed_once() -> None:
+    schedule = Schedule(cron="0 2 * * *")
+    assert problems(schedule) == []
+    assert parse_schedule(schedule) is parse_schedule(schedule)
+    assert (
+        parse_schedule(Schedule(cron="0 2 * * *", jitter="5m")).kind
+        is parse_schedule(schedule).kind
+    )
+
+
+def test_a_parsed_schedule_is_written_and_compared_as_before() -> None:
+    schedule = Schedule(cron="0 2 * * *")
+    parse_schedule(schedule)
+    assert schedule == Schedule(cron="0 2 * * *")
+    assert msgspec.json.encode(schedule) == b'{"cron":"0 2 * * *"}'
+    changed = msgspec.structs.replace(schedule, cron="0 3 * * *")
+    assert parse_schedule(changed) is not parse_schedule(schedule)
 
 
 def test_a_right_schedule_has_no_problems() -> None:
@@ -179,6 +199,16 @@ def test_jitter_stays_before_the_next_due_time(number: int, cron: str) -> None:
     assert first <= table.fire_time(first) < second
     assert table.fire_time(first) - first <= timedelta(minutes=10)
     assert table.fire_time(first) == timetable(cron=cron, jitter="10m").fire_time(first)
+
+
+def test_the_last_of_max_runs_has_its_jitter_up_to_the_end_of_the_schedule() -> None:
+    fields: dict[str, object] = {"cron": "0 * * * *", "jitter": "30m", "max_runs": 2}
+    first = datetime(2026, 11, 29, 14, tzinfo=UTC)
+    counted = timetable(**fields)
+    assert counted.next_after(first) is None
+    assert counted.fire_time(first) > first
+    ended = timetable(**fields, ends_at="2026-11-29T15:00:00")
+    assert ended.fire_time(first) == counted.fire_time(first)
 
 
 def test_jitter_spreads_the_jobs_of_one_schedule_over_all_of_it() -> None:

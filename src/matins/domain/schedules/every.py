@@ -1,4 +1,4 @@
-"""`every`: due again and again after a length of time, from an anchor or from each run's end.
+"""Schedules of kind `every`: due again and again after a length of time, from an anchor on.
 
 Hours, minutes and seconds are real time. Days and weeks are calendar days at the anchor's wall
 time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
@@ -7,13 +7,17 @@ time, so that `1d` stays at 09:00 when clocks change while `24h` does not.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
+from matins.domain.schedules.report import Report
+from matins.domain.schedules.rules import Rule
+from matins.domain.schedules.schedule import Times
 from matins.domain.time.civil import DAY_S, LAST_S
+from matins.domain.time.instants import parse_instant
 from matins.domain.time.zones import Zone
-from matins.domain.values.durations import parse_duration
+from matins.domain.values.durations import parse_whole_seconds
 from matins.domain.values.errors import ScheduleError
 
 _DAYS: Final = re.compile(r"P?(?:(\d+)W)?(?:(\d+)D)?.*", re.ASCII | re.IGNORECASE)
@@ -25,18 +29,21 @@ class Interval(msgspec.Struct, frozen=True):
     days: int
     seconds: int
 
+    @property
+    def length_s(self) -> int:
+        """Its length where no clocks change, in seconds."""
+        return self.days * DAY_S + self.seconds
+
 
 def parse_interval(text: str) -> Interval:
     """Read an interval of whole seconds, at least one; raises ScheduleError."""
-    length = parse_duration(text)
+    length = parse_whole_seconds(text)
     if length == 0:
         raise ScheduleError(f"{text[:40]!r} is no time at all; write 1s or more")
-    if length != int(length):
-        raise ScheduleError(f"{text[:40]!r} has a fraction of a second; write whole seconds")
     match = _DAYS.fullmatch(text)
     weeks, days = match.groups(default="0") if match else ("0", "0")
     calendar_days = int(weeks) * 7 + int(days)
-    return Interval(calendar_days, int(length) - calendar_days * DAY_S)
+    return Interval(calendar_days, length - calendar_days * DAY_S)
 
 
 class IntervalRule:
@@ -49,10 +56,10 @@ class IntervalRule:
         self._anchor = anchor
         self._zone = zone
         self._wall = anchor + zone.offset_at(anchor)
-        self._step_s = interval.days * DAY_S + interval.seconds
+        self._step_s = interval.length_s
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         if instant < self._anchor:
             return self._anchor
         number = (instant - self._anchor) // self._step_s
@@ -66,7 +73,7 @@ class IntervalRule:
         return due if due <= LAST_S else None
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         if instant <= self._anchor:
             return None
         number = (instant - 1 - self._anchor) // self._step_s
@@ -79,36 +86,36 @@ class IntervalRule:
         return due
 
     def _due(self, number: int) -> int:
-        """Give the n-th due time; the anchor is number 0."""
+        """Return the n-th due time; the anchor is number 0."""
         if number <= 0:
             return self._anchor + number * self._step_s
         wall = self._wall + number * self._interval.days * DAY_S
         return self._zone.first_reached(wall) + number * self._interval.seconds
 
 
-class Following:
-    """Due a length of time after the end of the last run, from `first` to `last`.
+class Every(msgspec.Struct, frozen=True, eq=False):
+    """An interval, from an anchor of its own or from that of each job."""
 
-    With `runs_max` only so many due times follow from when the schedule was set.
-    """
+    ENDS: ClassVar[bool] = False
 
-    __slots__ = ("_first", "_interval", "_last", "_runs_max", "_zone")
+    interval: Interval
+    anchor: int | None
+    zone: Zone
 
-    def __init__(
-        self, interval: Interval, zone: Zone, first: int, last: int, runs_max: int | None = None
-    ) -> None:
-        self._interval = interval
-        self._zone = zone
-        self._first = first
-        self._last = last
-        self._runs_max = runs_max
+    @classmethod
+    def parse(cls, times: Times, zone: Zone, report: Report) -> Every | None:
+        """Parse it; None if it can't be, which is reported."""
+        assert times.every is not None
+        interval, anchor = report.attempt("every", parse_interval, times.every), None
+        if times.anchor is not None:
+            anchor = report.attempt("anchor", parse_instant, times.anchor, zone)
+        return None if interval is None else cls(interval, anchor, zone)
 
-    def next_after_end(self, ended: int, run_count: int = 0) -> int | None:
-        """Give the due time that follows an end, in whole seconds from 1970 UTC, if any does.
+    def start(self, anchor: int) -> int:
+        """Return the instant from which a job with an anchor counts."""
+        return anchor if self.anchor is None else self.anchor
 
-        `run_count` is how many due times there were since the schedule was set.
-        """
-        if self._runs_max is not None and run_count >= self._runs_max:
-            return None
-        due = IntervalRule(self._interval, ended, self._zone).next_after(ended)
-        return None if due is None or due > self._last else max(due, self._first)
+    def rule(self, seed: str, anchor: int) -> Rule:
+        """Return the due times of a job with an anchor."""
+        del seed
+        return IntervalRule(self.interval, self.start(anchor), self.zone)

@@ -38,7 +38,7 @@ class Times(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         return [self.at] if isinstance(self.at, str) else self.at or []
 
 
-class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
     """When a job is due, in an IANA time zone: one kind of due times, or a union of several.
 
     `starts_at` and `ends_at` are inclusive. `max_runs` counts due times from when the schedule was
@@ -60,7 +60,7 @@ class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     on_closed: OnClosed = "skip"
 
     def kinds(self) -> list[Times]:
-        """Give the members of the union; the schedule itself where it is none."""
+        """Return the members of the union; the schedule itself where it is none."""
         return [self] if self.any_of is None else self.any_of
 
     @property

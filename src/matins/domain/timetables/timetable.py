@@ -6,26 +6,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import msgspec
-
-from matins.domain.schedules.every import Following
+from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.parsed import NO_JITTER, Jitter
 from matins.domain.schedules.rules import Rule
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.time.instants import epoch_s
 from matins.domain.values.hashing import stable_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Jitter(msgspec.Struct, frozen=True):
-    """How far fire times lie behind due times: up to `longest_s`, never later than `last`."""
-
-    longest_s: int = 0
-    by_job: bool = False
-    last: int = LAST_S
-
-
-NO_JITTER: Final = Jitter()
 
 
 class Timetable:
@@ -44,7 +32,7 @@ class Timetable:
         jitter: Jitter = NO_JITTER,
         *,
         reason: Callable[[int], str] | None = None,
-        following: Following | None = None,
+        following: AfterEnd | None = None,
     ) -> None:
         self._rule = rule
         self._seed = seed
@@ -53,28 +41,28 @@ class Timetable:
         self.following = following
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Give the first due time strictly after an instant; None if there is none."""
+        """Return the first due time strictly after an instant; None if there is none."""
         since = instant - _EPOCH  # epoch_s and max() written out: the hottest call of all
         second = since.days * DAY_S + since.seconds
         due = self._rule.next_after(second if second >= FIRST_S else FIRST_S - 1)
         return None if due is None else _EPOCH + timedelta(0, due)
 
     def next_after_s(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant; None if there is none."""
+        """Return the first due time strictly after an instant; None if there is none."""
         return self._rule.next_after(instant)
 
     def previous_before(self, instant: datetime) -> datetime | None:
-        """Give the last due time strictly before an instant; None if there is none."""
+        """Return the last due time strictly before an instant; None if there is none."""
         whole = epoch_s(instant) + (instant.microsecond > 0)
         due = self.previous_before_s(whole)
         return None if due is None else _EPOCH + timedelta(seconds=due)
 
     def previous_before_s(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant; None if there is none."""
+        """Return the last due time strictly before an instant; None if there is none."""
         return self._rule.previous_before(min(instant, LAST_S + 1))
 
     def next_after_end(self, ended: datetime, run_count: int = 0) -> datetime | None:
-        """Give the due time that follows the end of a run; None unless the job follows ends.
+        """Return the due time that follows the end of a run; None unless the job follows ends.
 
         It is never earlier than the delay after the end: a fraction of a second counts as a whole
         one. `run_count` is how many due times there were since the schedule was set.
@@ -90,11 +78,11 @@ class Timetable:
         return "" if self._reason is None else self._reason(due)
 
     def fire_time(self, due: datetime) -> datetime:
-        """Give the instant at which a due time is claimed: due plus jitter, before the next due."""
+        """Return when a due time is claimed: due plus jitter, before the next due time."""
         return _EPOCH + timedelta(seconds=self.fire_time_s(epoch_s(due)))
 
     def fire_time_s(self, due: int) -> int:
-        """Give the fire time of a due time, by a stable hash of the seed and the due time."""
+        """Return the fire time of a due time, by a stable hash of the seed and the due time."""
         jitter = self._jitter
         if jitter.longest_s == 0 or self.skip_reason(due):
             return due
@@ -106,7 +94,7 @@ class Timetable:
         return due + stable_number(latest + 1, self._seed, str(due))
 
     def due_between(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
-        """Give the first `limit` due times that are later than `after`, up to `until` included."""
+        """Return the first `limit` due times later than `after`, up to `until` included."""
         found: list[datetime] = []
         due, last = self.next_after_s(epoch_s(after)), epoch_s(until)
         while due is not None and due <= last and len(found) < limit:

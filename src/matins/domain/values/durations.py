@@ -29,7 +29,7 @@ _HINT = "write it as 90s, 15m, 1h30m or in ISO 8601 such as PT15M"
 
 @lru_cache(maxsize=4096)
 def parse_duration(text: str) -> float:
-    """Read a duration and give its length in seconds, never negative.
+    """Read a duration, and return its length in seconds, never negative.
 
     Hours and what is shorter may have fractions, to the microsecond: `1.5h` is `90m`. Raises
     ScheduleError for anything else, for negative lengths and for more than 100 years.
@@ -48,6 +48,15 @@ def parse_duration(text: str) -> float:
     if seconds > _LIMIT_S:
         raise ScheduleError(f"{text[:40]!r} is longer than 100 years")
     return seconds
+
+
+@lru_cache(maxsize=4096)
+def parse_whole_seconds(text: str) -> int:
+    """Read a duration without a fraction of a second. Raises ScheduleError."""
+    length = parse_duration(text)
+    if length != int(length):
+        raise ScheduleError(f"{text[:40]!r} has a fraction of a second; write whole seconds")
+    return int(length)
 
 
 def format_duration(seconds: float) -> str:

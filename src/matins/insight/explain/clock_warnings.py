@@ -144,7 +144,7 @@ def _daily_walls(every: str, first: int) -> _Walls | None:
 
 def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
     """Return the wall times that a rule names, whether clocks show them or not."""
-    read = parse_recurrence(text, zone, start)
+    read = parse_recurrence(text, zone).starting(start)
     if read.parts is None or read.parts.frequency > Frequency.DAILY:
         return None  # it follows real time
     # In UTC clocks skip nothing, so that the rule leaves nothing out.

@@ -135,7 +135,7 @@ def _has_step(text: str) -> bool:
 
 def rrule_pitfalls(text: str, timezone: str, start: int) -> Iterator[str]:
     """Return the warnings about a rule; the arguments are those of `describe_rrule`."""
-    read = parse_recurrence(text, find_zone(timezone), start)
+    read = parse_recurrence(text, find_zone(timezone)).starting(start)
     parts, first = read.parts, instant_of(read.wall)
     if parts is None or parts.frequency > Frequency.MONTHLY:
         return

@@ -39,7 +39,7 @@ def describe_rrule(text: str, timezone: str, start: int) -> str:
 
     A rule that names no zone is in `timezone`, one without a DTSTART starts at the instant `start`.
     """
-    read = parse_recurrence(text, find_zone(timezone), start)
+    read = parse_recurrence(text, find_zone(timezone)).starting(start)
     name = rule_zone(text, timezone)
     zone = find_zone(name)
     if read.parts is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.every import Interval, parse_interval
 from matins.domain.schedules.schedule import OnClosed, Schedule, Times
 from matins.domain.time.instants import epoch_s, instant_of, parse_instant
 from matins.domain.time.zones import Zone, find_zone
+from matins.domain.values.durations import parse_whole_seconds
 from matins.insight.explain.cron_words import describe_cron
 from matins.insight.explain.english import (
     counted,
@@ -110,7 +110,7 @@ def _describe_limits(schedule: Schedule, zone: Zone) -> list[str]:
 def _describe_rest(schedule: Schedule) -> list[str]:
     """Describe how runs are spread, what calendars do to them, and when the job is deleted."""
     phrases = []
-    jitter = whole_seconds(schedule.jitter)
+    jitter = parse_whole_seconds(schedule.jitter)
     if jitter:
         per = "for each run" if schedule.spread == "run" else "for the job"
         phrases.append(f"up to {length(jitter)} later, by a stable choice {per}")
@@ -118,6 +118,6 @@ def _describe_rest(schedule: Schedule) -> list[str]:
         names = listed(schedule.calendars, "or")
         phrases.append(f"except when calendar {names} is closed{_CLOSED[schedule.on_closed]}")
     if schedule.delete_after is not None:
-        span = length(whole_seconds(schedule.delete_after))
+        span = length(parse_whole_seconds(schedule.delete_after))
         phrases.append(f"the job is deleted {span} after its last run has ended")
     return phrases

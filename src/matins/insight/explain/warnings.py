@@ -10,14 +10,13 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.cron.expression import is_hashed
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.time.civil import DAY_S
 from matins.domain.time.instants import epoch_s, instant_of, parse_instant
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.timetable import Timetable
-from matins.domain.values.durations import format_duration
+from matins.domain.values.durations import format_duration, parse_whole_seconds
 from matins.insight.explain.clock_warnings import ClockWarning, clock_warnings, next_skipped
 from matins.insight.explain.cron_meaning import read_meaning
 from matins.insight.explain.english import clock, counted, date_of, each, length, wall_at
@@ -179,7 +178,7 @@ def _all_skipped(view: _View) -> Iterator[str]:
 
 
 def _jitter(view: _View) -> Iterator[str]:
-    jitter_s = whole_seconds(view.schedule.jitter)
+    jitter_s = parse_whole_seconds(view.schedule.jitter)
     if not jitter_s:
         return
     gaps = [after - before for before, after in pairwise(view.coming(_LOOKED_AT))]

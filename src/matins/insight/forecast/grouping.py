@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from matins.domain.calendars.closures import Closures
-from matins.domain.schedules.checking import whole_seconds
 from matins.domain.schedules.cron.clock_changes import cron_rule
 from matins.domain.schedules.cron.expression import Dialect, is_hashed, parse_cron
 from matins.domain.schedules.cron.fields import QUARTZ_FIELDS, UNIX_FIELDS, YEAR, Field
@@ -22,6 +21,7 @@ from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.time.instants import epoch_s, parse_instant
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.compiling import Timing
+from matins.domain.values.durations import parse_whole_seconds
 from matins.domain.values.hashing import stable_number
 from matins.insight.forecast.groups import (
     AtGroup,
@@ -80,7 +80,7 @@ def _group_of(text: bytes) -> GroupOf:
             return _every(schedule, schedule.every)
         if isinstance(schedule.at, str) and schedule.starts_at is schedule.ends_at is None:
             at = parse_instant(schedule.at, find_zone(schedule.timezone))
-            grouped = AtGroup(whole_seconds(schedule.jitter)), at
+            grouped = AtGroup(parse_whole_seconds(schedule.jitter)), at
             return lambda _entry: grouped
     return _enumerated(schedule)
 
@@ -88,7 +88,7 @@ def _group_of(text: bytes) -> GroupOf:
 def _cron(schedule: Schedule, expression: str) -> GroupOf:
     zone, dialect = find_zone(schedule.timezone), schedule.dialect
     first, last = _limits(schedule)
-    jitter_s = whole_seconds(schedule.jitter)
+    jitter_s = parse_whole_seconds(schedule.jitter)
 
     def group(seed: str) -> Group:
         pattern = parse_cron(expression, dialect, seed)
@@ -150,7 +150,7 @@ def _every(schedule: Schedule, every: str) -> GroupOf:
     group = EveryGroup(
         interval.days * DAY_S + interval.seconds,
         zone if interval.days else None,
-        whole_seconds(schedule.jitter),
+        parse_whole_seconds(schedule.jitter),
         first,
         last,
     )
@@ -212,7 +212,7 @@ def _needs_anchor(times: Times) -> bool:
 
 
 def _by_timetable(entry: Entry) -> Grouped:
-    jitter_s = whole_seconds(entry.schedule.jitter)
+    jitter_s = parse_whole_seconds(entry.schedule.jitter)
     # Without its jitter a timetable is the same for all jobs that have it.
     plain = replace(entry.schedule, jitter="0s")
     return TimetableGroup(entry.timing.compile(plain, entry.id), jitter_s), 0

@@ -8,7 +8,8 @@ import msgspec
 
 from matins.domain.schedules.cron.pattern import Pattern
 from matins.domain.schedules.cron.policy_rule import PolicyRule
-from matins.domain.schedules.rules import FixedRule, Rule, WildcardRule
+from matins.domain.schedules.cron.rules import FixedRule, WildcardRule
+from matins.domain.schedules.rules import Rule
 from matins.domain.time.zones import Zone
 
 Gap = Literal["run_after", "skip"]
@@ -29,11 +30,19 @@ class ClockChanges(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     overlap: Overlap | None = None
 
 
+def policy_of(pattern: Pattern, dst: ClockChanges | None) -> tuple[Gap, Overlap]:
+    """Return what a job does at gaps and overlaps: its own choice, or what its kind does."""
+    gap, overlap = (None, None) if dst is None else (dst.gap, dst.overlap)
+    if pattern.is_fixed:
+        return gap or "run_after", overlap or "first"
+    return gap or "skip", overlap or "both"
+
+
 def cron_rule(pattern: Pattern, zone: Zone, dst: ClockChanges | None) -> Rule:
-    """Give the due times of a pattern in a zone, by the job's own policy where it has one."""
-    own = dst or ClockChanges()
-    usual: tuple[Gap, Overlap] = ("run_after", "first") if pattern.is_fixed else ("skip", "both")
-    policy = own.gap or usual[0], own.overlap or usual[1]
+    """Return the due times of a pattern in a zone, by the job's own policy where it has one."""
+    if dst is None:
+        return FixedRule(pattern, zone) if pattern.is_fixed else WildcardRule(pattern, zone)
+    policy = policy_of(pattern, dst)
     if policy == ("run_after", "first"):
         return FixedRule(pattern, zone)
     if policy == ("skip", "both"):

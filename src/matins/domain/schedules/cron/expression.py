@@ -37,6 +37,7 @@ from matins.domain.values.errors import ScheduleError
 Dialect = Literal["unix", "quartz", "jenkins"]
 
 LENGTH_MAX: Final = 1_000
+_SHARED_MAX: Final = 16_384
 _MACROS: Final = {
     "@YEARLY": "0 0 1 1 *",
     "@ANNUALLY": "0 0 1 1 *",
@@ -66,7 +67,7 @@ _WORKDAY = re.compile(r"0*(\d{1,2})W", re.ASCII)
 
 
 def is_hashed(expression: str, dialect: Dialect) -> bool:
-    """Tell whether the expression may hold an `H`, so that it differs from job to job."""
+    """Return whether the expression may hold an `H`, so that it differs from job to job."""
     text = expression.upper().lstrip()
     if text.startswith("@"):
         return dialect == "jenkins"
@@ -78,26 +79,37 @@ def parse_cron(expression: str, dialect: Dialect, seed: str) -> Pattern:
 
     Raises ScheduleError if it can't be read, or if no day of any year can match.
     """
-    texts = _split(expression, dialect)
+    second, minute, hour, day, month, weekday, year = _split(expression, dialect)
+    # What has an H may differ from job to job; a THU counts as one, which only costs time.
+    own = "H" in day or "H" in month or "H" in weekday or "H" in year
+    days = (_days if own else _shared_days)(dialect, day, month, weekday, year, seed if own else "")
     fields = QUARTZ_FIELDS if dialect == "quartz" else UNIX_FIELDS
-    second, minute, hour, day, month, weekday, year = texts
-    months = parse_items(fields[4], month, seed) >> 1
-    years = None if year == "*" else tuple(members(parse_items(YEAR, year, seed)))
-    rule = _day_rule(day, weekday, dialect, fields, seed)
-    pattern = Pattern(
+    return Pattern(
         parse_items(fields[0], second, seed),
         parse_items(fields[1], minute, seed),
         parse_items(fields[2], hour, seed),
-        Days(rule, months, years),
+        days,
         is_fixed=minute[0] != "*" and hour[0] != "*",
     )
-    if not pattern.days.can_come():
+
+
+def _days(dialect: Dialect, day: str, month: str, weekday: str, year: str, seed: str) -> Days:
+    """Read the fields that choose days. Raises ScheduleError if no day of any year matches."""
+    fields = QUARTZ_FIELDS if dialect == "quartz" else UNIX_FIELDS
+    months = parse_items(fields[4], month, seed) >> 1
+    years = None if year == "*" else tuple(members(parse_items(YEAR, year, seed)))
+    days = Days(_day_rule(day, weekday, dialect, fields, seed), months, years)
+    if not days.can_come():
         raise ScheduleError(_never(day, month, weekday, year))
-    return pattern
+    return days
+
+
+_shared_days = lru_cache(maxsize=_SHARED_MAX)(_days)
+"""The days of expressions without `H`, many of which choose the same ones."""
 
 
 def _split(expression: str, dialect: Dialect) -> list[str]:
-    """Give the seven fields in upper case, from second to year."""
+    """Return the seven fields in upper case, from second to year."""
     if len(expression) > LENGTH_MAX:
         raise ScheduleError(f"the expression has over {LENGTH_MAX} characters; write a shorter one")
     if strange := _STRANGE.search(expression):
@@ -112,8 +124,8 @@ def _split(expression: str, dialect: Dialect) -> list[str]:
         found = "1 field" if len(texts) == 1 else f"{len(texts)} fields"
         quartz = "; seven fields need dialect: quartz" if len(texts) == 7 else ""
         raise ScheduleError(f"the expression has {found}; {dialect} takes {meaning}{quartz}")
-    if dialect != "quartz" and len(texts) == 5:
-        texts.insert(0, "0")
+    if len(texts) == 5:
+        return ["0", *texts, "*"]
     return [*texts, "*"] if len(texts) == 6 else texts
 
 

@@ -30,14 +30,14 @@ class Pattern:
     ) -> None:
         self.is_fixed = is_fixed
         self.days = days
-        self._minutes = _minutes_of_day(hours, minutes)
-        self._seconds = _flags(seconds, 60)
-        self._first_second, self._last_second = self._seconds.find("1"), self._seconds.rfind("1")
-        self._first_in_day = self._minutes.find("1") * 60 + self._first_second
-        self._last_in_day = self._minutes.rfind("1") * 60 + self._last_second
+        self._minutes, first_minute, last_minute = _minutes_of_day(hours, minutes)
+        self._seconds, first, last = _flags(seconds, 60)
+        self._first_second, self._last_second = first, last
+        self._first_in_day = first_minute * 60 + first
+        self._last_in_day = last_minute * 60 + last
 
     def next_from(self, wall: int) -> int | None:
-        """Give the first matching wall time from `wall` on."""
+        """Return the first matching wall time from `wall` on."""
         day, second = divmod(wall, DAY_S)
         days = self.days
         due = day if days.every else days.next(day)
@@ -53,7 +53,7 @@ class Pattern:
         return None if due is None else due * DAY_S + self._first_in_day
 
     def last_until(self, wall: int) -> int | None:
-        """Give the last matching wall time up to and including `wall`."""
+        """Return the last matching wall time up to and including `wall`."""
         day, second = divmod(wall, DAY_S)
         days = self.days
         due = day if days.every else days.previous(day)
@@ -70,13 +70,18 @@ class Pattern:
 
 
 @lru_cache(maxsize=1024)
-def _flags(bits: int, size: int) -> str:
-    """Write out bits as `0` and `1`, the lowest first: finding one is a single search."""
-    return f"{bits:0{size}b}"[::-1]
+def _flags(bits: int, size: int) -> tuple[str, int, int]:
+    """Write out bits as `0` and `1`, the lowest first; return also the first and last that is set.
+
+    So finding one is a single search.
+    """
+    flags = f"{bits:0{size}b}"[::-1]
+    return flags, flags.find("1"), flags.rfind("1")
 
 
 @lru_cache(maxsize=4096)
-def _minutes_of_day(hours: int, minutes: int) -> str:
-    """Give the flags of a day's 1,440 minutes, shared by all patterns with the same ones."""
-    in_hour = _flags(minutes, 60)
-    return _flags(hours, 24).replace("0", "0" * 60).replace("1", in_hour)
+def _minutes_of_day(hours: int, minutes: int) -> tuple[str, int, int]:
+    """Return the flags of a day's 1,440 minutes as `_flags` does, shared by all that have them."""
+    in_hour, in_day = _flags(minutes, 60)[0], _flags(hours, 24)[0]
+    flags = in_day.replace("0", "0" * 60).replace("1", in_hour)
+    return flags, flags.find("1"), flags.rfind("1")

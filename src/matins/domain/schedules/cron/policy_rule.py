@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Literal
 
 from matins.domain.schedules.cron.pattern import Pattern
-from matins.domain.schedules.rules import LISTED_S, UNLISTED_S, far_next, far_previous
+from matins.domain.schedules.cron.rules import LISTED_S, UNLISTED_S, far_next, far_previous
 from matins.domain.time.civil import FIRST_S, LAST_S
 from matins.domain.time.zones import Zone
 
@@ -35,7 +35,7 @@ class PolicyRule:
         self._highs = _highs(zone, only_last=overlap == "second")
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         if instant >= LISTED_S:
             return far_next(self, instant)
         starts, offsets, lows = self._zone.starts, self._zone.offsets, self._lows
@@ -53,7 +53,7 @@ class PolicyRule:
         return None if wall >= UNLISTED_S else max(wall - offsets[index], starts[index])
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         if instant >= LISTED_S:
             return far_previous(self, instant)
         starts, offsets, highs = self._zone.starts, self._zone.offsets, self._highs
@@ -72,7 +72,7 @@ class PolicyRule:
 
 @lru_cache(maxsize=4096)
 def _lows(zone: Zone, *, runs_after: bool, only_first: bool) -> list[int]:
-    """Give the first wall time that counts in each segment."""
+    """Return the first wall time that counts in each segment."""
     lows = [FIRST_S + zone.offsets[0]]
     for index in range(1, len(zone.starts)):
         shown, unseen = zone.starts[index] + zone.offsets[index], zone.highest[index] + 1
@@ -85,7 +85,7 @@ def _lows(zone: Zone, *, runs_after: bool, only_first: bool) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _highs(zone: Zone, *, only_last: bool) -> list[int]:
-    """Give the last wall time that counts in each segment."""
+    """Return the last wall time that counts in each segment."""
     ends = [start - 1 for start in zone.starts[1:]]
     highs = [end + offset for end, offset in zip(ends, zone.offsets, strict=False)]
     if only_last:

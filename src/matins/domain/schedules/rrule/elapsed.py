@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from math import gcd
-from typing import Final
 
 from matins.domain.schedules.rrule.days import END_DAY, RecurrenceDays, YearDays, in_cycle
-from matins.domain.schedules.rrule.parts import Frequency, Parts
-from matins.domain.schedules.rrule.positions import COUNT_MAX, chosen_indices, too_many
+from matins.domain.schedules.rrule.parts import UNIT_S, Parts
+from matins.domain.schedules.rrule.positions import chosen_indices
 from matins.domain.schedules.rrule.walls import DayWalls, times_of_day
+from matins.domain.schedules.rrule.work import cycle_length
 from matins.domain.time.civil import DAY_S, LAST_S
 from matins.domain.time.wall_clock import WallClock
-from matins.domain.values.errors import ScheduleError
-
-UNIT_S: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
-CYCLE_MAX: Final = 1_000
-"""The most days after which the periods must fall on the same times of day again."""
 
 
 class ElapsedRule:
@@ -37,16 +31,9 @@ class ElapsedRule:
         self._unit = UNIT_S[parts.frequency]
         self._origin = start - (start + clock.offset_at(start)) % self._unit
         self._walls: dict[int, DayWalls] = {}
-        cycle = cycle_length(parts.interval, self._unit)
-        if cycle > CYCLE_MAX:
-            raise ScheduleError(
-                f"RRULE: the rule has INTERVAL={parts.interval}, which with "
-                f"FREQ={parts.frequency.name} comes to the same time of day only after {cycle} "
-                f"days; write one that does within {CYCLE_MAX}, or leave out BYxxx"
-            )
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         at: int | None = max(instant + 1, self._start)
         while at is not None and at <= LAST_S:
             _, end, offset = self._clock.segment_at(at)
@@ -57,7 +44,7 @@ class ElapsedRule:
         return None
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         at: int | None = min(instant - 1, LAST_S)
         while at is not None and at >= self._start:
             first, _, offset = self._clock.segment_at(at)
@@ -69,9 +56,7 @@ class ElapsedRule:
         return None
 
     def nth(self, number: int) -> int | None:
-        """Give the n-th due time of all, the first is 1. Raises ScheduleError for a high one."""
-        if number > COUNT_MAX:
-            raise too_many(number, f"FREQ={self._parts.frequency.name} and BYxxx")
+        """Return the n-th due time of all, the first is 1; they are counted one by one."""
         at: int | None = self._start
         while at is not None and at <= LAST_S:
             _, end, offset = self._clock.segment_at(at)
@@ -82,19 +67,19 @@ class ElapsedRule:
         return None
 
     def _leap(self, at: int) -> int | None:
-        """Give an instant before which nothing is due from `at` on, whatever offset holds."""
+        """Return an instant before which nothing is due from `at` on, whatever offset holds."""
         offsets = self._clock.offsets_between(at, LAST_S) if at <= LAST_S else []
         found = [(self._walls_at(it).next_from(at + it), it) for it in offsets]
         return min((wall - offset for wall, offset in found if wall is not None), default=None)
 
     def _leap_back(self, at: int) -> int | None:
-        """Give an instant after which nothing is due up to `at`, whatever offset holds."""
+        """Return an instant after which nothing is due up to `at`, whatever offset holds."""
         offsets = self._clock.offsets_between(self._start, at) if at >= self._start else []
         found = [(self._walls_at(it).last_until(at + it), it) for it in offsets]
         return max((wall - offset for wall, offset in found if wall is not None), default=None)
 
     def _walls_at(self, offset: int) -> DayWalls:
-        """Give the wall times that are due while an offset holds."""
+        """Return the wall times that are due while an offset holds."""
         walls = self._walls.get(offset)
         if walls is None:
             interval, origin = self._parts.interval, self._origin + offset
@@ -109,7 +94,7 @@ class ElapsedRule:
         return walls
 
     def _times(self, offset: int) -> Sequence[int]:
-        """Give the seconds of a day that the parts allow, where the start fills in what they don't.
+        """Return the seconds of a day that the parts allow; the start fills in what they don't.
 
         It is taken as it would be shown at this offset: half past, where clocks moved by 30 min.
         BYSETPOS chooses within the hour, minute or second of the clock.
@@ -124,11 +109,6 @@ class ElapsedRule:
         inner = times_of_day([0], minutes if unit == 3600 else [0], seconds if unit > 1 else [0])
         chosen = [inner[index] for index in chosen_indices(parts.positions, len(inner))]
         return outer if chosen == [0] else [start + time for start in outer for time in chosen]
-
-
-def cycle_length(interval: int, unit: int) -> int:
-    """Give the days after which each n-th hour, minute or second is at the same time of day."""
-    return interval // gcd(interval, DAY_S // unit)
 
 
 class DayCycle:
@@ -149,7 +129,7 @@ class DayCycle:
         self._known: dict[int, Sequence[int]] = {}
 
     def days(self) -> int:
-        """Give the days of the cycle that have any times, as bits."""
+        """Return the days of the cycle that have any times, as bits."""
         if self.length == 1:
             return int(bool(self.times_on(0)))
         elapsed, unit, interval = self._elapsed, self._unit, self._interval
@@ -164,7 +144,7 @@ class DayCycle:
         return int("".join("01"[number in kept] for number in reversed(range(self.length))), 2)
 
     def times_on(self, day: int) -> Sequence[int]:
-        """Give the times of a day, in order."""
+        """Return the times of a day, in order."""
         number = day % self.length
         found = self._known.get(number)
         if found is None:
@@ -173,7 +153,7 @@ class DayCycle:
         return found
 
     def _kept(self, elapsed: int) -> Sequence[int]:
-        """Give the times of a day that starts so long after a kept block did."""
+        """Return the times of a day that starts so long after a kept block did."""
         times, unit, interval = self._times, self._unit, self._interval
         if interval == 1:
             return times

@@ -25,6 +25,10 @@ class Frequency(IntEnum):
     SECONDLY = 6
 
 
+UNIT_S: Final = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
+"""The periods that follow real time, in seconds."""
+
+
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule says; a tuple is sorted, and empty where the rule says nothing.
 
@@ -49,7 +53,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_limited(self) -> bool:
-        """Tell whether any BYxxx part narrows the rule or adds to it."""
+        """Return whether any BYxxx part narrows the rule or adds to it."""
         days = self.months or self.weeks or self.year_days or self.month_days or self.weekdays
         return bool(days or self.hours or self.minutes or self.seconds)
 

@@ -24,10 +24,6 @@ from matins.domain.time.civil import (
     month_length,
 )
 from matins.domain.time.wall_clock import WallClock
-from matins.domain.values.errors import ScheduleError
-
-COUNT_MAX: Final = 500
-"""The highest COUNT of a rule whose due times have to be counted one by one."""
 
 _PER_ERA: Final = {
     Frequency.YEARLY: 400,
@@ -40,7 +36,7 @@ _SAMPLE: Final = (2000, 2028)
 
 
 def chosen_indices(positions: Sequence[int], size: int) -> Sequence[int]:
-    """Give what BYSETPOS chooses from a list of a size, in order: all of it without BYSETPOS."""
+    """Return what BYSETPOS chooses from a list of a size, in order: all of it without BYSETPOS."""
     if not positions:
         return range(size)
     indices = {at - 1 if at > 0 else size + at for at in positions}
@@ -72,12 +68,12 @@ class ChosenWalls:
         self._never = nearest > 1 and nearest > self._most(years)
 
     def next_from(self, wall: int) -> int | None:
-        """Give the first wall time from `wall` on."""
+        """Return the first wall time from `wall` on."""
         found = (one for chosen in self._periods_from(wall) for one in chosen if one >= wall)
         return next(found, None)
 
     def last_until(self, wall: int) -> int | None:
-        """Give the last wall time up to and including `wall`."""
+        """Return the last wall time up to and including `wall`."""
         day: int | None = wall // DAY_S
         low = wall // DAY_S - self._reach
         while day is not None and not self._never:
@@ -89,9 +85,7 @@ class ChosenWalls:
         return None
 
     def nth_from(self, wall: int, number: int) -> int | None:
-        """Give the n-th wall time from one on. Raises ScheduleError if that takes too long."""
-        if number > COUNT_MAX:
-            raise too_many(number, "BYSETPOS")
+        """Return the n-th wall time from one on; they are counted one by one."""
         for period in self._periods_from(wall):
             chosen = period if period[0] >= wall else [one for one in period if one >= wall]
             if number <= len(chosen):
@@ -100,7 +94,7 @@ class ChosenWalls:
         return None
 
     def _periods_from(self, wall: int) -> Iterator[list[int]]:
-        """Give what is chosen in each period that is not over before `wall`, if there is any."""
+        """Return what is chosen in each period that is not over before `wall`, if there is any."""
         day: int | None = wall // DAY_S
         last = -END_DAY if self._never else wall // DAY_S + self._reach
         while day is not None and day <= last:
@@ -112,7 +106,7 @@ class ChosenWalls:
             day = self._days.next(end)
 
     def _most(self, years: YearDays) -> int:
-        """Give the size of the largest period that there can be."""
+        """Return the size of the largest period that there can be."""
         if self._parts.frequency == Frequency.DAILY:
             return len(self._times)
         if self._parts.frequency == Frequency.WEEKLY:
@@ -125,7 +119,7 @@ class ChosenWalls:
         return most * len(self._times)
 
     def _chosen(self, first: int, end: int) -> list[int]:
-        """Give the chosen wall times of a period, in order."""
+        """Return the chosen wall times of a period, in order."""
         bits = self._days.between(first, end)
         if not bits:
             return []
@@ -145,7 +139,7 @@ class ChosenWalls:
         return [span[index] for index in chosen_indices(self._parts.positions, span.size)]
 
     def _period(self, day: int) -> tuple[int, int]:
-        """Give the first day of a day's period, and the day after its last one."""
+        """Return the first day of a day's period, and the day after its last one."""
         match self._parts.frequency:
             case Frequency.YEARLY:
                 year = year_of(day)
@@ -159,10 +153,3 @@ class ChosenWalls:
                 return first, first + 7
             case _:
                 return day, day + 1
-
-
-def too_many(count: int, what: str) -> ScheduleError:
-    """Give the error for a COUNT that would have to be counted one by one."""
-    return ScheduleError(
-        f"RRULE: the rule has COUNT={count}, over {COUNT_MAX} with {what}; write UNTIL instead"
-    )

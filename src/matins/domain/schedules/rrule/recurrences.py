@@ -14,7 +14,6 @@ from bisect import bisect_left, bisect_right
 from datetime import date
 
 from matins.domain.schedules.at import InstantsRule
-from matins.domain.schedules.combinators import LimitedRule, UnionRule
 from matins.domain.schedules.every import Interval, IntervalRule
 from matins.domain.schedules.rrule.days import (
     Gate,
@@ -24,8 +23,8 @@ from matins.domain.schedules.rrule.days import (
     every_year,
     in_cycle,
 )
-from matins.domain.schedules.rrule.elapsed import UNIT_S, ElapsedRule
-from matins.domain.schedules.rrule.parts import Frequency, Parts
+from matins.domain.schedules.rrule.elapsed import ElapsedRule
+from matins.domain.schedules.rrule.parts import UNIT_S, Frequency, Parts
 from matins.domain.schedules.rrule.positions import ChosenWalls
 from matins.domain.schedules.rrule.text import Recurrence, parse_recurrence
 from matins.domain.schedules.rrule.walls import (
@@ -34,7 +33,7 @@ from matins.domain.schedules.rrule.walls import (
     Walls,
     times_of_day,
 )
-from matins.domain.schedules.rules import Rule
+from matins.domain.schedules.rules import LimitedRule, Rule, UnionRule
 from matins.domain.time.civil import DAY_S, LAST_S
 from matins.domain.time.zones import Zone, find_zone
 
@@ -45,14 +44,18 @@ def read_recurrence(text: str, zone: Zone, start: int) -> Rule:
     Local times without a TZID are in `zone`; without a DTSTART the rule starts at the instant
     `start`, in seconds from 1970 UTC. Raises ScheduleError.
     """
-    read = parse_recurrence(text, zone, start)
+    return recurrence_rule(parse_recurrence(text, zone).starting(start))
+
+
+def recurrence_rule(recurrence: Recurrence) -> Rule:
+    """Return the due times of a recurrence."""
     rules: list[Rule] = []
-    if read.parts is not None:
-        rules.append(_ended(read, read.parts))
-    if read.added:
-        rules.append(InstantsRule(read.added))
+    if recurrence.parts is not None:
+        rules.append(_ended(recurrence, recurrence.parts))
+    if recurrence.added:
+        rules.append(InstantsRule(recurrence.added))
     rule = rules[0] if len(rules) == 1 else UnionRule(rules)
-    return ExcludingRule(rule, read.excluded) if read.excluded else rule
+    return ExcludingRule(rule, recurrence.excluded) if recurrence.excluded else rule
 
 
 class ExcludingRule:
@@ -66,7 +69,7 @@ class ExcludingRule:
         self._ends = [end for _, end in spans]
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         due = self._base.next_after(instant)
         while due is not None:
             index = bisect_right(self._firsts, due) - 1
@@ -76,7 +79,7 @@ class ExcludingRule:
         return None
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         due = self._base.previous_before(instant)
         while due is not None:
             index = bisect_left(self._ends, due + 1)
@@ -87,7 +90,7 @@ class ExcludingRule:
 
 
 def _ended(read: Recurrence, parts: Parts) -> Rule:
-    """Give the rule up to its UNTIL, or up to the last that COUNT counts."""
+    """Return the rule up to its UNTIL, or up to the last that COUNT counts."""
     last = read.until
     rule: Rule
     if parts.frequency in UNIT_S and not parts.is_limited:
@@ -122,7 +125,7 @@ def _counted_rule(read: Recurrence, parts: Parts) -> WallRule | ElapsedRule:
 
 
 def _gate(parts: Parts, first: date, day: int) -> Gate | None:
-    """Give what INTERVAL keeps, counted from the period of the first day."""
+    """Return what INTERVAL keeps, counted from the period of the first day."""
     interval = parts.interval
     if interval == 1:
         return None

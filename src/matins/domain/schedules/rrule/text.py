@@ -7,8 +7,10 @@ from datetime import date
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from matins.domain.schedules.rrule.parts import Frequency, Parts, read_parts
+from matins.domain.schedules.rrule.work import check_work
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.time.wall_clock import WallClock
 from matins.domain.time.zones import Zone, find_zone
@@ -44,14 +46,16 @@ class Moment(msgspec.Struct, frozen=True):
     is_utc: bool
 
 
-class Recurrence(msgspec.Struct, frozen=True):
+class Recurrence(msgspec.Struct, frozen=True, eq=False):
     """What the lines say, in seconds: instants, and the wall time at which the rule starts.
 
     `excluded` are first instants and ends, in order and apart: an EXDATE that is a date excludes
-    all of its day. Where there are no `parts`, only `added` is due.
+    all of its day. Where there are no `parts`, only `added` is due. `has_start`: there is a
+    DTSTART; without one the rule starts in 1970, or where `starting` says.
     """
 
     clock: WallClock
+    has_start: bool
     start: int
     wall: int
     parts: Parts | None
@@ -59,11 +63,22 @@ class Recurrence(msgspec.Struct, frozen=True):
     added: list[int]
     excluded: list[tuple[int, int]]
 
+    def starting(self, start: int) -> Recurrence:
+        """Return it with an instant as its start, unless a DTSTART names one.
 
-def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
+        Raises ScheduleError if the clocks there show no time that can be written.
+        """
+        if self.has_start or start == self.start:
+            return self
+        wall = start + self.clock.offset_at(start)
+        _check_wall(wall)
+        return replace(self, start=start, wall=wall)
+
+
+def parse_recurrence(text: str, zone: Zone) -> Recurrence:
     """Read the lines; local times without a TZID of their own are those of DTSTART's, or `zone`'s.
 
-    Without a DTSTART the rule starts at the instant `start`. Raises ScheduleError.
+    Raises ScheduleError.
     """
     lines = _read_lines(text)
     named: dict[str, list[Line]] = {name: [] for name in _NAMES.split("|")}
@@ -73,16 +88,17 @@ def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
         if len(named[name]) > 1:
             raise ScheduleError(f"{name}: there are {len(named[name])} of them; write one")
     rules = [read_parts(line.value) for line in named["RRULE"]]
+    for rule in rules:
+        check_work(rule)
     if not rules and not named["RDATE"]:
         raise ScheduleError("there is neither RRULE nor RDATE; write such as RRULE:FREQ=DAILY")
     parts = rules[0] if rules else None
-    moment, local, clock = None, WallClock(zone), WallClock(zone)
+    moment, local, clock, start = None, WallClock(zone), WallClock(zone), 0
     if named["DTSTART"]:
         moment, local, clock = _read_start(named["DTSTART"][0], zone, parts)
         start = _instant(moment, clock, "DTSTART")
     wall = start + clock.offset_at(start) if moment is None else moment.wall
-    if not FIRST_S <= wall <= LAST_S:
-        raise ScheduleError("the rule would start outside the years 1 to 9999; write a DTSTART")
+    _check_wall(wall)
     is_date = moment is not None and moment.is_date
     added = [
         _read_added(line, local, value, is_date=is_date) for line, value in _values(named["RDATE"])
@@ -92,6 +108,7 @@ def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
     excluded = [_read_excluded(line, local, value) for line, value in _values(named["EXDATE"])]
     return Recurrence(
         clock=clock,
+        has_start=moment is not None,
         start=start,
         wall=wall,
         parts=parts,
@@ -99,6 +116,11 @@ def parse_recurrence(text: str, zone: Zone, start: int) -> Recurrence:
         added=sorted(set(added)),
         excluded=_apart(excluded),
     )
+
+
+def _check_wall(wall: int) -> None:
+    if not FIRST_S <= wall <= LAST_S:
+        raise ScheduleError("the rule would start outside the years 1 to 9999; write a DTSTART")
 
 
 def _read_lines(text: str) -> list[Line]:
@@ -135,7 +157,7 @@ def _values(lines: list[Line]) -> list[tuple[Line, str]]:
 
 
 def _read_start(line: Line, zone: Zone, parts: Parts | None) -> tuple[Moment, WallClock, WallClock]:
-    """Give DTSTART, the clock for local times, and the rule's own clock."""
+    """Return DTSTART, the clock for local times, and the rule's own clock."""
     moment = _read_moment(line, line.value)
     local = _clock(line, WallClock(zone))
     clock = WallClock(find_zone("UTC")) if moment.is_utc else local
@@ -211,7 +233,7 @@ def _read_excluded(line: Line, local: WallClock, text: str) -> tuple[int, int]:
 
 
 def _read_until(text: str, local: WallClock) -> int:
-    """Give the last instant of a rule; a date includes all of its day."""
+    """Return the last instant of a rule; a date includes all of its day."""
     moment = _read_moment(Line("UNTIL", text), text)
     if moment.is_date:
         return min(local.first_from(moment.wall + DAY_S) - 1, LAST_S)
