@@ -73,14 +73,19 @@ class HttpClient:
                     connection = self._reused(where.origin) or await self._connected(where.origin)
                     answer = await self._answer(connection, where.origin, request)
             except TimeoutError as error:
+                self._drop(where.origin)  # what has become silent may be the way to all of it
                 raise LostAnswerError(f"no whole answer within {limit_s:g} s") from error
         return answer.status, b"".join(answer.body)
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        for kept in self._kept.values():
-            while kept:
-                kept.pop().connection.close()
+        for origin in self._kept:
+            self._drop(origin)
+
+    def _drop(self, origin: Origin) -> None:
+        kept = self._kept[origin]
+        while kept:
+            kept.pop().connection.close()
 
     def _reused(self, origin: Origin) -> Connection | None:
         """Return a kept connection that still stands, the one used last; close the others."""

@@ -157,6 +157,28 @@ async def test_an_answer_that_does_not_come_within_the_limit_is_lost(client: Htt
             await get(client, server, limit_s=0.05)
 
 
+async def test_once_a_server_was_silent_none_of_its_connections_is_used_again(
+    client: HttpClient,
+) -> None:
+    talks = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if talks.is_set():
+            writer.write(OK)
+
+    async with serving(answer) as server:
+        talks.set()
+        await asyncio.gather(*(get(client, server) for _ in range(3)))
+        assert server.connections == 3
+        talks.clear()
+        with pytest.raises(LostAnswerError):
+            await get(client, server, limit_s=0.05)
+        talks.set()
+        assert await get(client, server) == (200, b"ok")
+    assert server.connections == 4
+
+
 async def test_an_exchange_that_is_cancelled_takes_its_connection_along(
     client: HttpClient,
 ) -> None:
