@@ -41,6 +41,18 @@ async def test_after_the_usual_time_a_day_is_dropped(world: Upkept) -> None:
     assert not await exists(world, "runs_20260302")
 
 
+async def test_the_usual_time_is_a_setting(world: Upkept) -> None:
+    world.settings = Settings(keep_days=7)
+    await runs(world, named("usual", None), 2)
+    await runs(world, named("long", Keep(days=20)), 2)
+    await after(world, 6 * DAY)
+    assert len(await world.rows("usual")) == 2
+    await after(world, 2 * DAY)
+    assert (await world.rows("usual"), len(await world.rows("long"))) == ([], 2)
+    await after(world, 14 * DAY)
+    assert not await exists(world, "runs_20260302")
+
+
 async def test_an_audit_judges_nothing_whose_rows_were_purged(world: Upkept) -> None:
     await runs(world, EVERY_MINUTE, 2)
     await after(world, (DAYS + 2) * DAY)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from matins.domain.jobs.keeping import DAYS, DAYS_MAX
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
@@ -61,6 +62,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How late next due times are written."""
     upkeep_s: float = 60.0
     """How often a scheduler sees to new zone data, changed calendars and jobs at their end."""
+    keep_days: int = DAYS
+    """How many days a scheduler keeps runs where neither their job nor its team says it."""
     archive: Path | None = None
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
@@ -171,6 +174,7 @@ _COUNTS = {
     "slots": (1, 100_000),
     "processes": (2, 10_000_000),
     "claim_batch": (1, 100_000),
+    "keep_days": (1, DAYS_MAX),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {
     "postgres": postgres_fault,

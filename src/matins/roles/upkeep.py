@@ -43,7 +43,7 @@ def make_upkeep(
     purge = Purge(
         locks,
         days,
-        PostgresRetention(history),
+        PostgresRetention(history, settings.keep_days),
         PostgresLeftovers(history),
         FileArchive(settings.archive) if settings.archive else None,
         clock,

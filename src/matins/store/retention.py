@@ -24,15 +24,17 @@ log = structlog.get_logger()
 class PostgresRetention:
     """Reads and deletes runs of days that are over, some days at a time.
 
-    The sessions of `database` need a long deadline.
+    The sessions of `database` need a long deadline. `usual_days` is how long runs are kept where
+    neither their job nor its team says it.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, usual_days: int) -> None:
         self._database = database
+        self._usual_days = usual_days
 
-    async def scope(self, usual_days: int) -> Scope:
+    async def scope(self) -> Scope:
         """See `domain.ports.upkeep.Retention`."""
-        [row] = await self._database.fetch(_Q["scope"], usual_days=usual_days)
+        [row] = await self._database.fetch(_Q["scope"], usual_days=self._usual_days)
         return Scope(**row)
 
     async def runs_of(self, day: date, after: UUID, limit: int) -> list[OldRun]:
@@ -53,7 +55,10 @@ class PostgresRetention:
     async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
         """See `domain.ports.upkeep.Retention`. What can't be read keeps as much as is usual."""
         rows = await self._database.fetch(_Q["jobs"], after=after, limit=limit)
-        return [JobRetention(row["id"], _kept(row), row["purged_until"]) for row in rows]
+        return [
+            JobRetention(row["id"], _kept(row, self._usual_days), row["purged_until"])
+            for row in rows
+        ]
 
     async def nth_newest(self, job_id: UUID, nth: int, *, succeeded: bool) -> datetime | None:
         """See `domain.ports.upkeep.Retention`."""
@@ -98,7 +103,7 @@ def _columns(cuts: Sequence[Cut]) -> dict[str, object]:
     }
 
 
-def _kept(row: asyncpg.Record) -> Kept:
+def _kept(row: asyncpg.Record, usual_days: int) -> Kept:
     try:
         job, team = (
             None if text is None else msgspec.json.decode(text, type=Keep)
@@ -106,5 +111,5 @@ def _kept(row: asyncpg.Record) -> Kept:
         )
     except msgspec.MsgspecError:
         log.exception("keep.unreadable", job=str(row["id"]))
-        return kept()
-    return kept(job, team)
+        return kept(usual_days=usual_days)
+    return kept(job, team, usual_days)

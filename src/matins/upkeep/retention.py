@@ -16,7 +16,6 @@ from uuid import UUID
 
 import structlog
 
-from matins.domain.jobs.keeping import DAYS
 from matins.domain.ports import Clock
 from matins.domain.ports.upkeep import Archive, DayTables, Leftovers, Locks, Retention
 from matins.domain.upkeep.retention import (
@@ -71,7 +70,7 @@ class Purge:
         async with self._locks.alone(WORK) as is_alone:
             if not is_alone:
                 return
-            scope = await self._retention.scope(DAYS)
+            scope = await self._retention.scope()
             await self._drop_days(scope.oldest)
             if scope.differs:
                 await self._walk(scope)

@@ -104,6 +104,7 @@ CANARY = "s3cret"
         ("MATINS_TOKEN", f"{CANARY}\n", "characters that can't be printed"),
         ("MATINS_PORT", "65536", "is 65536; it must be from 0 to 65535"),
         ("MATINS_SLOTS", "0", "is 0; it must be from 1 to"),
+        ("MATINS_KEEP_DAYS", "0", "is 0; it must be from 1 to"),
         ("MATINS_PROCESSES", "1", "is 1; it must be from 2 to"),
         ("MATINS_SLOTS", "many", "write a whole number"),
         ("MATINS_STOP_WITH_STDIN", "maybe", "write true or false"),

@@ -9,9 +9,9 @@ import msgspec
 from matins.domain.values.errors import Problem, below
 
 DAYS = 90
-"""How many days runs are kept where neither their job nor its team says it."""
+"""How many days runs are kept where nobody says it."""
 
-_DAYS_MAX = 36_500
+DAYS_MAX = 36_500
 _RUNS_MAX = 1_000_000
 
 
@@ -24,7 +24,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     def problems(self) -> list[Problem]:
         """What is wrong with it; `where` is relative to it."""
         found = []
-        for name, count, most in (("days", self.days, _DAYS_MAX), ("runs", self.runs, _RUNS_MAX)):
+        for name, count, most in (("days", self.days, DAYS_MAX), ("runs", self.runs, _RUNS_MAX)):
             if count is not None and not 1 <= count <= most:
                 found.append(Problem(name, f"is {count}; it must be from 1 to {most}"))
         return found
@@ -59,9 +59,9 @@ class Kept(msgspec.Struct, frozen=True):
         return now - timedelta(self.days), now - timedelta(self.others_days)
 
 
-def kept(job: Keep | None = None, team: Keep | None = None) -> Kept:
-    """Return what holds for a job: what it says itself, else what its team says."""
+def kept(job: Keep | None = None, team: Keep | None = None, usual_days: int = DAYS) -> Kept:
+    """Return what holds for a job: what it says itself, else what its team says, else the usual."""
     said = job or team or Keep()
-    days = said.days or DAYS
+    days = said.days or usual_days
     others = said.others or said
     return Kept(days, said.runs, others.days or days, others.runs)

@@ -80,7 +80,7 @@ class DayTables(Protocol):
 class Retention(Protocol):
     """Runs in the history, and what is kept of them."""
 
-    async def scope(self, usual_days: int) -> Scope:
+    async def scope(self) -> Scope:
         """For how long any job keeps runs, and whether some keep theirs otherwise."""
 
     async def runs_of(self, day: date, after: UUID, limit: int) -> list[OldRun]:
