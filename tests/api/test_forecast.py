@@ -128,7 +128,9 @@ async def test_what_cannot_be_asked_is_refused(
     assert (reply.status, list(reply.places)) == (422, [place])
 
 
-async def test_a_crowd_is_warned_of_with_a_quiet_minute(owner: Owner, database: Database) -> None:
+async def test_a_hot_spot_is_warned_of_with_a_quiet_minute(
+    owner: Owner, database: Database
+) -> None:
     for number in range(60):
         await owner.job(name=f"job-{number}", schedule={"cron": "0 0 * * *"})
     forecasts = PostgresForecasts(database, KnownCalendars())

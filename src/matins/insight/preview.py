@@ -53,7 +53,7 @@ def check_request(schedule: Schedule, count: int) -> None:
 
 
 def preview(subject: Subject, count: int, after: datetime) -> Preview:
-    """Give the next due times after an instant, what they mean, and what may surprise in them.
+    """Return the next due times after an instant, what they mean, and what may surprise in them.
 
     Raises InvalidInputError. Without a job the values of `H` are those of no job in particular.
     """

@@ -130,7 +130,7 @@ def jobs(draw: st.DrawFn, zone: str, near: datetime) -> list[Entry]:
     return draw(st.lists(made, min_size=3, max_size=9, unique_by=lambda job: job.id))
 
 
-def walked(entries: Iterable[Entry], since: int, until: int) -> Counter[int]:
+def enumerated(entries: Iterable[Entry], since: int, until: int) -> Counter[int]:
     """Count the fires of jobs without jitter by second, walking from one due time to the next."""
     fires = Counter[int]()
     for job in entries:

@@ -1,4 +1,4 @@
-"""A forecast says what walking from due time to due time, job by job, would say."""
+"""A forecast says what enumerating from due time to due time, job by job, would say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.unit.forecast.made import (
     CHANGES,
     HASHED,
+    enumerated,
     expected,
     index_of,
     jittered,
@@ -19,7 +20,6 @@ from tests.unit.forecast.made import (
     jobs,
     moments,
     schedules,
-    walked,
 )
 
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
@@ -35,7 +35,7 @@ DENSE = ("10-50/20 0-23 * * *", "*/20 * * * *", "0 0-5 * * *", "30 1,2,3,14 * * 
 
 
 def check(entries: list[Entry], since: int, until: int) -> None:
-    fires = walked(entries, since, until)
+    fires = enumerated(entries, since, until)
     minutes = [0] * ((until - since) // 60)
     for instant, count in fires.items():
         minutes[(instant - since) // 60] += count

@@ -1,4 +1,4 @@
-"""The forecast as it is told: peaks, shares, counts; and the warning of a crowd."""
+"""The forecast: peaks, shares, counts; and the warning of a hot spot."""
 
 from __future__ import annotations
 

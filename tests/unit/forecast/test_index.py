@@ -60,7 +60,7 @@ def test_teams_and_pools_count_apart() -> None:
     assert [fires(index, "a", "x"), fires(index, "b", "x"), fires(index)] == [24, 0, 49]
 
 
-def test_a_job_that_is_booked_again_counts_as_it_is_now() -> None:
+def test_a_job_that_is_added_again_counts_as_it_is_now() -> None:
     index = index_of([job(1, HOURLY), job(2, HOURLY)], SINCE)
     index.add(job(1, DAILY, team="b"))
     assert len(index) == 2
@@ -101,7 +101,7 @@ def test_what_changes_no_fires_is_told_apart(schedule: Schedule) -> None:
         max_size=25,
     )
 )
-def test_changes_one_by_one_lead_to_what_is_booked_at_once(
+def test_changes_one_by_one_lead_to_what_is_added_at_once(
     changes: list[tuple[int, Schedule | None, int]],
 ) -> None:
     index, left = JobIndex(SINCE), dict[int, Entry]()
