@@ -163,13 +163,15 @@ def override_line(override: Override) -> str:
 
 
 def _kind(times: Times, timezone: str) -> str:
-    if times.every is not None:
-        return f"every {times.every}"
-    if times.cron is not None:
-        return f"{times.cron} in {timezone}"
-    if times.rrule is not None:
-        rule = next((it for it in times.rrule.split() if "FREQ=" in it), times.rrule)
-        return f"{rule.removeprefix('RRULE:')} in {timezone}"
+    # As written, and not parsed: a server may know zones and kinds that this program does not.
+    match times:
+        case Times(every=str(every)):
+            return f"every {every}"
+        case Times(cron=str(cron)):
+            return f"{cron} in {timezone}"
+        case Times(rrule=str(rrule)):
+            rule = next((it for it in rrule.split() if "FREQ=" in it), rrule)
+            return f"{rule.removeprefix('RRULE:')} in {timezone}"
     instants = times.instants
     more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
     return f"at {instants[0]}{more}" if instants else "never"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
-from matins.domain.schedules.cron.expression import is_hashed, parse_cron
-from matins.domain.schedules.every import parse_interval
+from matins.domain.schedules.at import At
+from matins.domain.schedules.cron.clock_changes import Gap, Overlap, policy_of
+from matins.domain.schedules.cron.kind import Cron
+from matins.domain.schedules.every import Every, Interval
+from matins.domain.schedules.members import Member
+from matins.domain.schedules.rrule.kind import RRule
 from matins.domain.schedules.rrule.parts import Frequency
 from matins.domain.schedules.rrule.recurrences import read_recurrence
-from matins.domain.schedules.rrule.text import parse_recurrence
-from matins.domain.schedules.schedule import Times
 from matins.domain.time.civil import DAY_S
 from matins.domain.time.instants import instant_of, is_local, parse_instant
 from matins.domain.time.zones import Zone, find_zone
@@ -82,10 +83,16 @@ class _Walls(msgspec.Struct, frozen=True):
 
 
 def clock_warnings(
-    times: Times, zone: Zone, timetable: Timetable, span: tuple[int, int], *, seed: str, anchor: int
+    member: Member,
+    zone: Zone,
+    timetable: Timetable,
+    span: tuple[int, int],
+    *,
+    seed: str,
+    anchor: int,
 ) -> Iterator[tuple[int, ClockWarning]]:
     """Return each warning with its wall time, for clock changes after `span[0]` up to `span[1]`."""
-    walls = _walls(times, zone, seed, anchor)
+    walls = _walls(member, zone, seed, anchor)
     if walls is None:
         return
     for change in _changes(zone, *span):
@@ -94,9 +101,9 @@ def clock_warnings(
             yield touched[0], warning
 
 
-def next_skipped(times: Times, zone: Zone, after: int, *, seed: str, anchor: int) -> int | None:
+def next_skipped(member: Member, zone: Zone, after: int, *, seed: str, anchor: int) -> int | None:
     """Return the first wall time that is named after an instant, if clocks skip it; else None."""
-    walls = _walls(times, zone, seed, anchor)
+    walls = _walls(member, zone, seed, anchor)
     wall = None if walls is None else walls.next_from(after + zone.offset_at(after) + 1)
     if wall is None:
         return None
@@ -109,29 +116,25 @@ def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
         yield _Change(zone.starts[index], zone.offsets[index - 1], zone.offsets[index])
 
 
-def _walls(times: Times, zone: Zone, seed: str, anchor: int) -> _Walls | None:
+def _walls(member: Member, zone: Zone, seed: str, anchor: int) -> _Walls | None:
     """Return the wall times of a kind; None if it has none, or if they aren't known yet."""
-    if times.cron is not None:
-        if not seed and is_hashed(times.cron, times.dialect):
-            return None
-        pattern = parse_cron(times.cron, times.dialect, seed)
-        own = times.dst or ClockChanges()
-        usual: tuple[Gap, Overlap]
-        usual = ("run_after", "first") if pattern.is_fixed else ("skip", "both")
-        gap, overlap = own.gap or usual[0], own.overlap or usual[1]
-        return _Walls(pattern.next_from, gap, overlap, pattern.is_fixed)
-    if times.every is not None:
-        start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
-        return _daily_walls(times.every, start + zone.offset_at(start))
-    if times.rrule is not None:
-        return _rule_walls(times.rrule, zone, anchor)
-    if times.at is not None:
-        return _listed_walls(times.instants)
-    return None
+    match member:
+        case Cron():
+            if member.is_hashed and not seed:
+                return None
+            pattern = member.pattern(seed)
+            gap, overlap = policy_of(pattern, member.dst)
+            return _Walls(pattern.next_from, gap, overlap, pattern.is_fixed)
+        case Every(interval):
+            start = member.start(anchor)
+            return _daily_walls(interval, start + zone.offset_at(start))
+        case RRule():
+            return _rule_walls(member, zone, anchor)
+        case At(texts):
+            return _listed_walls(texts)
 
 
-def _daily_walls(every: str, first: int) -> _Walls | None:
-    interval = parse_interval(every)
+def _daily_walls(interval: Interval, first: int) -> _Walls | None:
     if not interval.days or interval.seconds:
         return None  # it counts in real time
     step = interval.days * DAY_S
@@ -142,20 +145,20 @@ def _daily_walls(every: str, first: int) -> _Walls | None:
     return _Walls(next_from, "run_after", "first", is_fixed=True)
 
 
-def _rule_walls(text: str, zone: Zone, start: int) -> _Walls | None:
+def _rule_walls(rrule: RRule, zone: Zone, start: int) -> _Walls | None:
     """Return the wall times that a rule names, whether clocks show them or not."""
-    read = parse_recurrence(text, zone).starting(start)
-    if read.parts is None or read.parts.frequency > Frequency.DAILY:
+    parts = rrule.written.parts
+    if parts is None or parts.frequency > Frequency.DAILY:
         return None  # it follows real time
     # In UTC clocks skip nothing, so that the rule leaves nothing out.
     first = start + zone.offset_at(start)
-    rule = read_recurrence(_OWN_ZONE.sub("", text), find_zone("UTC"), first)
+    rule = read_recurrence(_OWN_ZONE.sub("", rrule.text), find_zone("UTC"), first)
     return _Walls(lambda wall: rule.next_after(wall - 1), "skip", "first", is_fixed=True)
 
 
-def _listed_walls(at: list[str]) -> _Walls:
+def _listed_walls(texts: Iterable[str]) -> _Walls:
     utc = find_zone("UTC")
-    walls = sorted(parse_instant(text, utc) for text in at if is_local(text))
+    walls = sorted(parse_instant(text, utc) for text in texts if is_local(text))
 
     def next_from(wall: int) -> int | None:
         index = bisect_left(walls, wall)

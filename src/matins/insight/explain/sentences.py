@@ -5,12 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.at import At
 from matins.domain.schedules.cron.clock_changes import ClockChanges
-from matins.domain.schedules.every import Interval, parse_interval
-from matins.domain.schedules.schedule import OnClosed, Schedule, Times
-from matins.domain.time.instants import epoch_s, instant_of, parse_instant
-from matins.domain.time.zones import Zone, find_zone
-from matins.domain.values.durations import parse_whole_seconds
+from matins.domain.schedules.cron.kind import Cron
+from matins.domain.schedules.every import Every, Interval
+from matins.domain.schedules.members import Member
+from matins.domain.schedules.parsed import ParsedSchedule
+from matins.domain.schedules.parsing import parse_schedule
+from matins.domain.schedules.rrule.kind import RRule
+from matins.domain.schedules.schedule import OnClosed, Schedule
+from matins.domain.time.instants import epoch_s, instant_of
+from matins.domain.time.zones import Zone
 from matins.insight.explain.cron_words import describe_cron
 from matins.insight.explain.english import (
     counted,
@@ -40,39 +46,33 @@ def explain(schedule: Schedule, *, seed: str, anchor: datetime) -> str:
     job's creation, from which `every` counts if nothing else is given. Raises ScheduleError for a
     schedule that can't be compiled.
     """
-    zone = find_zone(schedule.timezone)
-    start = epoch_s(anchor)
-    if schedule.starts_at is not None:
-        start = parse_instant(schedule.starts_at, zone)
-    kinds = [
-        _describe_times(times, times.timezone or schedule.timezone, seed, start)
-        for times in schedule.kinds()
-    ]
-    if schedule.follows_end and schedule.every is not None:
-        kinds = [f"{_describe_span(parse_interval(schedule.every))} after the last run has ended"]
+    parsed = parse_schedule(schedule)
+    start = parsed.start(epoch_s(anchor))
+    kinds = [_describe_member(member, seed, start) for member in parsed.members]
+    if isinstance(parsed.kind, AfterEnd):
+        kinds = [f"{_describe_span(parsed.kind.interval)} after the last run has ended"]
     text = "; ".join(
-        ["; or ".join(kinds), *_describe_limits(schedule, zone), *_describe_rest(schedule)]
+        ["; or ".join(kinds), *_describe_limits(parsed), *_describe_rest(schedule, parsed)]
     )
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _describe_times(times: Times, timezone: str, seed: str, anchor: int) -> str:
+def _describe_member(member: Member, seed: str, anchor: int) -> str:
     """Describe when one kind of due times comes, in which zone."""
-    zone = find_zone(timezone)
-    if times.cron is not None:
-        text = f"{describe_cron(times.cron, times.dialect, seed)}, {zone_words(timezone)}"
-        return text if times.dst is None else f"{text} ({_describe_clock_changes(times.dst)})"
-    if times.rrule is not None:
-        return describe_rrule(times.rrule, timezone, anchor)
-    if times.every is not None:
-        start = anchor if times.anchor is None else parse_instant(times.anchor, zone)
-        return _describe_interval(times.every, start, zone)
-    return describe_instants((parse_instant(text, zone) for text in times.instants), zone)
+    match member:
+        case Cron(expression, dialect, zone, dst):
+            text = f"{describe_cron(expression, dialect, seed)}, {zone_words(zone.name)}"
+            return text if dst is None else f"{text} ({_describe_clock_changes(dst)})"
+        case RRule(text, zone):
+            return describe_rrule(text, zone.name, anchor)
+        case Every(interval, _, zone):
+            return _describe_interval(interval, member.start(anchor), zone)
+        case At(_, instants, zone):
+            return describe_instants(instants, zone)
 
 
-def _describe_interval(every: str, start: int, zone: Zone) -> str:
+def _describe_interval(interval: Interval, start: int, zone: Zone) -> str:
     anchor = f"{instant_of(start):%Y-%m-%d %H:%M:%S} UTC"
-    interval = parse_interval(every)
     if interval.days:
         anchor = f"{moment(wall_at(start, zone))}, {zone_words(zone.name)}"
     return f"{each(_describe_span(interval))}, counted from {anchor}"
@@ -95,29 +95,28 @@ def _describe_clock_changes(dst: ClockChanges) -> str:
     return listed(phrases)
 
 
-def _describe_limits(schedule: Schedule, zone: Zone) -> list[str]:
+def _describe_limits(parsed: ParsedSchedule) -> list[str]:
     """Describe from when to when, and how often at most."""
     phrases = []
-    for word, text in (("from", schedule.starts_at), ("until", schedule.ends_at)):
-        if text is not None:
-            at = parse_instant(text, zone)
-            phrases.append(f"{word} {moment(wall_at(at, zone))}")
-    if schedule.max_runs is not None:
-        phrases.append(f"at most {counted(schedule.max_runs, 'time')}")
+    for word, instant in (("from", parsed.starts), ("until", parsed.ends)):
+        if instant is not None:
+            phrases.append(f"{word} {moment(wall_at(instant, parsed.zone))}")
+    if parsed.max_runs is not None:
+        phrases.append(f"at most {counted(parsed.max_runs, 'time')}")
     return [", ".join(phrases)] if phrases else []
 
 
-def _describe_rest(schedule: Schedule) -> list[str]:
+def _describe_rest(schedule: Schedule, parsed: ParsedSchedule) -> list[str]:
     """Describe how runs are spread, what calendars do to them, and when the job is deleted."""
     phrases = []
-    jitter = parse_whole_seconds(schedule.jitter)
-    if jitter:
-        per = "for each run" if schedule.spread == "run" else "for the job"
-        phrases.append(f"up to {length(jitter)} later, by a stable choice {per}")
+    if parsed.jitter.longest_s:
+        per = "for the job" if parsed.jitter.by_job else "for each run"
+        delay = length(parsed.jitter.longest_s)
+        phrases.append(f"up to {delay} later, by a stable choice {per}")
     if schedule.calendars:
         names = listed(schedule.calendars, "or")
         phrases.append(f"except when calendar {names} is closed{_CLOSED[schedule.on_closed]}")
-    if schedule.delete_after is not None:
-        span = length(parse_whole_seconds(schedule.delete_after))
+    if parsed.delete_after_s is not None:
+        span = length(parsed.delete_after_s)
         phrases.append(f"the job is deleted {span} after its last run has ended")
     return phrases

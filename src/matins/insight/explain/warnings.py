@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Final
+from typing import Final, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from matins.domain.schedules.cron.expression import is_hashed
-from matins.domain.schedules.schedule import Schedule, Times
+from matins.domain.schedules.at import At
+from matins.domain.schedules.cron.kind import Cron
+from matins.domain.schedules.every import Every
+from matins.domain.schedules.members import Member
+from matins.domain.schedules.parsed import ParsedSchedule
+from matins.domain.schedules.parsing import parse_schedule
+from matins.domain.schedules.rrule.kind import RRule
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.civil import DAY_S
-from matins.domain.time.instants import epoch_s, instant_of, parse_instant
+from matins.domain.time.instants import epoch_s, instant_of
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.timetable import Timetable
-from matins.domain.values.durations import format_duration, parse_whole_seconds
+from matins.domain.values.durations import format_duration
 from matins.insight.explain.clock_warnings import ClockWarning, clock_warnings, next_skipped
 from matins.insight.explain.cron_meaning import read_meaning
 from matins.insight.explain.english import clock, counted, date_of, each, length, wall_at
@@ -51,15 +57,18 @@ class _View(msgspec.Struct, frozen=True):
             due = self.timetable.next_after(due)
 
     @property
+    def parsed(self) -> ParsedSchedule:
+        """What the schedule means."""
+        return parse_schedule(self.schedule)
+
+    @property
     def start(self) -> int:
         """The instant from which `every` and `rrule` count if they name none themselves."""
-        own = self.schedule.starts_at
-        zone = find_zone(self.schedule.timezone)
-        return epoch_s(self.anchor) if own is None else parse_instant(own, zone)
+        return self.parsed.start(epoch_s(self.anchor))
 
     def date(self, due: datetime) -> str:
         """Return the date of an instant in the schedule's zone."""
-        return date_of(wall_at(epoch_s(due), find_zone(self.schedule.timezone)))
+        return date_of(wall_at(epoch_s(due), self.parsed.zone))
 
 
 def warnings(
@@ -103,53 +112,55 @@ def _not_due(view: _View) -> Iterator[str]:
 
 
 def _why_over(view: _View) -> str:
-    schedule = view.schedule
-    if schedule.ends_at is not None:
-        ends = parse_instant(schedule.ends_at, find_zone(schedule.timezone))
-        if ends <= epoch_s(view.after):
-            return "ends_at has passed"
-    if schedule.max_runs is not None:
-        limits = "max_runs" if schedule.ends_at is None else "max_runs or ends_at"
+    parsed = view.parsed
+    if parsed.ends is not None and parsed.ends <= epoch_s(view.after):
+        return "ends_at has passed"
+    if parsed.max_runs is not None:
+        limits = "max_runs" if parsed.ends is None else "max_runs or ends_at"
         return f"nothing more is due within {limits}"
-    if schedule.ends_at is not None:
+    if parsed.ends is not None:
         return "ends_at lies before the next due time"
-    if skipped := [wall for times in schedule.kinds() if (wall := _next_skipped(view, times))]:
+    if skipped := [wall for member in parsed.members if (wall := _next_skipped(view, member))]:
         when = f"{clock(min(skipped) % DAY_S)} on {date_of(instant_of(min(skipped)))}"
         return f"clocks skip each time that it names, such as {when}; choose another time of day"
     return "all its due times have passed"
 
 
-def _next_skipped(view: _View, times: Times) -> int | None:
-    zone = find_zone(_zone_of(times, view.schedule.timezone))
-    return next_skipped(times, zone, epoch_s(view.after), seed=view.seed, anchor=view.start)
+def _next_skipped(view: _View, member: Member) -> int | None:
+    zone = find_zone(_zone_of(member))
+    return next_skipped(member, zone, epoch_s(view.after), seed=view.seed, anchor=view.start)
 
 
 def _unknown(view: _View) -> Iterator[str]:
-    crons = [(it.cron, it.dialect) for it in view.schedule.kinds() if it.cron is not None]
-    if not view.seed and any(is_hashed(*cron) for cron in crons):
+    crons = [member for member in view.parsed.members if isinstance(member, Cron)]
+    if not view.seed and any(cron.is_hashed for cron in crons):
         yield "H chooses from the job's id, which is not known yet: the job's own times will differ"
 
 
 def _meant(view: _View) -> Iterator[str]:
     """Warn where an expression or rule means other than it seems to."""
     today = epoch_s(view.after) // DAY_S
-    for times in view.schedule.kinds():
-        if times.cron is not None:
-            yield from cron_pitfalls(read_meaning(times.cron, times.dialect, view.seed), today)
-        if times.rrule is not None:
-            timezone = times.timezone or view.schedule.timezone
-            yield from rrule_pitfalls(times.rrule, timezone, view.start)
+    for member in view.parsed.members:
+        match member:
+            case Cron(expression, dialect):
+                yield from cron_pitfalls(read_meaning(expression, dialect, view.seed), today)
+            case RRule(text, zone):
+                yield from rrule_pitfalls(text, zone.name, view.start)
+            case Every() | At():
+                pass  # they mean what they say
+            case _:
+                assert_never(member)
 
 
 def _clock_changes(view: _View, days: int) -> tuple[list[str], list[str]]:
     """Warn of what clock changes do: to fixed times first, then to what follows real time."""
     span = epoch_s(view.after), epoch_s(view.after) + days * DAY_S
-    own, start = view.schedule.timezone, view.start
-    zones = [_zone_of(times, own) for times in view.schedule.kinds()]
+    members, start = view.parsed.members, view.start
+    zones = [_zone_of(member) for member in members]
     by_wall: list[tuple[int, ClockWarning]] = []
-    for times, name in zip(view.schedule.kinds(), zones, strict=True):
+    for member, name in zip(members, zones, strict=True):
         of_kind = clock_warnings(
-            times, find_zone(name), view.timetable, span, seed=view.seed, anchor=start
+            member, find_zone(name), view.timetable, span, seed=view.seed, anchor=start
         )
         where = name if len(set(zones)) > 1 else ""
         by_wall += [(wall, replace(warning, zone=where)) for wall, warning in of_kind]
@@ -160,10 +171,10 @@ def _clock_changes(view: _View, days: int) -> tuple[list[str], list[str]]:
     return moved, [warning.on(list(on)) for warning, on in dates.items() if not warning.is_moved]
 
 
-def _zone_of(times: Times, timezone: str) -> str:
+def _zone_of(member: Member) -> str:
     """Return the name of the zone by whose clocks due times are given."""
-    own = times.timezone or timezone
-    return own if times.rrule is None else rule_zone(times.rrule, own)
+    own = member.zone.name
+    return rule_zone(member.text, own) if isinstance(member, RRule) else own
 
 
 def _all_skipped(view: _View) -> Iterator[str]:
@@ -178,7 +189,7 @@ def _all_skipped(view: _View) -> Iterator[str]:
 
 
 def _jitter(view: _View) -> Iterator[str]:
-    jitter_s = parse_whole_seconds(view.schedule.jitter)
+    jitter_s = view.parsed.jitter.longest_s
     if not jitter_s:
         return
     gaps = [after - before for before, after in pairwise(view.coming(_LOOKED_AT))]

@@ -12,16 +12,20 @@ import msgspec
 from msgspec.structs import replace
 
 from matins.domain.calendars.closures import Closures
+from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.at import At
 from matins.domain.schedules.cron.clock_changes import cron_rule
-from matins.domain.schedules.cron.expression import Dialect, is_hashed, parse_cron
+from matins.domain.schedules.cron.expression import Dialect
 from matins.domain.schedules.cron.fields import QUARTZ_FIELDS, UNIX_FIELDS, YEAR, Field
-from matins.domain.schedules.every import parse_interval
-from matins.domain.schedules.schedule import Schedule, Times
-from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
-from matins.domain.time.instants import epoch_s, parse_instant
-from matins.domain.time.zones import find_zone
+from matins.domain.schedules.cron.kind import Cron
+from matins.domain.schedules.every import Every
+from matins.domain.schedules.members import Member
+from matins.domain.schedules.parsed import ParsedSchedule
+from matins.domain.schedules.parsing import parse_schedule
+from matins.domain.schedules.rrule.kind import RRule
+from matins.domain.schedules.schedule import Schedule
+from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
-from matins.domain.values.durations import parse_whole_seconds
 from matins.domain.values.hashing import stable_number
 from matins.insight.forecast.groups import (
     AtGroup,
@@ -71,34 +75,36 @@ class Grouper:
 def _group_of(text: bytes) -> GroupOf:
     """Choose how jobs with one schedule are grouped. The schedule is JSON, which can be a key."""
     schedule = msgspec.json.decode(text, type=Schedule)
-    if schedule.follows_end and schedule.every is not None:
-        return _after_end(schedule, schedule.every)
-    if schedule.max_runs is None and not schedule.calendars:
-        if schedule.cron is not None:
-            return _cron(schedule, schedule.cron)
-        if schedule.every is not None:
-            return _every(schedule, schedule.every)
-        if isinstance(schedule.at, str) and schedule.starts_at is schedule.ends_at is None:
-            at = parse_instant(schedule.at, find_zone(schedule.timezone))
-            grouped = AtGroup(parse_whole_seconds(schedule.jitter)), at
-            return lambda _entry: grouped
-    return _enumerated(schedule)
+    parsed = parse_schedule(schedule)
+    is_plain = parsed.max_runs is None and not schedule.calendars
+    match parsed.kind:
+        case AfterEnd(interval):  # about once in each such while
+            rate: Grouped = RateGroup(interval.length_s, parsed.first, parsed.last), 0
+            return lambda _entry: rate
+        case Cron() as cron if is_plain:
+            return _cron(parsed, cron)
+        # With days and seconds it drifts over the day, and jumps when clocks change.
+        case Every(interval) as every if is_plain and not (interval.days and interval.seconds):
+            return _every(parsed, every)
+        case At(_, (at,)) if is_plain and parsed.starts is parsed.ends is None:
+            single: Grouped = AtGroup(parsed.jitter.longest_s), at
+            return lambda _entry: single
+        case _:
+            return _enumerated(parsed)
 
 
-def _cron(schedule: Schedule, expression: str) -> GroupOf:
-    zone, dialect = find_zone(schedule.timezone), schedule.dialect
-    first, last = _limits(schedule)
-    jitter_s = parse_whole_seconds(schedule.jitter)
+def _cron(parsed: ParsedSchedule, cron: Cron) -> GroupOf:
+    jitter_s, first, last = parsed.jitter.longest_s, parsed.first, parsed.last
 
     def group(seed: str) -> Group:
-        pattern = parse_cron(expression, dialect, seed)
-        rule = cron_rule(pattern, zone, schedule.dst)
-        return CronGroup(rule, pattern.days, day_shape(pattern), zone, jitter_s, first, last)
+        pattern = cron.pattern(seed)
+        rule = cron_rule(pattern, cron.zone, cron.dst)
+        return CronGroup(rule, pattern.days, day_shape(pattern), cron.zone, jitter_s, first, last)
 
-    if not is_hashed(expression, dialect):
+    if not cron.is_hashed:
         grouped: Grouped = group(""), 0
         return lambda _entry: grouped
-    hashes = _hashes(expression, dialect)
+    hashes = _hashes(cron.expression, cron.dialect)
     if hashes is None:
         return lambda entry: (group(str(entry.id)), 0)
     by_values = dict[tuple[int, ...], Grouped]()
@@ -142,46 +148,21 @@ def _hash_size(field: Field, match: re.Match[str]) -> int:
     return count if step is None else min(int(step), count)
 
 
-def _every(schedule: Schedule, every: str) -> GroupOf:
-    interval, zone = parse_interval(every), find_zone(schedule.timezone)
-    if interval.days and interval.seconds:  # drifts over the day, and jumps when clocks change
-        return _enumerated(schedule)
-    first, last = _limits(schedule)
-    group = EveryGroup(
-        interval.days * DAY_S + interval.seconds,
-        zone if interval.days else None,
-        parse_whole_seconds(schedule.jitter),
-        first,
-        last,
-    )
-    if schedule.anchor is not None:
-        grouped = group, parse_instant(schedule.anchor, zone)
+def _every(parsed: ParsedSchedule, every: Every) -> GroupOf:
+    by_day = every.zone if every.interval.days else None
+    length_s, jitter_s = every.interval.length_s, parsed.jitter.longest_s
+    group = EveryGroup(length_s, by_day, jitter_s, parsed.first, parsed.last)
+    anchor = parsed.starts if every.anchor is None else every.anchor
+    if anchor is not None:
+        grouped = group, anchor
         return lambda _entry: grouped
-    if schedule.starts_at is not None:
-        return lambda _entry: (group, first)
     return lambda entry: (group, epoch_s(entry.timing.anchor))
 
 
-def _after_end(schedule: Schedule, every: str) -> GroupOf:
-    """Group jobs that are due a while after the end of each run: about once in each such while."""
-    interval = parse_interval(every)
-    step_s = interval.days * DAY_S + interval.seconds
-    grouped: Grouped = RateGroup(step_s, *_limits(schedule)), 0
-    return lambda _entry: grouped
-
-
-def _limits(schedule: Schedule) -> tuple[int, int]:
-    """Return the first and the last instant at which a schedule may be due."""
-    zone, starts, ends = find_zone(schedule.timezone), schedule.starts_at, schedule.ends_at
-    return (
-        FIRST_S if starts is None else parse_instant(starts, zone),
-        LAST_S if ends is None else parse_instant(ends, zone),
-    )
-
-
-def _enumerated(schedule: Schedule) -> GroupOf:
+def _enumerated(parsed: ParsedSchedule) -> GroupOf:
     """Group what has to be enumerated: job by job, or all jobs with the same calendars at once."""
-    if _differs_by_job(schedule):
+    has_start = parsed.starts is not None
+    if parsed.max_runs is not None or any(_differs(it, has_start) for it in parsed.members):
         return _by_timetable
     by_closures: dict[tuple[Closures, ...], Grouped] = {}
 
@@ -195,24 +176,21 @@ def _enumerated(schedule: Schedule) -> GroupOf:
     return group
 
 
-def _differs_by_job(schedule: Schedule) -> bool:
+def _differs(member: Member, has_start: bool) -> bool:
     """Return whether jobs with one schedule and the same calendars may differ in due times."""
-    if schedule.max_runs is not None:
-        return True
-    kinds = schedule.kinds()
-    if any(times.cron is not None and is_hashed(times.cron, times.dialect) for times in kinds):
-        return True
-    return schedule.starts_at is None and any(map(_needs_anchor, kinds))
-
-
-def _needs_anchor(times: Times) -> bool:
-    if times.rrule is not None:
-        return "DTSTART" not in times.rrule.upper()
-    return times.every is not None and times.anchor is None
+    match member:
+        case Cron():
+            return member.is_hashed
+        case Every():
+            return member.anchor is None and not has_start
+        case RRule():
+            return not member.written.has_start and not has_start
+        case At():
+            return False
 
 
 def _by_timetable(entry: Entry) -> Grouped:
-    jitter_s = parse_whole_seconds(entry.schedule.jitter)
+    jitter_s = parse_schedule(entry.schedule).jitter.longest_s
     # Without its jitter a timetable is the same for all jobs that have it.
     plain = replace(entry.schedule, jitter="0s")
     return TimetableGroup(entry.timing.compile(plain, entry.id), jitter_s), 0
