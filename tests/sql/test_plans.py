@@ -20,8 +20,9 @@ HOT = [
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
     *("dispatch.sql:locked",),
-    *("zone_data.sql:page", "past.sql:newest_runs", "past.sql:run_counts", "zone_data.sql:correct"),
-    *("passing.sql:page", "changes.sql:has_unfinished_runs"),
+    *("past.sql:newest_runs", "past.sql:run_counts"),
+    *("zone_data.sql:ahead", "zone_data.sql:correct"),
+    *("auto_delete.sql:page", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended", "following.sql:follow"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
@@ -31,18 +32,8 @@ LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
 BY_INDEX = ("Index Scan", "Index Only Scan")
 
 FILES = (
-    *(
-        "agenda",
-        "changes",
-        "claims",
-        "dispatch",
-        "following",
-        "leases",
-        "manual",
-        "passing",
-        "past",
-    ),
-    *("waiting", "zone_data"),
+    *("agenda", "auto_delete", "changes", "claims", "dispatch", "following", "leases", "manual"),
+    *("past", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

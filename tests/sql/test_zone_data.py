@@ -13,8 +13,9 @@ from tests.sql.upkept import NEWER, OLDER, Upkept, upkept
 
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.time.zones import data_version
-from matins.store import zone_data
-from matins.store.zone_data import AGAIN, REASON
+from matins.domain.upkeep.zone_data import AGAIN
+from matins.upkeep import zone_data
+from matins.upkeep.zone_data import REASON
 
 HOUR = timedelta(hours=1)
 DAILY = spec(Schedule(cron="0 20 * * *", timezone="Africa/Casablanca"))

@@ -46,7 +46,7 @@ ZONE_DATA_BEHIND = Gauge(
     "1 while next due times were computed with newer zone data than that of this scheduler",
 )
 DUE_CORRECTED = Counter("matins_next_due_corrected", "Next due times that new zone data changed")
-JOBS_PASSED = Counter("matins_jobs_passed", "Jobs deleted some time after their last run")
+JOBS_EXPIRED = Counter("matins_jobs_expired", "Jobs deleted some time after their last run")
 OLD_SNAPSHOT = Gauge(
     "matins_old_snapshot_seconds", "Age of the oldest snapshot, which keeps old versions of rows"
 )

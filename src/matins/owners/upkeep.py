@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.decisions import JobChange
 from matins.domain.jobs.revisions import ongoing
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports import Hints
-from matins.domain.ports.jobs import JobChanges, JobRef, JobTransaction
+from matins.domain.ports.jobs import JobChanges, JobTransaction
 from matins.kernel.hints import notify
 from matins.owners.recording import Reconciled, record_missing
 

@@ -9,21 +9,23 @@ from matins.domain.ports import Clock, Hints
 from matins.kernel.settings import Settings
 from matins.roles.owners import postgres_owners
 from matins.store.archiving import FileArchive
+from matins.store.auto_delete import PostgresEndedJobs
 from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.healing import PostgresRepairs
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.locks import PostgresLocks
-from matins.store.passing import PassingJobs
 from matins.store.retention import PostgresRetention
 from matins.store.snapshots import PostgresSnapshots
 from matins.store.timings import KnownCalendars
-from matins.store.zone_data import ZoneKeeper
+from matins.store.zone_data import PostgresNextDueTimes
+from matins.upkeep.auto_delete import AutoDelete
 from matins.upkeep.days import DaysOver
 from matins.upkeep.healing import Healing
 from matins.upkeep.retention import Purge
 from matins.upkeep.snapshots import SnapshotWatch
 from matins.upkeep.upkeep import Upkeep
+from matins.upkeep.zone_data import ZoneDataSync
 
 
 def make_upkeep(
@@ -39,6 +41,7 @@ def make_upkeep(
     known = KnownCalendars()
     database.server.when_changed(known.forget)
     owners = postgres_owners(database, hints, rng)
+    due_times = PostgresNextDueTimes(database, known)
     locks, days = PostgresLocks(history), PostgresDayTables(history)
     purge = Purge(
         locks,
@@ -51,9 +54,9 @@ def make_upkeep(
     )
     # A line for each task.
     tasks = {
-        "zone_data": ZoneKeeper(database, owners.upkeep, known, hints, clock, stopping).follow,
+        "zone_data": ZoneDataSync(due_times, owners.upkeep, hints, clock, stopping).sync,
         "calendars": owners.calendars.keep_up,
-        "delete_after": PassingJobs(database, owners.upkeep, stopping).delete,
+        "delete_after": AutoDelete(PostgresEndedJobs(database), owners.upkeep, stopping).delete,
         "snapshots": SnapshotWatch(PostgresSnapshots(database), clock).look,
         "healing": Healing(PostgresRepairs(history), clock, stopping).heal,
         "days": DaysOver(locks, days, clock, stopping).detach,

@@ -22,7 +22,7 @@ from matins.domain.values.ids import partition_of
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.job_rows import as_json, spec_columns
-from matins.store.past import around, newest_runs, run_counts
+from matins.store.past import around, newest_runs, recorded, run_counts
 from matins.store.queries import Query, load_queries
 from matins.store.timings import KnownCalendars, current_calendars, timing_of
 
@@ -119,7 +119,7 @@ class _Transaction:
 
     async def newest_run(self, job_id: UUID) -> RecordedRun | None:
         row = (await newest_runs(self._fetch, [job_id])).get(job_id)
-        return None if row is None else _recorded(row)
+        return None if row is None else recorded(row)
 
     async def purged_until(self, job_id: UUID) -> datetime | None:
         [row] = await self._fetch(_Q["purged_until"], job_id=job_id)
@@ -131,7 +131,7 @@ class _Transaction:
     ) -> list[RecordedRun]:
         query = around(since, until).pin(_Q["runs_between"])
         rows = await self._fetch(query, job_id=job_id, since=since, until=until)
-        return [_recorded(row) for row in rows]
+        return [recorded(row) for row in rows]
 
     async def count_runs(self, job_id: UUID, since: datetime) -> int:
         return (await run_counts(self._fetch, {job_id: since}))[job_id]
@@ -200,10 +200,6 @@ class _Transaction:
 
     async def _fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
         return await self._database.run(self._session, query, **given)
-
-
-def _recorded(row: asyncpg.Record) -> RecordedRun:
-    return RecordedRun(row["due_at"], row["due_until"], row["finished_at"])
 
 
 def _columns(revision: JobRevision) -> dict[str, object]:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import asyncpg
 
+from matins.domain.runs.following import RecordedRun
 from matins.store.database import Fetch
 from matins.store.queries import Query, load_queries
 
@@ -64,6 +65,11 @@ async def stretches(fetch: Fetch, until: datetime | None = None) -> AsyncIterato
 async def newest_runs(fetch: Fetch, job_ids: Iterable[UUID]) -> dict[UUID, asyncpg.Record]:
     """Return the newest scheduled row of each of the jobs that has any."""
     return await newest_runs_before(fetch, dict.fromkeys(job_ids, LATEST))
+
+
+def recorded(row: asyncpg.Record) -> RecordedRun:
+    """Return what a run's row says of its due times."""
+    return RecordedRun(row["due_at"], row["due_until"], row["finished_at"])
 
 
 async def newest_runs_before(

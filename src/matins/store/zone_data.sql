@@ -1,6 +1,6 @@
 -- Next due times follow the zone data that this process has.
 
--- name: recorded
+-- name: computed_with
 SELECT z.version, z.computed_at, c.now
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS c
 LEFT JOIN zone_data z ON true
@@ -14,7 +14,7 @@ SET version = excluded.version, computed_at = excluded.computed_at
 WHERE zone_data.version COLLATE "C" <= excluded.version
 RETURNING version
 
--- name: page
+-- name: ahead
 -- By the primary key. What is due already goes on by the new rules after its claim; what follows
 -- the end of a run is computed when that run ends.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,

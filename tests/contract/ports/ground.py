@@ -15,10 +15,10 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
-from matins.domain.ports import Agenda, Dispatch, Leases, WaitingRoom, Watch
+from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
-from matins.domain.ports.upkeep import RunRepairs
+from matins.domain.ports.upkeep import EndedJobs, NextDueTimes, RunRepairs
 from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.admission.waiting import CarriedOut, Rules, Waiting
 from matins.domain.runs.claims import BEGINNING, Advance, Claim
@@ -27,6 +27,7 @@ from matins.domain.values.ids import partition_of, run_id
 from matins.owners.owners import Owners, owners_on
 from matins.roles.owners import postgres_owners
 from matins.store.agenda import PostgresAgenda
+from matins.store.auto_delete import PostgresEndedJobs
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
@@ -37,10 +38,12 @@ from matins.store.leases import PostgresLeases
 from matins.store.queries import Query
 from matins.store.timings import KnownCalendars
 from matins.store.waiting import PostgresWaitingRoom
+from matins.store.zone_data import PostgresNextDueTimes
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.repairs import MemoryRepairs, dequeue
@@ -120,6 +123,9 @@ class Rows(Protocol):
     async def put_windows(self, *windows: Window) -> None:
         """Let these be the windows of the team."""
 
+    async def told_by_older_data(self, job: UUID, next_due: datetime, version: str) -> None:
+        """Let a job have a next due time as other zone data would have it, of that version."""
+
 
 @dataclass
 class Ground:
@@ -132,6 +138,9 @@ class Ground:
     dispatch: Dispatch
     watch: Watch
     repairs: RunRepairs
+    ended_jobs: EndedJobs
+    due_times: NextDueTimes
+    hints: Hints
     rows: Rows
     changes: JobChanges
     calendars: CalendarChanges
@@ -238,6 +247,12 @@ class MemoryRows:
         """See `Rows`."""
         self._world.rules[1] = Rules(self._world.rules_of(1).revision + 1, windows)
 
+    async def told_by_older_data(self, job: UUID, next_due: datetime, version: str) -> None:
+        """See `Rows`."""
+        row = self._world.jobs[job]
+        row.next_due_at = row.next_fire_at = next_due
+        self._world.zone_data = version, self._world.now()
+
 
 class PostgresRows:
     """Owners' deeds by SQL."""
@@ -331,6 +346,18 @@ class PostgresRows:
             )
         await self._run("UPDATE teams SET rules_revision = rules_revision + 1")
 
+    async def told_by_older_data(self, job: UUID, next_due: datetime, version: str) -> None:
+        """See `Rows`."""
+        await self._run(
+            "UPDATE jobs SET next_due_at = $2, next_fire_at = $2 WHERE id = $1", job, next_due
+        )
+        await self._run("DELETE FROM zone_data")
+        await self._run(
+            "INSERT INTO zone_data (version, computed_at) VALUES ($1, $2)",
+            version,
+            self._database.now(),
+        )
+
     async def _run(self, sql: str, *arguments: object) -> str:
         async with self._database.session() as session:
             return await session.execute(Query("test", sql, ()).sql, *arguments)
@@ -340,7 +367,7 @@ def on_memory() -> Ground:
     """All ports over an empty world."""
     clock = Clock()
     world = World(clock.now)
-    changes, calendars = MemoryJobChanges(world), MemoryCalendars(world)
+    changes, calendars, hints = MemoryJobChanges(world), MemoryCalendars(world), MemoryHints()
     return Ground(
         clock,
         MemoryLeases(world),
@@ -349,10 +376,13 @@ def on_memory() -> Ground:
         MemoryDispatch(world),
         MemoryWatch(world),
         MemoryRepairs(world),
+        MemoryEndedJobs(world),
+        MemoryNextDueTimes(world),
+        hints,
         MemoryRows(world),
         changes,
         calendars,
-        owners_on(changes, calendars, MemoryRunChanges(world), MemoryHints(), Random(SEED)),
+        owners_on(changes, calendars, MemoryRunChanges(world), hints, Random(SEED)),
     )
 
 
@@ -360,7 +390,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
     """All ports over an empty database, with the same settings of the planner as in production."""
     clock = Clock()
     database = Database(dsn, name="contract", by_key_only=True, now=clock.now)
-    leases = PostgresLeases(database)
+    leases, hints, known = PostgresLeases(database), PostgresHints(database), KnownCalendars()
     ground = Ground(
         clock,
         leases,
@@ -369,9 +399,12 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresDispatch(database, database, database),
         PostgresWatch(database),
         PostgresRepairs(database),
+        PostgresEndedJobs(database),
+        PostgresNextDueTimes(database, known),
+        hints,
         PostgresRows(database),
-        PostgresJobChanges(database, KnownCalendars()),
+        PostgresJobChanges(database, known),
         PostgresCalendars(database),
-        postgres_owners(database, PostgresHints(database), Random(SEED)),
+        postgres_owners(database, hints, Random(SEED)),
     )
     return ground, database

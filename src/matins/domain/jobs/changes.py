@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,6 +14,15 @@ from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import NextDue
 from matins.domain.timetables.timetable import Timetable
+
+
+class JobRef(NamedTuple):
+    """A job as somebody has read it, who wants to change it only if it is still so."""
+
+    team: str
+    name: str
+    id: UUID
+    revision: int
 
 
 class LockedJob(msgspec.Struct, frozen=True):

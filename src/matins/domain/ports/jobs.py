@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from matins.domain.calendars.closures import Closures
-from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
@@ -94,15 +94,6 @@ class JobChanges(Protocol):
         It is undone if the step raises, and by a `dry_run`. A step may be played again after it was
         undone, so it remembers nothing. Raises UnavailableError, BlockedError.
         """
-
-
-class JobRef(NamedTuple):
-    """A job as somebody has read it, who wants to change it only if it is still so."""
-
-    team: str
-    name: str
-    id: UUID
-    revision: int
 
 
 class JobUpkeep(Protocol):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime
 from typing import Protocol
 from uuid import UUID
 
+from matins.domain.runs.following import RecordedRun
+from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.healing import Repaired, StrayRun
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.domain.upkeep.snapshots import OldestSnapshot
+from matins.domain.upkeep.zone_data import ComputedWith, Correction, ScheduledJob
 
 
 class RunRepairs(Protocol):
@@ -31,6 +34,38 @@ class RunRepairs(Protocol):
 
         An executor that lives gives it back at its next heartbeat, and what one held that ended, or
         isn't even known, is lost. A run that has gone on since, or has a hand-out, is left alone.
+        """
+
+
+class EndedJobs(Protocol):
+    """Jobs that are to be deleted some time after their last run."""
+
+    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+        """A page, by id, of active jobs with `delete_after` that have no next due time."""
+
+
+class NextDueTimes(Protocol):
+    """The next due times of jobs, and the zone data with which they were computed."""
+
+    async def computed_with(self) -> ComputedWith:
+        """The zone data with which all of them were computed last."""
+
+    async def record(self, version: str) -> None:
+        """Save that they are all computed with this version now; never an older one."""
+
+    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+        """A page, by id, of active jobs with a next due time after `now`.
+
+        Left out is a job that follows the ends of its runs. One that can't be read has a fault.
+        """
+
+    async def newest_runs(self, job_ids: Collection[UUID]) -> Mapping[UUID, RecordedRun]:
+        """The newest scheduled run of each of these jobs that has any."""
+
+    async def correct(self, corrections: Sequence[Correction]) -> int:
+        """Write new revisions; returns how many.
+
+        A job that was changed, or has come due since, is left as it is.
         """
 
 

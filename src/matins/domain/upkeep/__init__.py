@@ -1,1 +1,1 @@
-"""What the upkeep decides: about runs that lost rows, and about what is kept."""
+"""What the upkeep decides: of rows that went missing, retention, zone data, `delete_after`."""

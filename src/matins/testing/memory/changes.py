@@ -117,7 +117,7 @@ class MemoryTransaction:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
         runs = self._scheduled(job_id)
-        return _recorded(max(runs, key=lambda run: run.due_at)) if runs else None
+        return recorded(max(runs, key=lambda run: run.due_at)) if runs else None
 
     async def purged_until(self, job_id: UUID) -> datetime | None:
         """See `domain.ports.jobs.JobTransaction`. Nothing is ever purged here."""
@@ -131,7 +131,7 @@ class MemoryTransaction:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
         runs = [run for run in self._scheduled(job_id) if since <= run.due_at <= until]
-        return [_recorded(run) for run in sorted(runs, key=lambda run: run.due_at)]
+        return [recorded(run) for run in sorted(runs, key=lambda run: run.due_at)]
 
     async def count_runs(self, job_id: UUID, since: datetime) -> int:
         """See `domain.ports.jobs.JobTransaction`."""
@@ -241,7 +241,8 @@ class MemoryTransaction:
         )
 
 
-def _recorded(run: RunRow) -> RecordedRun:
+def recorded(run: RunRow) -> RecordedRun:
+    """Return what a row of the ledger says of its due times."""
     return RecordedRun(run.due_at, run.due_until, run.finished_at)
 
 

@@ -33,6 +33,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "queues": {pool: list(heap) for pool, heap in world.queues.items()},
         "waiting": dict(world.waiting),
         "rules": dict(world.rules),
+        "zone_data": world.zone_data,
     }
 
 

@@ -119,6 +119,8 @@ class World:
     """By (partition, run id)."""
     rules: dict[int, Rules] = field(default_factory=dict)
     """By team what may hold its runs."""
+    zone_data: tuple[str | None, datetime | None] = (None, None)
+    """The version with which next due times were computed last, and when."""
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
     locks: Locks = field(default_factory=Locks)
     era: int = 0
