@@ -28,10 +28,11 @@ def postgres_fault(dsn: str) -> str:
 
 def valkey_fault(url: str) -> str:
     """What is wrong with the URL of a Valkey; empty if nothing is."""
-    if urlsplit(url).scheme not in _VALKEY_SCHEMES or "://" not in url:
+    scheme, slashes, rest = url.partition("://")
+    if not slashes or scheme.lower() not in _VALKEY_SCHEMES:
         return f"is not read as an address; write it as {_VALKEY}"
-    if not _is_host(urlsplit(url).netloc.rpartition("@")[2]):
-        return f"has a port that can't be read; write it as {_VALKEY}"
+    if not _is_host(rest.partition("/")[0].partition("?")[0].rpartition("@")[2]):
+        return f"has a host or a port that can't be read; write it as {_VALKEY}"
     return ""
 
 

@@ -8,8 +8,8 @@ no row any more (an asynchronous fail-over, a restore), so nothing may be writte
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import structlog
@@ -52,6 +52,9 @@ DRIVER_ERRORS = (
     OSError,
 )
 """All that the driver raises; TimeoutError is an OSError."""
+
+_HOSTS = re.compile(r"(\w+://(?:[^/?#]*@)?)([^/?#]*)(.*)", re.DOTALL)
+"""A DSN: up to its user, its hosts, and the rest."""
 
 _POOLERS = (
     asyncpg.ProtocolViolationError,  # what pgbouncer says of everything: of our settings first
@@ -200,15 +203,15 @@ class ServerWatch:
 
 
 def hosts_of(dsn: str) -> list[str]:
-    """Give a DSN for each host that a DSN names before its path; those in its query stay together.
+    """Return a DSN for each host that a DSN names before its path; its query is left as it is.
 
     Our order, and a share of the time for each: the driver would wait for the first one only.
     """
-    parts = urlsplit(dsn)
-    user, at, hosts = parts.netloc.rpartition("@")
-    if "," not in hosts:
+    parts = _HOSTS.fullmatch(dsn)  # urlsplit refuses several hosts with an IPv6 one among them
+    if parts is None:
         return [dsn]
-    return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
+    before, hosts, after = parts.groups()
+    return [f"{before}{host}{after}" for host in hosts.split(",")]
 
 
 async def _introduce(session: Session, deadline_s: float) -> asyncpg.Record:

@@ -98,6 +98,7 @@ CANARY = "s3cret"
         ("MATINS_POSTGRES", f"postgresql://me:{CANARY}@db:port/x", "a port that can't be read"),
         ("MATINS_VALKEY", "127.0.0.1:6379", "write it as redis://HOST:6379"),
         ("MATINS_VALKEY", f"redis://:{CANARY}@db:99999", "a port that can't be read"),
+        ("MATINS_VALKEY", "redis://[::1:6379", "a port that can't be read"),
         ("MATINS_URL", "127.0.0.1:8600", "write it as http://HOST:8600"),
         ("MATINS_URL", "http://one:8600,ftp://two", "write it as http://HOST:8600"),
         ("MATINS_TOKEN", f"{CANARY} {CANARY}", "printable ASCII characters only, and no spaces"),
