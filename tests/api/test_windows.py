@@ -20,7 +20,7 @@ BODY: dict[str, Any] = {
     "name": "db-upgrade",
     "starts_at": "2026-12-01T13:01:00+01:00",
     "ends_at": "2026-12-01T12:05:00Z",
-    "why": "PostgreSQL 18",
+    "reason": "PostgreSQL 18",
 }
 
 
@@ -60,7 +60,7 @@ async def test_a_run_that_is_held_says_why_wherever_it_is_shown(owner: Owner, sc
     assert [(it["state"], it["reason"]) for it in listed] == [("waiting", reason)]
     assert await scene.queued() == 0
     assert (await owner.get(UPGRADE)).json["held"] == 1
-    assert (await owner.put(UPGRADE, BODY | {"why": "later"})).json["held"] == 1
+    assert (await owner.put(UPGRADE, BODY | {"reason": "later"})).json["held"] == 1
 
 
 async def test_a_run_that_is_held_is_cancelled_at_once(owner: Owner, scene: Scene) -> None:
@@ -118,7 +118,7 @@ async def test_a_team_sees_its_own_windows_only(owner: Owner, scene: Scene) -> N
         ({"policy": "pause"}, "policy", "hold, skip"),
         ({"label": {"tier": "gold"}}, "label", "did you mean labels"),
         ({"labels": {"tier": 1}}, "labels.tier", "it must be a text"),
-        ({"why": "a\0b"}, "why", "NUL"),
+        ({"reason": "a\0b"}, "reason", "NUL"),
     ],
 )
 async def test_what_is_wrong_with_a_window_is_told_where_it_is(

@@ -19,7 +19,7 @@ HELD = "SELECT count(*) FROM runs WHERE state = 'waiting' AND reason LIKE 'held 
 async def put_window(cluster: Cluster, ends_at: datetime) -> datetime:
     """Put the window `upgrade` from now on; gives the moment at which it was acknowledged."""
     body: dict[str, object] = {"name": "upgrade", "starts_at": f"{await cluster.now():%FT%TZ}"}
-    body |= {"ends_at": ends_at.isoformat(), "why": "new disks"}
+    body |= {"ends_at": ends_at.isoformat(), "reason": "new disks"}
     url = f"{cluster.urls[0]}/v1/teams/e2e/windows/upgrade"
     async with cluster.http.put(url, json=body) as answer:
         assert answer.status == 200, await answer.text()

@@ -58,6 +58,7 @@ class Owned:
         known = KnownCalendars()
         owners = postgres_owners(self.database, hints, Random(1))
         self.owners, self.calendars, self.manual = owners.jobs, owners.calendars, owners.runs
+        self.window_owner = owners.windows
         self.stored_calendars = PostgresCalendars(self.database)
         self.reads = PostgresReads(self.database)
         self.audits = PostgresAudits(self.database, known)

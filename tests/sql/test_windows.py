@@ -13,7 +13,8 @@ from matins.domain.jobs.windows import KEPT
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
-from matins.store.windows import WINDOWS_MAX, windows_of
+from matins.owners.windows import WINDOWS_MAX
+from matins.store.windows import windows_of
 
 SECOND = timedelta(seconds=1)
 HELD = "held by maintenance upgrade until 2026-03-02T12:04:00Z"

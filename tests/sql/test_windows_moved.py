@@ -30,12 +30,12 @@ async def world(dsn: str) -> AsyncIterator[Windowed]:
 
 
 async def test_a_window_that_is_deleted_lets_go_at_the_next_look(world: Windowed) -> None:
-    deleted = await world.windows.delete(TEAM, "upgrade")
+    deleted = await world.window_owner.delete(TEAM, "upgrade")
     assert (deleted.change, deleted.held) == ("deleted", 1)
     assert await world.look() == 1
     assert await world.newest() == (RunState.QUEUED, "queued")
     with pytest.raises(NotFoundError):
-        await world.windows.delete(TEAM, "upgrade")
+        await world.window_owner.delete(TEAM, "upgrade")
 
 
 async def test_a_window_that_is_to_end_sooner_lets_go_then(world: Windowed) -> None:
@@ -89,14 +89,14 @@ async def test_a_window_that_is_to_skip_now_goes_on_holding_what_it_holds(world:
 
 
 async def test_a_retry_that_is_held_is_let_go_too(world: Windowed) -> None:
-    await world.windows.delete(TEAM, "upgrade")
+    await world.window_owner.delete(TEAM, "upgrade")
     await world.look()
     attempt = await world.begin()
     world.now = minute(2)
     await world.put(window(2, 9))
     await world.fail(attempt, MINUTE)
     assert await world.look(minute(3)) == 0
-    await world.windows.delete(TEAM, "upgrade")
+    await world.window_owner.delete(TEAM, "upgrade")
     assert await world.look() == 1
     assert (await world.status(attempt.run_id)).retry_at is None
 
@@ -115,7 +115,7 @@ async def test_what_was_found_due_before_a_change_is_put_on_the_queue_once(world
     world.now = minute(4)
     due = await world.coming_up()
     world.now = minute(4) - SECOND
-    await world.windows.delete(TEAM, "upgrade")
+    await world.window_owner.delete(TEAM, "upgrade")
     assert await world.look() == 1
     world.now = minute(4)
     await world.admit(due)

@@ -20,7 +20,6 @@ from matins.domain.runs.claims import BEGINNING, Ended
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.views import WindowChanged
 from matins.store.dispatch import PostgresDispatch
-from matins.store.hints import PostgresHints
 from matins.store.waiting import PostgresWaitingRoom
 from matins.store.windows import PostgresWindows
 
@@ -34,7 +33,7 @@ def minute(number: float) -> datetime:
 
 def window(first: float, last: float, **given: object) -> Window:
     """The window `upgrade`, from one minute after noon to another."""
-    made = Window("upgrade", minute(first), minute(last), why="new disks")
+    made = Window("upgrade", minute(first), minute(last), reason="new disks")
     return msgspec.structs.replace(made, **given)
 
 
@@ -49,7 +48,7 @@ class Windowed(Owned):
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
-        self.windows = PostgresWindows(self.database, PostgresHints(self.database))
+        self.windows = PostgresWindows(self.database)
         self.room = PostgresWaitingRoom(self.database, self.database)
         self.dispatch = PostgresDispatch(self.database, self.database, self.database)
         self.executor = uuid4()
@@ -57,7 +56,7 @@ class Windowed(Owned):
 
     async def put(self, wanted: Window, team: str = TEAM) -> WindowChanged:
         """Put a window now."""
-        return await self.windows.put(team, wanted)
+        return await self.window_owner.put(team, wanted)
 
     async def fire_at(self, instant: datetime, name: str = "job") -> str:
         """Let a job fire at an instant; gives what the newest row says."""

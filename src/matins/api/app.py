@@ -40,7 +40,6 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
-from matins.store.hints import PostgresHints
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.teams import PostgresTeams
@@ -78,7 +77,7 @@ def build_api(
         "reads": reads,
         "owners": owners,
         "calendars": PostgresCalendars(database),
-        "windows": PostgresWindows(database, PostgresHints(database)),
+        "windows": PostgresWindows(database),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
         "audits": PostgresAudits(database, known),

@@ -7,7 +7,7 @@ from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
 from matins.api.parameters import check_same_name
-from matins.api.parts import Windows
+from matins.api.parts import Owners, Windows
 from matins.domain.jobs.windows import Window
 from matins.domain.views import WindowChanged, WindowRecord
 
@@ -28,7 +28,7 @@ async def show_window(windows: Windows, team: FromPath[str], name: FromPath[str]
 
 @put("/teams/{team:str}/windows/{name:str}", dto=Strict[Window], return_dto=None)
 async def put_window(
-    windows: Windows, team: FromPath[str], name: FromPath[str], data: JSONBody[Window]
+    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Window]
 ) -> WindowChanged:
     """Create a maintenance window or replace it; an equal one is left as it is.
 
@@ -36,15 +36,13 @@ async def put_window(
     held until the window ends, or skipped. What runs already goes on.
     """
     check_same_name(data.name, name)
-    return await windows.put(team, data)
+    return await owners.windows.put(team, data)
 
 
 @delete("/teams/{team:str}/windows/{name:str}", status_code=200)
-async def delete_window(
-    windows: Windows, team: FromPath[str], name: FromPath[str]
-) -> WindowChanged:
+async def delete_window(owners: Owners, team: FromPath[str], name: FromPath[str]) -> WindowChanged:
     """Delete a maintenance window. What it held runs within a second or so."""
-    return await windows.delete(team, name)
+    return await owners.windows.delete(team, name)
 
 
 ROUTER = Router(

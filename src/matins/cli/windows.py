@@ -41,7 +41,7 @@ def list_windows(
 
 @commands.command(
     epilog="Example: matins windows put payments/db-upgrade --from 2026-12-01T22:00 --to +2h"
-    ' --tz Europe/Berlin --label tier=gold --why "PostgreSQL 18"'
+    ' --tz Europe/Berlin --label tier=gold --reason "PostgreSQL 18"'
 )
 def put(  # noqa: PLR0913, PLR0917 # a command's options
     window: Named,
@@ -60,13 +60,13 @@ def put(  # noqa: PLR0913, PLR0917 # a command's options
         list[str] | None,
         typer.Option(help="Only jobs with this label, as KEY=VALUE; with all of them, if several."),
     ] = None,
-    why: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Make or replace a window. It holds from when this command ends."""
     team, name = split_name(window)
     begin, end = read_span(starts, ends, timezone, HostClock().now())
-    wanted = Window(name, begin, end, policy, read_labels(label or []), why)
+    wanted = Window(name, begin, end, policy, read_labels(label or []), reason)
     change(lambda client: client.put_window(team, wanted), partial(_words, team), as_json=as_json)
 
 
@@ -112,7 +112,7 @@ def _row(team: str, record: WindowRecord) -> tuple[Cell, ...]:
         window.policy,
         ",".join(f"{key}={value}" for key, value in window.labels.items()),
         str(record.held),
-        window.why,
+        window.reason,
     )
 
 

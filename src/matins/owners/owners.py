@@ -10,10 +10,12 @@ from matins.domain.ports import Hints
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.runs import RunChanges
+from matins.domain.ports.windows import WindowChanges
 from matins.owners.calendars import Calendars, InThread
 from matins.owners.jobs import Jobs
 from matins.owners.runs import Runs
 from matins.owners.upkeep import OwnersUpkeep
+from matins.owners.windows import Windows
 
 
 class Owners(NamedTuple):
@@ -22,6 +24,7 @@ class Owners(NamedTuple):
     jobs: Jobs
     calendars: Calendars
     runs: Runs
+    windows: Windows
     upkeep: OwnersUpkeep
 
 
@@ -29,6 +32,7 @@ def owners_on(
     jobs: JobChanges,
     calendars: CalendarChanges,
     runs: RunChanges,
+    windows: WindowChanges,
     hints: Hints,
     rng: Random,
     *,
@@ -40,5 +44,6 @@ def owners_on(
         use_cases,
         Calendars(calendars, use_cases.sync_calendars, in_thread),
         Runs(runs, hints),
+        Windows(windows, hints),
         OwnersUpkeep(jobs, hints),
     )

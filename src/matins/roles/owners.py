@@ -11,6 +11,7 @@ from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
 from matins.store.manual import PostgresRunChanges
 from matins.store.timings import KnownCalendars
+from matins.store.windows import PostgresWindows
 
 
 def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
@@ -21,6 +22,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresJobChanges(database, known),
         PostgresCalendars(database),
         PostgresRunChanges(database),
+        PostgresWindows(database),
         hints,
         rng,
     )

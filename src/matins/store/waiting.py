@@ -69,23 +69,26 @@ class PostgresWaitingRoom:
         """See `domain.ports.WaitingRoom`."""
         wanted = sorted({it.waiting.partition for it in decisions})
         leased = [partition for partition in wanted if partition in epochs]
-        revisions = {
-            it.waiting.team_id: it.revision for it in decisions if it.waiting.team_id is not None
+        rules = {
+            team_id: it.rules
+            for it in decisions
+            if (team_id := it.waiting.team_id) is not None and it.rules is not None
         }
         row = await self._decided.fetchrow(
             _Q["carry_out"],
             holder=holder,
             partitions=leased,
             epochs=[epochs[partition] for partition in leased],
-            team_ids=list(revisions),
-            rules_revisions=list(revisions.values()),
+            team_ids=list(rules),
+            rules_revisions=[it.revision for it in rules.values()],
+            valid_untils=[it.valid_until for it in rules.values()],
             suspect_after=SUSPECT_AFTER,
             **_columns(decisions),
         )
         assert row is not None
         return CarriedOut(
             refused=set(wanted).difference(row["fenced"]),
-            outdated=revisions.keys() - set(row["believed"]),
+            outdated=rules.keys() - set(row["believed"]),
             pools=set(row["pools"]),
         )
 
@@ -107,7 +110,7 @@ class PostgresWaitingRoom:
 
 def _rules(row: asyncpg.Record) -> Rules:
     windows = msgspec.json.decode(row["windows"], type=list[Window])
-    return Rules(row["rules_revision"], windows)
+    return Rules(row["rules_revision"], windows, row["valid_until"])
 
 
 def _columns(decisions: Sequence[Decision]) -> dict[str, object]:

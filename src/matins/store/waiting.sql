@@ -48,14 +48,17 @@ SELECT t.id AS team_id, t.rules_revision, clock.now,
        coalesce((
            SELECT json_agg(w)
            FROM (
-               SELECT name, starts_at, ends_at, policy, labels, why
+               SELECT name, starts_at, ends_at, policy, labels, reason
                FROM windows
                WHERE team_id = t.id
                  AND starts_at <= clock.now
                  AND ends_at > least(:since::timestamptz, clock.now)
                  AND (policy = 'skip' OR ends_at > clock.now)
            ) AS w
-       ), '[]')::text AS windows
+       ), '[]')::text AS windows,
+       (
+           SELECT min(starts_at) FROM windows WHERE team_id = t.id AND starts_at > clock.now
+       ) AS valid_until
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN unnest(:team_ids::integer[]) AS asked (team_id)
 JOIN teams t ON t.id = asked.team_id
@@ -79,8 +82,10 @@ WITH fence AS (
 ),
 believed AS (
     SELECT t.id
-    FROM unnest(:team_ids::integer[], :rules_revisions::bigint[]) AS b (team_id, revision)
+    FROM unnest(:team_ids::integer[], :rules_revisions::bigint[], :valid_untils::timestamptz[])
+        AS b (team_id, revision, valid_until)
     JOIN teams t ON t.id = b.team_id AND t.rules_revision = b.revision
+    WHERE coalesce(b.valid_until, 'infinity') > coalesce(:now::timestamptz, clock_timestamp())
 ),
 decided AS (
     DELETE FROM waiting w

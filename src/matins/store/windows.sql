@@ -2,44 +2,43 @@
 -- are admitted: what was decided by an older one does not hold.
 
 -- name: lock
-SELECT w.id, w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why,
-       -- include: held
-       AS held
-FROM windows w
-JOIN teams t ON t.id = w.team_id
-WHERE t.name = :team AND w.name = :name
-FOR UPDATE OF w
-
--- name: changes
-UPDATE teams SET rules_revision = rules_revision + 1 WHERE name = :team
-
--- name: count
--- By windows_team.
-SELECT count(*) AS count
-FROM windows w
-JOIN teams t ON t.id = w.team_id
+SELECT t.id AS team_id, coalesce(:now::timestamptz, clock_timestamp()) AS now, (
+    SELECT (
+        -- include: held
+    )
+    FROM (SELECT t.id AS team_id, :name::text AS name) AS w
+) AS held
+FROM teams t
 WHERE t.name = :team
-  AND w.name <> :name
-  AND w.ends_at > coalesce(:now::timestamptz, clock_timestamp())
+FOR NO KEY UPDATE OF t
 
--- name: insert
-INSERT INTO windows (team_id, name, policy, labels, starts_at, ends_at, why, made_at)
-SELECT id, :name, :policy, :labels::jsonb, :starts_at::timestamptz, :ends_at::timestamptz, :why,
-       coalesce(:now::timestamptz, clock_timestamp())
-FROM teams
-WHERE name = :team
-ON CONFLICT (team_id, name) DO NOTHING
-RETURNING id
+-- name: found
+-- By windows_team, and by the unique key (team_id, name).
+SELECT
+    -- include: window_columns
+FROM windows w
+WHERE w.team_id = :team_id AND w.ends_at > :now::timestamptz
+UNION ALL
+SELECT
+    -- include: window_columns
+FROM windows w
+WHERE w.team_id = :team_id AND w.name = :name AND w.ends_at <= :now
 
--- name: update
-UPDATE windows
-SET policy = :policy, labels = :labels::jsonb, starts_at = :starts_at, ends_at = :ends_at,
-    why = :why
-WHERE id = :id
-RETURNING id
+-- name: write
+INSERT INTO windows (team_id, name, policy, labels, starts_at, ends_at, reason, made_at)
+VALUES (
+    :team_id, :name, :policy, :labels::jsonb, :starts_at::timestamptz, :ends_at::timestamptz,
+    :reason, :now::timestamptz
+)
+ON CONFLICT (team_id, name) DO UPDATE
+SET policy = excluded.policy, labels = excluded.labels, starts_at = excluded.starts_at,
+    ends_at = excluded.ends_at, reason = excluded.reason
 
--- name: drop
-DELETE FROM windows WHERE id = :id
+-- name: delete
+DELETE FROM windows WHERE team_id = :team_id AND name = :name
+
+-- name: revise
+UPDATE teams SET rules_revision = rules_revision + 1 WHERE id = :team_id
 
 -- name: forget
 DELETE FROM windows WHERE ends_at <= :before::timestamptz
@@ -56,9 +55,11 @@ WHERE t.name = :team
 
 -- name: kept
 -- By windows_team.
-SELECT w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why, w.made_at,
-       -- include: held
-       AS held
+SELECT
+    -- include: window_columns
+    , w.made_at, (
+        -- include: held
+    ) AS held
 FROM windows w
 JOIN teams t ON t.id = w.team_id
 WHERE t.name = :team
@@ -68,7 +69,8 @@ ORDER BY w.starts_at, w.name
 LIMIT 1000
 
 -- name: between
-SELECT w.name, w.starts_at, w.ends_at, w.policy, w.labels::text AS labels, w.why
+SELECT
+    -- include: window_columns
 FROM windows w
 JOIN teams t ON t.id = w.team_id
 WHERE t.name = :team

@@ -124,6 +124,8 @@ class Checker:
             self._check_chain(run, unfinished.values())
         elif run.state not in TRANSITIONS[before]:
             self._broken(f"run {run.id} went from {before} to {run.state}")
+        if run.state is RunState.QUEUED and before is not RunState.RUNNING:
+            self._check_windows(run, before)
         if run.state is RunState.RUNNING:
             self._given.add((run.id, run.attempt))
         unfinished[run.id] = run
@@ -133,6 +135,16 @@ class Checker:
         if run.lost_count != self._lost.get(run.id, 0):
             self._lost[run.id] = run.lost_count
             self._seen["attempt lost"] += 1
+
+    def _check_windows(self, run: RunRow, before: RunState | None) -> None:
+        """What a scheduler queues is held by no window: a retry by none that skips, either."""
+        if run.kind is not Kind.SCHEDULED or not run.epoch or self._back:
+            return
+        job, now = self._world.jobs[run.job_id], self._world.now()
+        for window in self._world.rules_of(job.team_id).windows:
+            holds = window.policy == "hold" or before is not RunState.RETRYING
+            if holds and window.covers(job.spec.labels, now):
+                self._broken(f"run {run.id} was queued within the window {window.name}")
 
     def _inserted(self, run: RunRow) -> None:
         key = (run.job_id, run.due_at, run.kind)

@@ -16,6 +16,7 @@ from matins.domain.jobs.misfire import Misfire, Missed
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.jobs.windows import Window
 from matins.domain.runs.states import FINAL
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.values.errors import (
@@ -30,6 +31,7 @@ from matins.testing.memory.world import JobRow, World
 
 TEAM: Final = "default"
 CALENDAR: Final = "closing"
+WINDOWS: Final = ("upgrade", "release")
 SCHEDULES: Final = (
     Schedule(every="1s"),
     Schedule(every="10s"),
@@ -98,7 +100,7 @@ class SimulatedOwner:
         deeds = (
             *(self._put, self._reschedule, self._reschedule, self._edit, self._pause, self._resume),
             *(self._resume, self._trigger, self._cancel, self._skip, self._move, self._restore),
-            *(self._delete, self._close),
+            *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
         )
         while True:
             await asyncio.sleep(self._rng.uniform(2, 20))
@@ -175,6 +177,20 @@ class SimulatedOwner:
     def _close(self, _job: JobRow) -> Work:
         calendar = closing(self._rng)
         return lambda owners: owners.calendars.put(TEAM, calendar)
+
+    def _put_window(self, _job: JobRow) -> Work:
+        begin = self._world.now() + timedelta(seconds=self._rng.uniform(-10, 30))
+        window = Window(
+            name=self._rng.choice(WINDOWS),
+            starts_at=begin,
+            ends_at=begin + timedelta(seconds=self._rng.uniform(15, 90)),
+            policy=self._rng.choice(("hold", "hold", "skip")),
+        )
+        return lambda owners: owners.windows.put(TEAM, window)
+
+    def _delete_window(self, _job: JobRow) -> Work:
+        name = self._rng.choice(WINDOWS)
+        return lambda owners: owners.windows.delete(TEAM, name)
 
 
 def _edited(spec: JobSpec, rng: Random) -> JobSpec:

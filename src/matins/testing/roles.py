@@ -45,6 +45,7 @@ from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.status import MemoryStatusCache
 from matins.testing.memory.waiting import MemoryWaitingRoom
+from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
 
 S = TypeVar("S")
@@ -117,6 +118,7 @@ async def run_api(stage: Stage, process: Process) -> None:
         faulty(stage.changes(stage.world), process),
         faulty(MemoryCalendars(stage.world), process),
         faulty(MemoryRunChanges(stage.world), process),
+        faulty(MemoryWindows(stage.world), process),
         faulty(stage.hints, process),
         process.rng,
         in_thread=at_once,

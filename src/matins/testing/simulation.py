@@ -28,6 +28,7 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, storm
 from matins.testing.memory.link import Line
 from matins.testing.memory.runs import MemoryRunChanges
+from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
 from matins.testing.nemesis import Nemesis
 from matins.testing.owner import TEAM, SimulatedOwner, closing, spec_of
@@ -154,7 +155,8 @@ class Simulation:
     def _owners(self) -> Owners:
         """Owners whom no fault befalls."""
         world, hints = self._stage.world, self._stage.hints
-        ports = MemoryJobChanges(world), MemoryCalendars(world), MemoryRunChanges(world)
+        jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
+        ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
         return owners_on(*ports, hints, self._rng, in_thread=at_once)
 
     async def _put_jobs(self) -> None:

@@ -49,6 +49,7 @@ from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.repairs import MemoryRepairs, dequeue
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.waiting import MemoryWaitingRoom
+from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
 
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -382,7 +383,11 @@ def on_memory() -> Ground:
         MemoryRows(world),
         changes,
         calendars,
-        owners_on(changes, calendars, MemoryRunChanges(world), hints, Random(SEED)),
+        owners_on(
+            *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
+            hints,
+            Random(SEED),
+        ),
     )
 
 

@@ -88,6 +88,19 @@ async def test_what_was_decided_by_older_rules_is_not_done(
     assert await ground.waiting(JOB) == answer.waiting
 
 
+async def test_what_was_decided_before_a_window_began_is_not_done_in_it(
+    ground: Ground, epochs: dict[int, int]
+) -> None:
+    later = msgspec.structs.replace(HOLD, name="later", starts_at=START + MINUTE / 2)
+    await ground.rows.put_windows(SKIP, later)
+    answer = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START)])
+    decisions = decide(answer.waiting, await ground.room.look_up(answer.waiting))
+    ground.clock.move(30)
+    done = await ground.room.carry_out(HOLDER, epochs, decisions)
+    assert len(done.outdated) == 1
+    assert await ground.waiting(JOB) == answer.waiting
+
+
 async def test_what_is_held_is_asked_about_again_when_the_rules_change(
     ground: Ground, epochs: dict[int, int]
 ) -> None:

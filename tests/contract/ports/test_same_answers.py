@@ -168,7 +168,8 @@ class BothPorts(RuleBasedStateMachine):
             if windows is not None:
                 await side.rows.put_windows(*([WINDOWS[windows]] if windows in WINDOWS else []))
             done = await side.room.carry_out(holder, epochs, decisions)
-            return batch, decisions, done, await _standing(side)
+            decided = [(it.waiting, it.verdict) for it in decisions]
+            return batch, decided, done, await _standing(side)
 
         self.both(call)
 

@@ -28,7 +28,7 @@ GOLD = JobSpec(
 
 async def test_a_window_is_put_listed_and_deleted(typed: Typist, matins: Matins) -> None:
     await matins.put_job("payments", GOLD)
-    words = ["payments/upgrade", "--to", "+2h", "--label", "tier=gold", "--why", "new disks"]
+    words = ["payments/upgrade", "--to", "+2h", "--label", "tier=gold", "--reason", "new disks"]
     put = await typed("windows", "put", *words)
     assert (put.code, put.out.split()[:2]) == (0, ["created", "payments/upgrade"])
     assert put.out.endswith("for 1 job\n")

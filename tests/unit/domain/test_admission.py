@@ -75,7 +75,7 @@ def test_of_windows_that_hold_the_last_to_end_decides() -> None:
 
 
 def test_a_window_that_skips_goes_before_one_that_holds() -> None:
-    skipping = window(1, 2, name="short", policy="skip", why="disks")
+    skipping = window(1, 2, name="short", policy="skip", reason="disks")
     verdict = ask(candidate(), Rules(1, [window(1, 9), skipping]), minute(1))
     assert (verdict.state, verdict.reason) == (RunState.SKIPPED, "maintenance short: disks")
 

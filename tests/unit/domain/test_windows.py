@@ -37,7 +37,7 @@ def test_a_sound_window_has_no_problems() -> None:
         ({"starts_at": datetime(2026, 11, 30)}, "starts_at", "has no offset"),  # noqa: DTZ001
         ({"ends_at": datetime(2026, 11, 30)}, "ends_at", "has no offset"),  # noqa: DTZ001
         ({"labels": {str(n): "" for n in range(33)}}, "labels", "are more than 32"),
-        ({"why": "x" * 501}, "why", "is longer than 500"),
+        ({"reason": "x" * 501}, "reason", "is longer than 500"),
     ],
 )
 def test_what_is_wrong_is_told_where_it_is(
@@ -49,8 +49,8 @@ def test_what_is_wrong_is_told_where_it_is(
 
 
 def test_all_problems_are_told_at_once() -> None:
-    wrong = window(name="", ends_at=NOW - HOUR, why="x" * 501)
-    assert [it.where for it in wrong.problems(NOW)] == ["name", "ends_at", "why"]
+    wrong = window(name="", ends_at=NOW - HOUR, reason="x" * 501)
+    assert [it.where for it in wrong.problems(NOW)] == ["name", "ends_at", "reason"]
 
 
 def test_an_instant_far_out_is_refused_and_not_stumbled_over() -> None:
@@ -104,4 +104,4 @@ def test_the_reason_names_the_window_and_its_end_in_utc() -> None:
     held = window(ends_at=datetime(2026, 12, 1, 1, tzinfo=berlin))
     assert held.run_reason == "held by maintenance upgrade until 2026-12-01T00:00:00Z"
     assert window(policy="skip").run_reason == "maintenance upgrade"
-    assert window(policy="skip", why="new disks").run_reason == "maintenance upgrade: new disks"
+    assert window(policy="skip", reason="new disks").run_reason == "maintenance upgrade: new disks"

@@ -24,7 +24,7 @@ AHEAD_MAX: Final = timedelta(days=3660)
 KEPT: Final = timedelta(days=30)
 """For so long windows that are over can still be seen."""
 
-_WHY_MAX: Final = 500
+_REASON_MAX: Final = 500
 
 
 class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +38,8 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ends_at: datetime
     policy: Policy = "hold"
     labels: dict[str, str] = {}
-    why: str = ""
+    reason: str = ""
+    """Why, for the rows of runs that it skips."""
 
     @property
     def hold_reason(self) -> str:
@@ -49,7 +50,7 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def skip_reason(self) -> str:
         """What the row of a run says that it skips."""
-        return f"maintenance {self.name}: {self.why}" if self.why else f"maintenance {self.name}"
+        return f"maintenance {self.name}: {self.reason}".removesuffix(": ")
 
     @property
     def run_reason(self) -> str:
@@ -70,7 +71,8 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def problems(self, now: datetime) -> list[Problem]:
         """All that is wrong with it, if it is put now."""
         found = name_problems("name", self.name) + _span_problems(self, now)
-        return found + label_problems(self.labels) + length_problems("why", self.why, _WHY_MAX)
+        found += label_problems(self.labels)
+        return found + length_problems("reason", self.reason, _REASON_MAX)
 
 
 def window_at(

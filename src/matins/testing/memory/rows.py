@@ -70,5 +70,6 @@ class WaitingRow:
     ready_at: datetime
     team_id: int
     cause: str
+    blocker: str = ""
     asked: int | None = None
     """The revision of the team's rules by which it was found to be held."""

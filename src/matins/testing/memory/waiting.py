@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from matins.domain.runs.admission.waiting import (
     Candidate,
     CarriedOut,
     Decision,
     Facts,
-    Verdict,
+    Rules,
     Waiting,
 )
 from matins.domain.runs.claims import Mark
@@ -46,13 +48,14 @@ class MemoryWaitingRoom:
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
         teams = {it.team_id for it in batch if it.team_id is not None}
-        rules = {team: self._world.rules_of(team) for team in teams}
+        now = self._world.now()
+        rules = {team: _from(self._world.rules_of(team), now) for team in teams}
         candidates = {
             it.run_id: self._candidate(it.cause, self._world.runs_by_id[it.run_id])
             for it in batch
             if it.team_id is not None and not rules[it.team_id].hold_nothing()
         }
-        return Facts(self._world.now(), rules, candidates)
+        return Facts(now, rules, candidates)
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -63,8 +66,7 @@ class MemoryWaitingRoom:
         outdated = {
             team
             for it in decisions
-            if (team := it.waiting.team_id) is not None
-            and self._world.rules_of(team).revision != it.revision
+            if (team := it.waiting.team_id) is not None and not self._is_current(team, it.rules)
         }
         done = CarriedOut(wanted - fenced, outdated)
         for decision in decisions:
@@ -77,7 +79,7 @@ class MemoryWaitingRoom:
                 del self._world.waiting[key]
                 run = self._world.runs_by_id[place.run_id]
                 if run.state in (RunState.WAITING, RunState.RETRYING):
-                    self._move(run, decision.verdict, decision.revision)
+                    self._move(run, decision)
                     if decision.verdict.state is RunState.QUEUED:
                         done.pools.add(run.pool)
         return done
@@ -86,8 +88,14 @@ class MemoryWaitingRoom:
         labels = self._world.jobs[run.job_id].spec.labels
         return Candidate(cause, run.kind, run.fire_at, run.claimed_at, labels)
 
-    def _move(self, run: RunRow, verdict: Verdict, revision: int | None) -> None:
-        now = self._world.now()
+    def _is_current(self, team_id: int, rules: Rules | None) -> bool:
+        """Whether rules are what still holds."""
+        if rules is None or rules.revision != self._world.rules_of(team_id).revision:
+            return False
+        return rules.valid_until is None or rules.valid_until > self._world.now()
+
+    def _move(self, run: RunRow, decision: Decision) -> None:
+        now, verdict = self._world.now(), decision.verdict
         if verdict.state is not RunState.QUEUED or run.state is not RunState.RETRYING:
             run.reason = verdict.reason
         run.retry_at = None
@@ -95,8 +103,15 @@ class MemoryWaitingRoom:
             run.finished_at = now
         if verdict.state is RunState.WAITING:
             assert verdict.until is not None
-            self._world.wait(run, verdict.until, verdict.cause, revision)
+            place = run, verdict.until, verdict.cause
+            self._world.wait(*place, blocker=verdict.blocker, asked=decision.revision)
         if run.state is not verdict.state:
             self._world.move(run, verdict.state)
         if verdict.state is RunState.QUEUED:
             self._world.enqueue(run, now)
+
+
+def _from(rules: Rules, now: datetime) -> Rules:
+    """The rules, and until when they hold from now on."""
+    coming = [it.starts_at for it in rules.windows if it.starts_at > now]
+    return msgspec.structs.replace(rules, valid_until=min(coming, default=None))

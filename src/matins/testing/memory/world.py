@@ -199,10 +199,19 @@ class World:
         """Put a run on the dispatch queue."""
         heappush(self.queues.setdefault(run.pool, []), (run.priority, rank, run.id))
 
-    def wait(self, run: RunRow, ready_at: datetime, cause: str, asked: int | None = None) -> None:
+    def wait(
+        self,
+        run: RunRow,
+        ready_at: datetime,
+        cause: str,
+        *,
+        blocker: str = "",
+        asked: int | None = None,
+    ) -> None:
         """Put a run into the waiting room."""
         team_id = self.jobs[run.job_id].team_id
-        self.waiting[run.partition, run.id] = WaitingRow(ready_at, team_id, cause, asked)
+        row = WaitingRow(ready_at, team_id, cause, blocker, asked)
+        self.waiting[run.partition, run.id] = row
 
     def rules_of(self, team_id: int) -> Rules:
         """What may hold a team's runs."""

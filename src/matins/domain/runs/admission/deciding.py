@@ -44,10 +44,9 @@ def decide(batch: Iterable[Waiting], facts: Facts) -> list[Decision]:
 def _decide(waiting: Waiting, facts: Facts) -> Decision:
     rules = None if waiting.team_id is None else facts.rules.get(waiting.team_id)
     candidate = facts.candidates.get(waiting.run_id)
-    revision = None if rules is None else rules.revision
     if rules is None or candidate is None:
-        return Decision(waiting, ADMITTED, revision)
-    return Decision(waiting, ask(candidate, rules, facts.now), revision)
+        return Decision(waiting, ADMITTED, rules)
+    return Decision(waiting, ask(candidate, rules, facts.now), rules)
 
 
 def _weight(verdict: Verdict) -> tuple[bool, datetime]:

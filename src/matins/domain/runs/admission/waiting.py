@@ -54,6 +54,8 @@ class Rules(msgspec.Struct, frozen=True):
 
     revision: int
     windows: Sequence[Window] = ()
+    valid_until: datetime | None = None
+    """When what they hold changes by itself: the next window begins."""
 
     def hold_nothing(self) -> bool:
         """Return whether nothing in them can hold any run."""
@@ -85,11 +87,16 @@ ADMITTED: Final = Verdict(RunState.QUEUED)
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A verdict on a waiting run, and under which revision of its team's rules it was found."""
+    """A verdict on a waiting run, and the rules of its team by which it was found."""
 
     waiting: Waiting
     verdict: Verdict
-    revision: int | None
+    rules: Rules | None
+
+    @property
+    def revision(self) -> int | None:
+        """The revision of those rules."""
+        return None if self.rules is None else self.rules.revision
 
 
 class CarriedOut(msgspec.Struct, frozen=True):
