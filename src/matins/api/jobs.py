@@ -76,7 +76,7 @@ async def put_job(
     """Create a job or replace it. An equal one is left as it is; a paused one stays paused.
 
     Nothing runs because of a change: due times of the old schedule that have passed and have no
-    row are put on record as skipped, and counted in the answer.
+    row are recorded as skipped, and counted in the answer.
     """
     check_same_name(data.name, name)
     return await owners.jobs.put(team, data, dry_run=dry_run)

@@ -20,7 +20,7 @@ from matins.domain.schedules.schedule import Schedule
 class Changed(msgspec.Struct, frozen=True):
     """What a request did to a job.
 
-    Due times that lay before the change and had no row yet were put on record as `skipped`, or
+    Due times that lay before the change and had no row yet were recorded as `skipped`, or
     `queued` to run now. A change of an active job queues none. So many runs of a job that was
     deleted waited and were `cancelled`.
     """

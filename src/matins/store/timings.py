@@ -42,11 +42,11 @@ class KnownCalendars:
         self._known = {}
 
     async def closures(self, fetch: Fetch, calendars: Sequence[int]) -> tuple[Closures, ...]:
-        """Give versions by their ids. Raises ScheduleError for one that can't be read."""
+        """Return versions by their ids. Raises ScheduleError for one that can't be read."""
         return _closures(calendars, await self._read(fetch, set(calendars)))
 
     async def versions(self, fetch: Fetch, rows: Iterable[asyncpg.Record]) -> Versions:
-        """Give what rows with `calendars` name; what is not known yet is read in one query."""
+        """Return what rows with `calendars` name; what is not known yet is read in one query."""
         return await self._read(fetch, {it for row in rows for it in row["calendars"]})
 
     async def _read(self, fetch: Fetch, wanted: set[int]) -> Versions:

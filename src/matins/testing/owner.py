@@ -103,7 +103,7 @@ class SimulatedOwner:
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
         )
         while True:
-            await asyncio.sleep(self._rng.uniform(2, 20))
+            await asyncio.sleep(self._rng.uniform(1, 12))
             job = self._world.find_job(TEAM, self._rng.choice(self._names))
             deed = self._rng.choice(deeds)
             work = deed(job) if job is not None else self._put(None)

@@ -45,6 +45,9 @@ from matins.testing.roles import (
 )
 from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
 
+_OWNERS = 2
+"""So many change the same jobs, perhaps at once."""
+
 _HEAL_S = 180.0
 _END_MAX_S = 1_800.0
 _LOOK_S = 5.0
@@ -110,8 +113,10 @@ class Simulation:
             *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
         )
         line = Line(lambda: open_doors(self._stage.apis), rng_of(self._rng))
-        owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
-        trouble = [self._start(nemesis.rage()), self._start(owner.own())]
+        trouble = [self._start(nemesis.rage())]
+        for _ in range(_OWNERS):
+            owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
+            trouble.append(self._start(owner.own()))
         if self.fail_overs:
             trouble.append(self._start(self._fail_over(nemesis)))
         await self._pass(self.hours * 3600)

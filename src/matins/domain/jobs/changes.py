@@ -61,7 +61,7 @@ def timetable_of(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | Non
 
 
 def retimed(job: LockedJob, spec: JobSpec, closures: tuple[Closures, ...], now: datetime) -> Timing:
-    """Give what decides about due times from now on. A new schedule counts its runs anew.
+    """Return what decides about due times from now on. A new schedule counts its runs anew.
 
     Overrides stay where the new schedule has a due time for them. Raises ScheduleError.
     """

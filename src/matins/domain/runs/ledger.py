@@ -15,10 +15,10 @@ RANGE_MIN = 10
 """Up to so many skipped due times in a row get a row each; more share one."""
 
 
-def unaccounted(
+def missing_stretches(
     due: Sequence[datetime], rows: Iterable[tuple[datetime, datetime | None]]
 ) -> list[list[datetime]]:
-    """Give the stretches of due times that no row covers.
+    """Return the stretches of due times that no row covers.
 
     Both are in order; a row covers its due time, or all from that one up to a second.
     """
@@ -36,16 +36,18 @@ def unaccounted(
 
 
 def skip(
-    job: LockedJob, timetable: Timetable, stretch: Sequence[datetime], why: str
+    job: LockedJob, timetable: Timetable, stretch: Sequence[datetime], reason: str
 ) -> list[Claim]:
-    """Claims that put a stretch of due times on record as skipped: few singly, many as a range."""
+    """Return claims that record due times as skipped: few singly, many as a range."""
     if len(stretch) > RANGE_MIN:
-        return [_claim(job, timetable, stretch[0], reason=why, until=stretch[-1], n=len(stretch))]
-    return [_claim(job, timetable, at, reason=why) for at in stretch]
+        return [
+            _claim(job, timetable, stretch[0], reason=reason, until=stretch[-1], n=len(stretch))
+        ]
+    return [_claim(job, timetable, at, reason=reason) for at in stretch]
 
 
 def catch_up(job: LockedJob, timetable: Timetable, due: Sequence[datetime]) -> list[Claim]:
-    """Claims that run due times which have passed."""
+    """Return claims that run due times which have passed."""
     return [_claim(job, timetable, at) for at in due]
 
 
