@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
-from matins.domain.runs.ledger import RANGE_MIN, catch_up, skip, missing_stretches
+from matins.domain.runs.ledger import RANGE_MIN, catch_up, missing_stretches, skip
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
