@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Literal, TypeVar, cast
 
 from matins.domain.runs.claims import Claimed
-from matins.domain.values.errors import UnavailableError
+from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.testing.virtual import VirtualClock
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Weather:
 
 def storm() -> Weather:
     """Bad weather for a simulation: of a hundred calls one or two go wrong."""
-    return Weather(fail_before=0.004, fail_after=0.006, straggle=0.003, slow=0.01, hints_lost=0.2)
+    return Weather(fail_before=0.004, fail_after=0.006, straggle=0.005, slow=0.01, hints_lost=0.2)
 
 
 class Process:
@@ -132,7 +132,7 @@ class Process:
     def _later(self, name: str, method: Callable[[], Awaitable[object]], late_s: float) -> None:
         async def arrive() -> None:
             await asyncio.sleep(late_s)
-            with suppress(UnavailableError):  # nobody is left to be told
+            with suppress(MatinsError):  # nobody is left to be told
                 self._note(await method())
 
         self.seen[f"{name}: came late"] += 1
