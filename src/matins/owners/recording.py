@@ -13,7 +13,7 @@ from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.ports.jobs import JobTransaction
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import missing_after_end
-from matins.domain.runs.ledger import catch_up, skip, missing_stretches
+from matins.domain.runs.ledger import catch_up, missing_stretches, skip
 from matins.domain.runs.states import RunState
 from matins.domain.time.instants import SECOND, epoch_s
 from matins.domain.timetables.compiling import Timing
