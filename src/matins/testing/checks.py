@@ -37,6 +37,10 @@ class Checker:
         """Attempts handed out, or ended, in a time that was lost: they are handed out again."""
         self._back = _NOTHING
         """How far the database's clock was ever put back, all steps together."""
+        self._relived: list[tuple[datetime, datetime]] = []
+        """Stretches of time that came twice, because the database's clock was put back, and as long
+        as others may have gone by the old one.
+        """
         self._unseen = _NOTHING
         self._unseen_until = world.now()
         world.watchers.append(self._changed)
@@ -46,6 +50,8 @@ class Checker:
         step, now = timedelta(seconds=seconds), self._world.now()
         unseen = self._unseen if now - step < self._unseen_until else _NOTHING
         self._back += max(_NOTHING, -step)
+        if step < _NOTHING:
+            self._relived.append((now, now - step + _READ_WITHIN))
         self._unseen = max(_NOTHING, unseen - step)
         self._unseen_until = now + _READ_WITHIN
 
@@ -220,7 +226,14 @@ class Checker:
             for revision, end in zip(revisions, ends, strict=True)
             if revision.spec.schedule and revision.spec.schedule.follows_end
         ]
-        return max(chained, default=revisions[0].effective_at)
+        # What was due by an earlier schedule has its rows already where time comes twice.
+        replaced = [
+            before
+            for revision in revisions[1:]
+            for after, before in self._relived
+            if after <= revision.effective_at < before
+        ]
+        return max([*chained, *replaced], default=revisions[0].effective_at)
 
     def _broken(self, what: str) -> None:
         self.violations.append(f"{self._world.now():%d %H:%M:%S.%f} {what}")

@@ -45,6 +45,9 @@ from matins.testing.roles import (
 )
 from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
 
+_RAGES = 2
+"""So many strikes at once: one may last for a minute."""
+
 _OWNERS = 2
 """So many change the same jobs, perhaps at once."""
 
@@ -113,7 +116,7 @@ class Simulation:
             *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
         )
         line = Line(lambda: open_doors(self._stage.apis), rng_of(self._rng))
-        trouble = [self._start(nemesis.rage())]
+        trouble = [self._start(nemesis.rage()) for _ in range(_RAGES)]
         for _ in range(_OWNERS):
             owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
             trouble.append(self._start(owner.own()))
