@@ -7,8 +7,8 @@ from datetime import timedelta
 import msgspec
 from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
 
+from matins.domain.jobs.changes import JobRef
 from matins.domain.jobs.spec import Job
-from matins.domain.ports.jobs import JobRef
 from matins.domain.schedules.schedule import Schedule
 
 TEAM = "default"
