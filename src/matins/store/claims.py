@@ -24,12 +24,17 @@ APART_MIN: Final = 50
 """From so many on, claims that are due on time go in a statement of their own, which is cheaper."""
 
 
+REPEATS: Final = 20
+"""So many batches after one with a repeated claim are taken to have some as well: a take-over."""
+
+
 class Claiming:
     """Sends claims: those due on time in a short statement, the rest in one that can do it all."""
 
     def __init__(self, claims: Database, reads: Database) -> None:
         self._claims = claims
         self._reads = reads
+        self._repeats = 0
 
     async def claim(
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
@@ -37,14 +42,20 @@ class Claiming:
         """See `domain.ports.Agenda`.
 
         The rest comes last: what is known of the outcome is known of all that can't be repeated.
+        What may have its row already is part of it.
         """
         locked = _locked(claims)
         on_time, rest = _apart(claims, locked)
         answer = Claimed()
-        if on_time:
-            columns = _columns(on_time, epochs)
-            answer = await self._send("claim", holder, epochs, columns, on_time)
-        if rest:
+        if on_time and not self._repeats:
+            try:
+                columns = _columns(on_time, epochs)
+                answer = await self._send("claim", holder, epochs, columns, on_time)
+                on_time = []
+            except asyncpg.UniqueViolationError:
+                self._repeats = REPEATS
+        self._repeats = max(0, self._repeats - 1)
+        if rest := [*on_time, *rest]:
             columns = _columns(rest, epochs) | _more_columns(rest, locked)
             answer = answer.with_(await self._send("claim_rest", holder, epochs, columns, rest))
         return answer

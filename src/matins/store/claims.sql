@@ -5,7 +5,8 @@
 -- due: the revision is compared, so that a change that was acknowledged holds from then on. Sets are
 --   tested by IN, and that by IS TRUE, since the planner then looks a row up by its hash, and makes
 --   no join of it. `fire_ats` comes empty where all are the due times.
--- made: the row's unique key decides who owns the firing.
+-- made: the row's unique key decides who owns the firing. Where any of them has its row already,
+--   nothing at all is done, and they go by `claim_rest`: to look beforehand costs each claim a tenth.
 -- asked: what a window is near to waits, and is asked about by admission.
 WITH fence AS (
     -- include: fence
@@ -34,7 +35,6 @@ made AS (
            CASE state WHEN 'waiting' THEN 'to be admitted' ELSE '' END
     FROM due
     WHERE fresh
-    ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, priority, state, partition, team_id, claimed_at AS ranked_at,
               false AS alone
 ),
@@ -50,7 +50,7 @@ enqueued AS (
 -- include: claimed
 
 -- name: claim_rest
--- As `claim`, also for what is skipped, stands for a range, or hangs together with its job's other
+-- As `claim`, also for what may have its row already, is skipped, stands for a range, or hangs together with its job's other
 -- due times.
 -- locked: jobs that follow the ends of their runs, and those that catch up, so that a change of one
 --   sees these rows, or this claim the change: the next due time hangs on it, and a change may
