@@ -20,7 +20,7 @@ from matins.store.queries import load_queries
 _Q = load_queries("claims.sql")
 _NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
-APART_MIN: Final = 50
+APART_MIN: Final = 200
 """From so many on, claims that are due on time go in a statement of their own, which is cheaper."""
 
 

@@ -38,15 +38,7 @@ made AS (
     RETURNING id, due_at, pool, priority, state, partition, team_id, claimed_at AS ranked_at,
               false AS alone
 ),
-asked AS (
-    -- include: asked
-),
-queued AS (
-    SELECT * FROM made WHERE state = 'queued'
-),
-enqueued AS (
-    -- include: enqueue
-)
+-- include: placed
 -- include: claimed
 
 -- name: claim_rest
@@ -60,12 +52,7 @@ WITH fence AS (
     -- include: fence
 ),
 locked AS (
-    SELECT j.id
-    FROM unnest(:job_ids::uuid[], :revisions::integer[], :are_locked::boolean[])
-        AS c (job_id, revision, is_locked)
-    JOIN jobs j ON j.id = c.job_id
-    WHERE c.is_locked AND j.revision = c.revision AND j.state = 'active'
-    FOR NO KEY UPDATE OF j SKIP LOCKED
+    -- include: locked_jobs
 ),
 near AS (
     -- include: near
@@ -105,15 +92,7 @@ made AS (
 stepped AS (
     -- include: stepped
 ),
-asked AS (
-    -- include: asked
-),
-queued AS (
-    SELECT * FROM made WHERE state = 'queued'
-),
-enqueued AS (
-    -- include: enqueue
-)
+-- include: placed
 -- include: claimed
 
 -- name: locked

@@ -116,8 +116,7 @@ moved AS (
 held AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause, blocker, asked)
     SELECT partition, until, id, due_at, team_id, cause, blocker, asked
-    FROM moved
-    WHERE state = 'waiting'
+    FROM moved WHERE state = 'waiting'
 ),
 queued AS (
     SELECT *, coalesce(:now, clock_timestamp()) AS ranked_at FROM moved WHERE state = 'queued'
