@@ -14,15 +14,20 @@ import pytest
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.runs.claims import Claim, Claimed, Ended
+from matins.domain.upkeep.auto_delete import EndedJob
+from matins.domain.upkeep.healing import Repaired
+from matins.domain.upkeep.zone_data import ScheduledJob
 from matins.testing import roles
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.changes import MemoryJobChanges, MemoryTransaction
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
+from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.world import World
 from matins.testing.roles import Stage
 from matins.testing.simulation import Simulation
 
-SEEDS_MAX = 20
+SEEDS_MAX = 40
 HOURS = 0.07
 
 
@@ -129,6 +134,30 @@ class Unrecording(MemoryJobChanges):
         return Unrecorded(self._world)
 
 
+class Unhealed(MemoryRepairs):
+    """Finds no row missing."""
+
+    async def repair(self, after: UUID, limit: int, min_age_s: float) -> Repaired:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        return Repaired(0, None, [], [], [])
+
+
+class Immortal(MemoryEndedJobs):
+    """Finds no job at its end."""
+
+    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+        """See `domain.ports.upkeep.EndedJobs`."""
+        return []
+
+
+class Trusting(MemoryNextDueTimes):
+    """Compares no next due time."""
+
+    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+        """See `domain.ports.upkeep.NextDueTimes`."""
+        return []
+
+
 def unfenced(stage: Stage) -> None:
     """Plant a claim without its fence."""
     stage.agenda = Unfenced
@@ -169,6 +198,21 @@ def blind(stage: Stage) -> None:
     stage.watch = Blind
 
 
+def unhealed(stage: Stage) -> None:
+    """Plant healing that heals nothing."""
+    stage.repairs = Unhealed
+
+
+def immortal(stage: Stage) -> None:
+    """Plant jobs that are never deleted."""
+    stage.ended_jobs = Immortal
+
+
+def trusting(stage: Stage) -> None:
+    """Plant trust in what older zone data says."""
+    stage.due_times = Trusting
+
+
 def hasty(stage: Stage) -> None:
     """Plant a watch that takes executors for lost before they end their attempts."""
     stage.settings = msgspec.structs.replace(stage.settings, lost_after_s=6.0)
@@ -183,10 +227,12 @@ def hasty(stage: Stage) -> None:
         (careless, "due times have no row"),
         (impatient, "before it goes on"),
         (deaf, "due times have no row"),
-        (forgets_handouts, "did not end"),
+        (forgets_handouts, "had to be healed"),
         (blind, "did not end"),
         (hasty, "overlaps with"),
         (unrecorded, "due times have no row"),
+        (immortal, "has expired and is still there"),
+        (trusting, "instead of"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:
@@ -213,5 +259,14 @@ def test_memory_that_outlives_the_database_s_is_found(monkeypatch: pytest.Monkey
     for seed in range(SEEDS_MAX):
         violations = Simulation(seed, hours=HOURS, fail_overs=True).run()
         if any("due times have no row" in violation for violation in violations):
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds did not find it")
+
+
+@pytest.mark.timeout(600)
+def test_rows_that_are_not_healed_are_found() -> None:
+    for seed in range(SEEDS_MAX):
+        violations = Simulation(seed, hours=HOURS, plant=unhealed, fail_overs=True).run()
+        if any("did not end" in violation for violation in violations):
             return
     pytest.fail(f"{SEEDS_MAX} seeds did not find it")

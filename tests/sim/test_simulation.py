@@ -33,7 +33,9 @@ RARE = (
     "gateway frozen",
     "gateway's answers cut off",
     "gateway's calls cut off",
+    "job expired",
     "late claim fenced",
+    "next due time by older zone data",
     "owner: cancel",
     "owner: close",
     "owner: delete",
@@ -52,6 +54,10 @@ RARE = (
     "renew: answers cut off",
     "report: answers cut off",
     "retrying -> queued",
+    "row of dispatch lost",
+    "row of handouts lost",
+    "row of retries lost",
+    "row put back",
     "run that follows an end",
     "running -> cancelled",
     "running -> dead",
@@ -89,7 +95,7 @@ def test_the_rare_paths_are_taken() -> None:
     assert [path for path in RARE if not seen[path]] == []
 
 
-def test_no_due_time_is_lost_when_the_database_goes_back_in_time() -> None:
+def test_no_due_time_is_lost_and_every_run_ends_when_the_database_goes_back_in_time() -> None:
     seen: Counter[str] = Counter()
     for seed in range(4):
         simulation = Simulation(seed, hours=HOURS, fail_overs=True)

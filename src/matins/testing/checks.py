@@ -8,12 +8,17 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit
+from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
+from matins.domain.values.durations import parse_duration
 from matins.domain.values.ids import run_id
 from matins.testing.memory.world import JobRow, RunRow, World
+from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
 _SHOWN_MAX = 5
 _NOTHING = timedelta(0)
+_DELETED_WITHIN = timedelta(minutes=2)
+"""So long after it has expired, a job is deleted at the latest."""
 _READ_WITHIN = timedelta(seconds=20)
 """After a step, who neither read the clock nor lost its leases for so long breaks a rule."""
 
@@ -43,6 +48,7 @@ class Checker:
         """
         self._unseen = _NOTHING
         self._unseen_until = world.now()
+        self._lost_rows: set[UUID] = set()
         world.watchers.append(self._changed)
 
     def clock_stepped(self, seconds: float) -> None:
@@ -54,6 +60,17 @@ class Checker:
             self._relived.append((now, now - step + _READ_WITHIN))
         self._unseen = max(_NOTHING, unseen - step)
         self._unseen_until = now + _READ_WITHIN
+
+    def row_lost(self, runs: Iterable[UUID]) -> None:
+        """A row beside these runs goes missing."""
+        self._lost_rows.update(runs)
+
+    def healed(self, runs: Iterable[UUID]) -> None:
+        """The upkeep puts a row back beside these runs: nothing else may be in need of that."""
+        for run in runs:
+            self._seen["row put back"] += 1
+            if run not in self._lost_rows and not self._world.era:
+                self._broken(f"run {run} had to be healed, though no row of it was lost")
 
     def started(self, run: UUID, number: int) -> None:
         """An executor begins with an attempt."""
@@ -88,7 +105,9 @@ class Checker:
             row = LedgerRow(run.due_at, run.state, run.reason, run.due_until, run.finished_at)
             rows.setdefault(run.job_id, []).append(row)
         for job in self._world.jobs.values():
+            self._seen["job expired"] += job.reason == AUTO_DELETED
             self._audit(job, rows.get(job.id, []), now)
+            self._check_next_due(job, rows.get(job.id, []), now)
 
     def check_ended(self) -> None:
         """Every run has ended, and nothing is left of any."""
@@ -132,6 +151,8 @@ class Checker:
             self._broken(f"run {run.id} went from {before} to {run.state}")
         if run.state is RunState.QUEUED and before is not RunState.RUNNING:
             self._check_windows(run, before)
+        if self._world.jobs[run.job_id].reason == AUTO_DELETED:
+            self._broken(f"run {run.id} goes on, though its job has expired")
         if run.state is RunState.RUNNING:
             self._given.add((run.id, run.attempt))
         unfinished[run.id] = run
@@ -200,6 +221,25 @@ class Checker:
         if run.epoch > last:
             self._seen["takeover"] += 1
         self._epochs[run.partition] = max(run.epoch, last)
+
+    def _check_next_due(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
+        """A job on a schedule is due no later than that says, and gone once it has expired."""
+        schedule = job.spec.schedule
+        if job.state is not JobState.ACTIVE or schedule is None or schedule.follows_end:
+            return
+        recorded = [row.due_until or row.due_at for row in rows]
+        due = job.timing.compile(schedule, job.id).next_after(
+            max(now, job.changed_at, job.timing.since, *recorded)
+        )
+        if due is not None and (job.next_due_at is None or job.next_due_at > due):
+            self._broken(f"job {job.spec.name} is due {job.next_due_at} instead of {due}")
+        if schedule.delete_after is None or job.next_due_at is not None:
+            return
+        ends = [run.finished_at for run in self._world.runs.values() if run.job_id == job.id]
+        last = max([job.changed_at, *(end or now for end in ends)])
+        kept = timedelta(seconds=parse_duration(schedule.delete_after))
+        if last + kept + _DELETED_WITHIN < now:
+            self._broken(f"job {job.spec.name} has expired and is still there")
 
     def _audit(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
         revisions = self._world.revisions[job.id]

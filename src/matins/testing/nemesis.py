@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from datetime import timedelta
 from random import Random
+from typing import Any
 
 from matins.testing.memory.faulty import Process, Weather
+from matins.testing.memory.repairs import dequeue
 from matins.testing.memory.rewinding import copy_rows, go_back
 from matins.testing.roles import Stage
 from matins.testing.virtual import VirtualTime
@@ -42,6 +45,13 @@ _LOST_S = (0.01, 0.5, 3.0, 10.0)
 _FAIL_OVER_S = (0.001, 1.0, 30.0)
 _CUTS_S = (1.0, 5.0, 12.0, 35.0, 60.0)
 _STEPS_S = (-20.0, -2.0, -0.3, 0.3, 2.0, 20.0, 300.0)
+_LOSES = 0.6
+"""The share of lost rows in what is done to rows by hand, or by an older version."""
+_LOOKS, _LOOK_S = 1000, 0.005
+"""How often, and how far apart, it looks for a row that can go missing."""
+_OLDER = "1999z"
+_FAR = timedelta(minutes=8)
+_LATER = timedelta(hours=1)
 
 
 class Nemesis:
@@ -73,9 +83,18 @@ class Nemesis:
     async def rage(self) -> None:
         """Strike until cancelled."""
         while True:
-            await asyncio.sleep(self._rng.uniform(2, 15))
+            await asyncio.sleep(self._rng.uniform(2, 20))
             name = self._rng.choice(sorted(self._living))
             await self._strike(name.split()[0], self._living[name])
+
+    async def meddle(self, rng: Random) -> None:
+        """Lose rows, and compute next due times with older zone data, until cancelled."""
+        while True:
+            await asyncio.sleep(rng.uniform(5, 40))
+            if rng.random() < _LOSES:
+                await self._lose_row(rng)
+            else:
+                self._compute_with_older_data(rng)
 
     async def fail_over(self) -> None:
         """Let the database lose its last seconds, as an asynchronous fail-over does."""
@@ -129,6 +148,50 @@ class Nemesis:
         self._weather.away = True
         await asyncio.sleep(seconds)
         self._weather.away = False
+
+    async def _lose_row(self, rng: Random) -> None:
+        """Let a row beside a run go missing, as a mistake by hand does."""
+        world = self._world
+        table = rng.choice(("dispatch", "waiting", "handouts"))
+        for _ in range(_LOOKS):
+            queued = [run_id for queue in world.queues.values() for _, _, run_id in queue]
+            rows: dict[str, list[Any]] = {
+                "dispatch": queued,
+                "waiting": [*world.waiting],
+                "handouts": [*world.handouts],
+            }
+            if rows[table]:
+                break
+            await asyncio.sleep(_LOOK_S)
+        else:
+            return
+        self._seen[f"row of {table} lost"] += 1
+        key = rng.choice(rows[table])
+        match table:
+            case "dispatch":
+                self._checker.row_lost([key])
+                dequeue(world, key)
+            case "waiting":
+                self._checker.row_lost([key[1]])
+                del world.waiting[key]
+            case _:
+                self._checker.row_lost(world.handouts.pop(key))
+
+    def _compute_with_older_data(self, rng: Random) -> None:
+        """Let a job have a next due time as a scheduler computes it that has older zone data.
+
+        It was not to come for long, and comes later now: there is time to correct that.
+        """
+        world, now = self._world, self._world.now()
+        world.zone_data = _OLDER, now
+        jobs = [it for it in world.jobs.values() if it.next_due_at and it.follows is None]
+        far = [it for it in jobs if it.next_due_at and it.next_due_at - now > _FAR]
+        if far:
+            self._seen["next due time by older zone data"] += 1
+            job = rng.choice(far)
+            assert job.next_due_at is not None
+            job.next_due_at += _LATER
+            job.next_fire_at = job.next_due_at
 
     async def _take_cache(self) -> None:
         self._seen["cache away"] += 1

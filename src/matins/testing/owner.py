@@ -42,6 +42,7 @@ SCHEDULES: Final = (
     Schedule(every="1s", after="end"),
     Schedule(every="20s", after="end", jitter="10s"),
     Schedule(every="5s", calendars=[CALENDAR]),
+    Schedule(at=["2026-01-01T00:01:00Z", "2026-01-01T00:02:10Z"], delete_after="20s"),
 )
 MISFIRES: Final = (
     Misfire(),
@@ -70,6 +71,7 @@ def spec_of(number: int, rng: Random) -> JobSpec:
         name=f"job-{number}",
         target=Target(http=HttpTarget(url="http://target.example/")),
         schedule=SCHEDULES[number % len(SCHEDULES)],
+        timeout="2m",  # longer than any attempt lasts
         misfire=rng.choice(MISFIRES),
         retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -22,6 +22,7 @@ from matins.domain.ports import GatewayLink
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
+from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispenser
@@ -37,16 +38,22 @@ from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
+from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.faulty import Process, faulty
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.status import MemoryStatusCache
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
+from matins.upkeep.auto_delete import AutoDelete
+from matins.upkeep.healing import Healing
+from matins.upkeep.upkeep import Upkeep
+from matins.upkeep.zone_data import ZoneDataSync
 
 S = TypeVar("S")
 
@@ -70,6 +77,9 @@ class Stage:
     room: Callable[[World], MemoryWaitingRoom] = MemoryWaitingRoom
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
     watch: Callable[[World], MemoryWatch] = MemoryWatch
+    repairs: Callable[[World], MemoryRepairs] = MemoryRepairs
+    ended_jobs: Callable[[World], MemoryEndedJobs] = MemoryEndedJobs
+    due_times: Callable[[World], MemoryNextDueTimes] = MemoryNextDueTimes
 
 
 Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
@@ -77,7 +87,9 @@ Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
 
 
 async def run_scheduler(stage: Stage, process: Process) -> None:
-    """A scheduler; each time that the database has gone back, a new one on ports of its own."""
+    """A scheduler with its upkeep; each time that the database has gone back, a new one on ports of
+    its own.
+    """
     world = stage.world
 
     def begin() -> Era:
@@ -94,7 +106,41 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
         )
         return Era(scheduler, partial(era_over, world, world.era))
 
-    await SchedulerRole(begin).run()
+    await run_services([_upkeep(stage, process), SchedulerRole(begin)], asyncio.Event())
+
+
+def _upkeep(stage: Stage, process: Process) -> Upkeep:
+    """The upkeep, but for what it does to tables of whole days."""
+    world, clock, stopping = stage.world, process.clock, asyncio.Event()
+    hints, owners = faulty(stage.hints, process), _owners(stage, process)
+    repairs = faulty(_WatchedRepairs(stage.repairs(world), stage.checker), process)
+    due_times = faulty(stage.due_times(world), process)
+    ended_jobs = faulty(stage.ended_jobs(world), process)
+    tasks = {
+        "zone_data": ZoneDataSync(due_times, owners.upkeep, hints, clock, stopping).sync,
+        "calendars": owners.calendars.keep_up,
+        "delete_after": AutoDelete(ended_jobs, owners.upkeep, stopping).delete,
+        "healing": Healing(repairs, clock, stopping).heal,
+    }
+    return Upkeep(tasks, clock, stage.settings.upkeep_s, stopping)
+
+
+class _WatchedRepairs:
+    """Tells the checker of each row that is put back."""
+
+    def __init__(self, repairs: MemoryRepairs, checker: Checker) -> None:
+        self._repairs = repairs
+        self._checker = checker
+        self.stray_runs = repairs.stray_runs
+
+    async def repair(self, after: UUID, limit: int, min_age_s: float) -> Repaired:
+        page = await self._repairs.repair(after, limit, min_age_s)
+        self._checker.healed([*page.enqueued, *page.rescheduled])
+        return page
+
+    async def hand_out_again(self, executor: UUID, run_ids: Collection[UUID]) -> None:
+        self._checker.healed(run_ids)
+        await self._repairs.hand_out_again(executor, run_ids)
 
 
 async def run_gateway(stage: Stage, process: Process) -> None:
@@ -114,7 +160,16 @@ async def run_gateway(stage: Stage, process: Process) -> None:
 
 async def run_api(stage: Stage, process: Process) -> None:
     """An API, without its HTTP."""
-    owners = owners_on(
+    door = (process, _owners(stage, process))
+    stage.apis.append(door)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        stage.apis.remove(door)
+
+
+def _owners(stage: Stage, process: Process) -> Owners:
+    return owners_on(
         faulty(stage.changes(stage.world), process),
         faulty(MemoryCalendars(stage.world), process),
         faulty(MemoryRunChanges(stage.world), process),
@@ -123,12 +178,6 @@ async def run_api(stage: Stage, process: Process) -> None:
         process.rng,
         in_thread=at_once,
     )
-    door = (process, owners)
-    stage.apis.append(door)
-    try:
-        await asyncio.Event().wait()
-    finally:
-        stage.apis.remove(door)
 
 
 async def run_executor(stage: Stage, process: Process) -> None:

@@ -71,8 +71,7 @@ class Simulation:
     executors: int = 3
     jobs: int = 16
     fail_overs: bool = False
-    """Let the database lose its last seconds every minute. Runs whose ends it lost are not waited
-    for: the upkeep finds them, and it is not played."""
+    """Let the database lose its last seconds every minute."""
     plant: Callable[[Stage], None] = lambda _: None
     seen: Counter[str] = field(default_factory=Counter)
     """How often each rare path was taken."""
@@ -120,6 +119,7 @@ class Simulation:
         for _ in range(_OWNERS):
             owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
             trouble.append(self._start(owner.own()))
+        trouble.append(self._start(nemesis.meddle(rng_of(self._rng))))
         if self.fail_overs:
             trouble.append(self._start(self._fail_over(nemesis)))
         await self._pass(self.hours * 3600)
@@ -128,7 +128,7 @@ class Simulation:
         self._weather.clear()
         await self._pass(_HEAL_S)
         self._checker.check_ledger(self._time.now())
-        if not self.fail_overs and not self.violations:
+        if not self.violations:
             await self._end()
         self._clear_away()
         return self._checker.violations

@@ -12,7 +12,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.following import RecordedRun
 from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.zone_data import ComputedWith, Correction, ScheduledJob
-from matins.testing.memory.changes import recorded
+from matins.testing.memory.changes import LOCK_S, recorded
 from matins.testing.memory.world import JobRow, World
 
 
@@ -74,6 +74,7 @@ class MemoryNextDueTimes:
 
     async def correct(self, corrections: Sequence[Correction]) -> int:
         """See `domain.ports.upkeep.NextDueTimes`."""
+        await self._world.locks.free((it.job.id for it in corrections), LOCK_S)
         return sum(self._correct(correction) for correction in corrections)
 
     def _correct(self, correction: Correction) -> bool:
