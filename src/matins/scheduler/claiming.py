@@ -205,7 +205,7 @@ class Claimer:
                 await pause(self._rng.uniform(limit_s / 2, limit_s), self._clock, self._stopping)
                 attempts += 1
             else:
-                self._settle(batch, answer)
+                self._settle(batch, answer, is_repeated=attempts > 0)
                 return
 
     def _forget_untrusted(self, batch: Batch) -> None:
@@ -217,12 +217,10 @@ class Claimer:
             self._roster.drop_partitions(lost)
         batch.keep(kept)
 
-    def _settle(self, batch: Batch, answer: Claimed) -> None:
+    def _settle(self, batch: Batch, answer: Claimed, *, is_repeated: bool) -> None:
         """Go on from what the database answered; memory changes only here, after the commit."""
         if answer.refused:
             self._refused(batch, answer.refused)
-        if answer.stale:
-            self._roster.doubt(answer.stale)
         if answer.waiting:
             self._roster.ask_about(answer.waiting)
             self.fired.set()
@@ -231,9 +229,14 @@ class Claimer:
             for claim in batch.claims
             if claim.due_until is not None and claim.run_id not in answer.made
         }
+        # A range may have met itself, when its answer was lost: the job's row tells, since a range
+        # is claimed together with the step past it.
+        unsure = answer.stale | (met.keys() if is_repeated else set())
+        if unsure:
+            self._roster.doubt(unsure)
         for entry, _, next_s in batch.steps:
             job = entry.job
-            if job.partition in answer.refused or job.id in answer.stale:
+            if job.partition in answer.refused or job.id in unsure:
                 continue
             if job.id in met and entry.due_s is not None:
                 # A range that met a row says nothing of how far that row reaches.
