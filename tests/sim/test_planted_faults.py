@@ -27,7 +27,7 @@ from matins.testing.memory.world import World
 from matins.testing.roles import Stage
 from matins.testing.simulation import Simulation
 
-SEEDS_MAX = 40
+SEEDS_MAX = 20
 HOURS = 0.07
 
 

@@ -56,7 +56,7 @@ RARE = (
     "retrying -> queued",
     "row of dispatch lost",
     "row of handouts lost",
-    "row of retries lost",
+    "row of waiting lost",
     "row put back",
     "run that follows an end",
     "running -> cancelled",
