@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 import structlog
 
@@ -22,7 +21,7 @@ from matins.kernel.service import pause
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
 
@@ -37,7 +36,7 @@ class Admission:
 
     def __init__(  # noqa: PLR0913 # two ports, and what every service is given
         self,
-        roster: Roster,
+        working_set: WorkingSet,
         leases: LeaseHolder,
         agenda: Agenda,
         room: WaitingRoom,
@@ -50,7 +49,7 @@ class Admission:
         """`fired` is set whenever something may have come due; `pause_s` is waited while all is
         away.
         """
-        self._roster = roster
+        self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
         self._room = room
@@ -77,17 +76,13 @@ class Admission:
         self._stopping.set()
 
     async def _admit_all(self) -> None:
-        queue = self._roster.due_waiting
-        while queue and not self._stopping.is_set():
-            batch = list(islice(queue, BATCH))
+        runs = self._working_set.waiting
+        while (batch := runs.ripe(BATCH)) and not self._stopping.is_set():
             blocked = await piecewise(batch, self._admit_free)
-            for _ in batch:
-                queue.popleft()
             for waiting in blocked:
                 log.warning("admission.blocked", run=str(waiting.run_id))
-                self._leave(waiting)
-            if not queue and self._roster.more_waiting:
-                self._roster.room.set()
+                runs.defer(waiting)
+            runs.drop_ripe(len(batch))
 
     async def _admit_free(self, batch: Sequence[Waiting]) -> None:
         """Admit what is of no locked partition; a later poll finds the rest. Raises BlockedError
@@ -102,39 +97,28 @@ class Admission:
             log.warning("admission.locked", partitions=sorted(locked))
             for waiting in batch:
                 if waiting.partition in locked:
-                    self._leave(waiting)
+                    self._working_set.waiting.defer(waiting)
             await self._admit([it for it in batch if it.partition not in locked])
 
     async def _admit(self, batch: Sequence[Waiting]) -> None:
-        held = self._leases.epochs()
-        loaded = self._roster.loaded
-        trusted = {it: epoch for it, epoch in held.items() if loaded.get(it) == epoch}
+        trusted = self._working_set.trusted(self._leases.epochs())
         kept = [waiting for waiting in batch if waiting.partition in trusted]
         if lost := {waiting.partition for waiting in batch} - trusted.keys():
-            self._roster.drop_partitions(lost)
+            self._working_set.drop_partitions(lost)
         if not kept:
             return
         decisions = decide(kept, await self._room.look_up(kept))
         done = await self._room.carry_out(self._leases.holder, trusted, decisions)
         if done.refused:
             self._leases.drop(done.refused)
-            self._roster.drop_partitions(done.refused)
+            self._working_set.drop_partitions(done.refused)
         for waiting in kept:
-            self._forget(waiting)
+            self._working_set.waiting.forget(waiting)
         fenced = [it for it in decisions if it.waiting.partition not in done.refused]
         again = [it.waiting for it in fenced if it.waiting.team_id in done.outdated]
-        self._roster.ask_about(again)
+        self._working_set.waiting.ask_about(again)
         _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)
         self._dispatch_hints.send(done.pools)
-
-    def _leave(self, waiting: Waiting) -> None:
-        """Leave it to the next poll, which finds it again."""
-        self._forget(waiting)
-        self._roster.unread.add(waiting.partition)
-
-    def _forget(self, waiting: Waiting) -> None:
-        if self._roster.waiting.get(waiting.run_id) == waiting:
-            del self._roster.waiting[waiting.run_id]
 
 
 def _count(states: Iterable[RunState]) -> None:

@@ -26,7 +26,7 @@ from matins.scheduler.batches import Batch, Step
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import Entry, instant_of, plan, seconds_of, slot_of
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class Claimer:
 
     def __init__(
         self,
-        roster: Roster,
+        working_set: WorkingSet,
         leases: LeaseHolder,
         agenda: Agenda,
         dispatch_hints: HintSender,
@@ -54,7 +54,7 @@ class Claimer:
         rng: Random,
         batch_max: int,
     ) -> None:
-        self._roster = roster
+        self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
         self._dispatch_hints = dispatch_hints
@@ -81,7 +81,7 @@ class Claimer:
     def oldest_s(self) -> int | None:
         """The oldest fire time that has no row for sure: in the wheel, queued or being claimed."""
         oldest = [batch.oldest_s for batch in (*self._flying, *self._aside.batches())]
-        if (waiting := self._roster.oldest_s()) is not None:
+        if (waiting := self._working_set.oldest_s()) is not None:
             oldest.append(waiting)
         return min(oldest, default=None)
 
@@ -100,18 +100,18 @@ class Claimer:
     async def _tick(self) -> None:
         """Fire the slots that have begun; wake at the beginning of each second, and for retries."""
         while not self._stopping.is_set():
-            self._roster.overdue.clear()
+            self._working_set.overdue.clear()
             now = self._clock.now()
             second = int(seconds_of(now))
-            self._roster.fire(second)
-            ripe_at = self._roster.ripen(now)
-            WHEEL_SIZE.set(self._roster.wheel.size)
-            if self._roster.due or self._roster.late:
+            self._working_set.fire(second)
+            ripe_at = self._working_set.waiting.ripen(now)
+            WHEEL_SIZE.set(self._working_set.wheel_size)
+            if self._working_set.has_due:
                 self._work.set()
             self.fired.set()
             next_s = second + 1 if ripe_at is None else min(second + 1, seconds_of(ripe_at))
             wait_s = max(next_s - seconds_of(now), TICK_S)
-            await pause(wait_s, self._clock, self._stopping, self._roster.overdue)
+            await pause(wait_s, self._clock, self._stopping, self._working_set.overdue)
         self._work.set()
 
     def _now_s(self) -> float:
@@ -151,26 +151,23 @@ class Claimer:
 
     def _trusted(self) -> dict[int, int]:
         """The partitions that are in memory under a lease that can still be trusted."""
-        loaded = self._roster.loaded
-        held = self._leases.epochs()
-        return {it: epoch for it, epoch in held.items() if loaded.get(it) == epoch}
+        return self._working_set.trusted(self._leases.epochs())
 
     def _next_batch(self) -> Batch:
         """Plan claims until the statement is full: first what is on time, then what is late."""
         batch = Batch(self._trusted())
         now_s = self._now_s()
         lost = set()
-        for queue in (self._roster.due, self._roster.late):
-            while queue and len(batch.claims) < self._batch_max and batch.looked_at < _LOOK_MAX:
-                entry = queue.popleft()
-                if entry.gone:
-                    continue
-                if entry.job.partition in batch.epochs:
-                    self._plan_into(batch, entry, now_s)
-                else:
-                    lost.add(entry.job.partition)
+        while len(batch.claims) < self._batch_max and batch.looked_at < _LOOK_MAX:
+            entry = self._working_set.pop_due()
+            if entry is None:
+                break
+            if entry.job.partition in batch.epochs:
+                self._plan_into(batch, entry, now_s)
+            else:
+                lost.add(entry.job.partition)
         if lost:
-            self._roster.drop_partitions(lost)
+            self._working_set.drop_partitions(lost)
         self._aside.divert(batch)
         return batch
 
@@ -178,7 +175,7 @@ class Claimer:
         try:
             claims, next_s, looked_at = plan(entry, now_s)
         except Exception as error:  # of this one job; the others go on
-            self._roster.poison(entry.job, error)
+            self._working_set.quarantine(entry.job, error)
             return
         batch.add(Step(entry, claims, next_s))
         batch.looked_at += looked_at
@@ -214,7 +211,7 @@ class Claimer:
         lost = {claim.partition for claim in batch.claims} - kept
         if lost:
             log.warning("claim.given_up", partitions=sorted(lost))
-            self._roster.drop_partitions(lost)
+            self._working_set.drop_partitions(lost)
         batch.keep(kept)
 
     def _settle(self, batch: Batch, answer: Claimed, *, is_repeated: bool) -> None:
@@ -222,7 +219,7 @@ class Claimer:
         if answer.refused:
             self._refused(batch, answer.refused)
         if answer.waiting:
-            self._roster.ask_about(answer.waiting)
+            self._working_set.waiting.ask_about(answer.waiting)
             self.fired.set()
         met = {
             claim.job_id: slot_of(claim.due_until)
@@ -233,7 +230,7 @@ class Claimer:
         # is claimed together with the step past it.
         unsure = answer.stale | (met.keys() if is_repeated else set())
         if unsure:
-            self._roster.doubt(unsure)
+            self._working_set.mark_stale(unsure)
         for entry, _, next_s in batch.steps:
             job = entry.job
             if job.partition in answer.refused or job.id in unsure:
@@ -241,9 +238,9 @@ class Claimer:
             if job.id in met and entry.due_s is not None:
                 # A range that met a row says nothing of how far that row reaches.
                 entry.singly_until_s = met[job.id]
-                self._roster.settle(entry, entry.due_s)
+                self._working_set.settle(entry, entry.due_s)
             else:
-                self._roster.settle(entry, next_s)
+                self._working_set.settle(entry, next_s)
         self._measure(batch, answer)
 
     def _refused(self, batch: Batch, refused: set[int]) -> None:
@@ -251,7 +248,7 @@ class Claimer:
         CLAIM_REFUSED.inc(count)
         log.warning("claim.refused", partitions=sorted(refused), claims=count)
         self._leases.drop(refused)
-        self._roster.drop_partitions(refused)
+        self._working_set.drop_partitions(refused)
 
     def _measure(self, batch: Batch, answer: Claimed) -> None:
         pools = {claim.pool for claim in batch.claims if claim.state is RunState.QUEUED}

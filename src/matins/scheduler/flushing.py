@@ -9,7 +9,7 @@ from matins.domain.ports import Agenda, Clock
 from matins.kernel.service import pause, repeat
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 
 BATCH = 1_000
 """The most next due times written by one statement."""
@@ -21,9 +21,14 @@ class Flusher:
     """Writes every `every_s`; while claims are waiting they go first, for at most as long again."""
 
     def __init__(
-        self, roster: Roster, leases: LeaseHolder, agenda: Agenda, clock: Clock, every_s: float
+        self,
+        working_set: WorkingSet,
+        leases: LeaseHolder,
+        agenda: Agenda,
+        clock: Clock,
+        every_s: float,
     ) -> None:
-        self._roster = roster
+        self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
         self._clock = clock
@@ -41,20 +46,23 @@ class Flusher:
 
     async def flush(self) -> None:
         """Write all that there is now. Raises UnavailableError; what was not written is kept."""
-        for _ in range(-(-len(self._roster.moved) // BATCH)):
+        for _ in range(-(-self._working_set.dirty_count // BATCH)):
             await self._write()
 
     async def _turn(self) -> None:
         begun_s = self._clock.elapsed_s()
-        for _ in range(-(-len(self._roster.moved) // BATCH)):
-            while self._roster.due and self._clock.elapsed_s() - begun_s < self._every_s:
+        for _ in range(-(-self._working_set.dirty_count // BATCH)):
+            while (
+                self._working_set.has_due_on_time
+                and self._clock.elapsed_s() - begun_s < self._every_s
+            ):
                 await pause(_GIVE_WAY_S, self._clock, self._stopping)
                 if self._stopping.is_set():
                     return
             await self._write()
 
     async def _write(self) -> None:
-        taken = self._roster.take_advances(BATCH)
+        taken = self._working_set.take_advances(BATCH)
         if not taken:
             return
         unwritten = {entry.job.id: entry for entry, _ in taken}
@@ -62,6 +70,6 @@ class Flusher:
             advance = partial(self._agenda.advance, self._leases.holder)
             blocked = await piecewise([it for _, it in taken], advance)
             written = unwritten.keys() - {it.job_id for it in blocked}
-            self._roster.written([unwritten.pop(job_id) for job_id in written])
+            self._working_set.mark_flushed([unwritten.pop(job_id) for job_id in written])
         finally:
-            self._roster.give_back(unwritten.values())
+            self._working_set.return_advances(unwritten.values())

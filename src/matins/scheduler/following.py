@@ -14,7 +14,7 @@ import msgspec
 from matins.domain.ports import Agenda, Clock
 from matins.domain.runs.claims import DueJob, Ended, FollowUp
 from matins.domain.values.errors import ScheduleError, UnavailableError
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 
 PAGE: Final = 2_000
 """The most ends that are followed by one statement."""
@@ -23,9 +23,11 @@ PAGE: Final = 2_000
 class Follower:
     """Finds what has ended, writes the due times that follow, and takes them into memory."""
 
-    def __init__(self, roster: Roster, agenda: Agenda, clock: Clock, pause_s: float) -> None:
+    def __init__(
+        self, working_set: WorkingSet, agenda: Agenda, clock: Clock, pause_s: float
+    ) -> None:
         """`pause_s` lies at least between two looks at the same partitions."""
-        self._roster = roster
+        self._working_set = working_set
         self._agenda = agenda
         self._clock = clock
         self._pause_s = pause_s
@@ -46,7 +48,7 @@ class Follower:
         Not while jobs are read: an older answer must not come after a newer one. Raises
         UnavailableError; the next look finds again what was not followed.
         """
-        partitions = dict(self._roster.loaded)
+        partitions = dict(self._working_set.epochs)
         if not partitions:
             return
         now_s = self._clock.elapsed_s()
@@ -69,7 +71,7 @@ class Follower:
             try:
                 follow_up, job = follow_up_of(ended)
             except Exception as error:  # of this one job; the others go on
-                self._roster.poison(ended.job, error)
+                self._working_set.quarantine(ended.job, error)
             else:
                 follow_ups.append(follow_up)
                 jobs.append(job)
@@ -78,14 +80,14 @@ class Follower:
         try:
             done = await self._agenda.follow(follow_ups)
         except UnavailableError:
-            self._roster.doubt([job.id for job in jobs])
+            self._working_set.mark_stale([job.id for job in jobs])
             raise
         for job in jobs:
-            if job.id in done and job.partition in self._roster.loaded:
-                self._roster.follow(job)
+            if job.id in done and job.partition in self._working_set.epochs:
+                self._working_set.put_followed(job)
         # Somebody else has changed or followed them.
         if others := [job.id for job in jobs if job.id not in done]:
-            self._roster.doubt(others)
+            self._working_set.mark_stale(others)
         return len(done)
 
 

@@ -1,6 +1,6 @@
-"""Bringing jobs and waiting runs into memory: the horizon, changes, ends, doubts.
+"""Bringing jobs and waiting runs into memory: the horizon, changes, ends, and what is stale.
 
-Poisoned jobs go out of it.
+Quarantined jobs go out of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matins.scheduler.coverage import PAGE, Coverage
 from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import instant_of, slot_of
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ class Loader:
 
     def __init__(  # noqa: PLR0913 # three ports, and what every service is given
         self,
-        roster: Roster,
+        working_set: WorkingSet,
         leases: LeaseHolder,
         agenda: Agenda,
         room: WaitingRoom,
@@ -45,7 +45,7 @@ class Loader:
         horizon_s: float,
         poll_s: float,
     ) -> None:
-        self._roster = roster
+        self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
         self._room = room
@@ -54,7 +54,7 @@ class Loader:
         self._horizon = timedelta(seconds=horizon_s)
         self._poll_s = poll_s
         self._near = timedelta(seconds=2 * poll_s + 1)
-        self._follower = Follower(roster, agenda, clock, poll_s / 2)
+        self._follower = Follower(working_set, agenda, clock, poll_s / 2)
         self._jobs = Coverage()
         self._waiting = Coverage()
         self._complete: dict[int, int] = {}
@@ -67,18 +67,18 @@ class Loader:
 
         `oldest_s` is the oldest fire time in memory that has none.
         """
-        roster, held = self._roster, self._leases.epochs()
+        working_set, held = self._working_set, self._leases.epochs()
         followed_at = self._follower.complete_at(held)
         if self._polled_at is None or followed_at is None or self._complete != held:
             return None
-        if roster.doubtful or roster.poisoned:
+        if not working_set.is_certain:
             return None
         seen_at = min(self._polled_at, followed_at) - OVERLAP
-        known = min(seen_at, instant_of(roster.horizon_s))
+        known = min(seen_at, instant_of(working_set.horizon_s))
         return known if oldest_s is None else min(known, instant_of(oldest_s - 1))
 
     async def run(self) -> None:
-        """Read until `stop`: at every hint, change of leases or doubt, and every `poll_s`."""
+        """Read until `stop`: at every hint, change of leases or stale job, and every `poll_s`."""
         listening = asyncio.create_task(
             restarted(self._listen, self._clock, name="scheduler.listen")
         )
@@ -101,25 +101,25 @@ class Loader:
         self._stopping.set()
 
     async def read(self) -> None:
-        """Bring the memory up to date once: leases, doubts, horizon, changes, what waits, ends."""
+        """Bring the working set up to date: leases, stale jobs, horizon, changes, waits, ends."""
         for event in self._wake_ups():
             event.clear()
-        self._roster.let_go()
+        self._working_set.evict()
         await self._quarantine()
-        await self._resolve_doubts()
+        await self._refresh()
         self._drop_lost()
         await self._load()
         await self._poll()
         await self._follower.look()
 
     def _wake_ups(self) -> tuple[asyncio.Event, ...]:
-        return self._hinted, self._leases.changed, self._roster.doubts, self._roster.room
+        return self._hinted, self._leases.changed, self._working_set.unread
 
     def _drop_lost(self) -> None:
         held = self._leases.epochs()
-        loaded = self._roster.loaded
+        loaded = self._working_set.epochs
         if lost := [it for it, epoch in loaded.items() if held.get(it) != epoch]:
-            self._roster.drop_partitions(lost)
+            self._working_set.drop_partitions(lost)
         self._complete = {
             it: epoch for it, epoch in self._complete.items() if loaded.get(it) == epoch
         }
@@ -129,75 +129,68 @@ class Loader:
     async def _load(self) -> None:
         """Load the horizon of partitions that were gained, and of all when half of it is over."""
         now = self._clock.now()
-        roster = self._roster
+        working_set = self._working_set
         held = self._leases.epochs()
         # Claims go first: a reload waits for a quiet moment while there is time.
-        left = self._horizon / (4 if roster.due else 2)
-        if roster.horizon_s < slot_of(now + left):
-            roster.horizon_s = slot_of(now + self._horizon)
+        left = self._horizon / (4 if working_set.has_due_on_time else 2)
+        if working_set.horizon_s < slot_of(now + left):
+            working_set.extend_horizon(slot_of(now + self._horizon))
             self._complete = {}
         if self._polled_at is None:
             self._polled_at = now
         missing = {it: epoch for it, epoch in held.items() if self._complete.get(it) != epoch}
         if not missing:
             return
-        await self._load_pages(missing, now, instant_of(roster.horizon_s))
+        await self._load_pages(missing, now, instant_of(working_set.horizon_s))
 
     async def _load_pages(self, missing: dict[int, int], now: datetime, until: datetime) -> None:
         """Load partitions page by page; one that is dropped meanwhile has to begin again."""
-        roster = self._roster
-        gained = {it: epoch for it, epoch in missing.items() if it not in roster.loaded}
+        working_set = self._working_set
+        loaded = working_set.epochs
+        gained = {it: epoch for it, epoch in missing.items() if it not in loaded}
         reading = self._jobs.begin(missing, now)
         while reading.marks:
             page = await self._agenda.load(reading.marks, until, reading.share)
-            roster.loaded.update(gained)
+            working_set.add_partitions(gained)
             gained = {}
             for job in page:
-                if roster.loaded.get(job.partition) == missing[job.partition]:
-                    roster.put(job)
-            self._complete |= reading.turn(map(_place_of_job, page), roster.loaded)
+                if loaded.get(job.partition) == missing[job.partition]:
+                    working_set.put(job)
+            self._complete |= reading.turn(map(_place_of_job, page), loaded)
 
     async def _poll(self) -> None:
         """Read what changed and what is to be asked about soon."""
-        partitions = self._roster.loaded.keys()
+        partitions = self._working_set.epochs.keys()
         if not partitions:
             return
         now = self._clock.now()
         assert self._polled_at is not None
         since = min(self._polled_at, now) - OVERLAP
         for job in await self._agenda.changed(partitions, since):
-            self._roster.put(job)
+            self._working_set.put(job)
         self._polled_at = now
         await self._load_waiting(now)
 
     async def _load_waiting(self, now: datetime) -> None:
         """Read what is to be asked about soon; where that is very much, the rest of it later."""
-        roster = self._roster
-        self._waiting.forget(roster.unread)
-        roster.unread.clear()
-        reading, count = self._waiting.begin(roster.loaded, now), 0
+        runs, loaded = self._working_set.waiting, self._working_set.epochs
+        self._waiting.forget(runs.take_deferred())
+        reading, count = self._waiting.begin(loaded, now), 0
         while reading.marks and count < PAGE:
             page = await self._room.load(reading.marks, now + self._near, reading.share)
             for waiting in page:
-                if waiting.partition in roster.loaded:
-                    roster.put_waiting(waiting)
-            reading.turn(map(_place_of_waiting, page), roster.loaded)
+                if waiting.partition in loaded:
+                    runs.put(waiting)
+            reading.turn(map(_place_of_waiting, page), loaded)
             count += len(page)
-        roster.more_waiting = bool(reading.marks)
+        runs.note_read(has_more=bool(reading.marks))
 
-    async def _resolve_doubts(self) -> None:
-        doubtful = set(self._roster.doubtful)
-        if not doubtful:
-            return
-        found = await self._agenda.find(doubtful)
-        for job_id in doubtful:
-            self._roster.forget(job_id)
-        for job in found:
-            self._roster.replace(job)
-        self._roster.doubtful -= doubtful
+    async def _refresh(self) -> None:
+        if stale := self._working_set.stale_jobs():
+            self._working_set.refresh(stale, await self._agenda.find(stale))
 
     async def _quarantine(self) -> None:
-        for job_id, (revision, reason) in list(self._roster.poisoned.items()):
+        for job_id, revision, reason in self._working_set.quarantined_jobs():
             try:
                 await self._agenda.quarantine(job_id, revision, reason)
             except BlockedError as error:  # it is being changed; the others are read meanwhile
@@ -205,7 +198,7 @@ class Loader:
                 continue
             QUARANTINED.inc()
             log.error("job.quarantined", job=str(job_id), revision=revision, reason=reason)
-            del self._roster.poisoned[job_id]
+            self._working_set.quarantine_written(job_id)
 
     async def _listen(self) -> None:
         async for _ in self._hints.listen("jobs"):

@@ -20,9 +20,9 @@ from matins.scheduler.flushing import Flusher
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import Loader
-from matins.scheduler.roster import Roster
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
+from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
 
@@ -48,7 +48,7 @@ class Scheduler:
     ) -> None:
         self._clock = clock
         self._stopping = asyncio.Event()
-        roster = Roster()
+        working_set = WorkingSet()
         poll_s = settings.poll_s
         self._leases = LeaseHolder(
             holder,
@@ -59,7 +59,7 @@ class Scheduler:
             before_release=self._write_down,
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
-        known = (roster, self._leases, agenda)
+        known = (working_set, self._leases, agenda)
         self._flusher = Flusher(*known, clock, settings.flush_s)
         self._loader = Loader(
             *(*known, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s

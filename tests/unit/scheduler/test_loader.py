@@ -17,7 +17,7 @@ from matins.scheduler import coverage
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.planning import slot_of
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.rows import WaitingRow
 from matins.testing.memory.waiting import MemoryWaitingRoom
@@ -71,7 +71,7 @@ class Scene:
         self.ground = Ground()
         self.agenda = Slow(self.ground.world)
         self.clock = self.ground.clock()
-        self.roster = Roster()
+        self.working_set = WorkingSet()
 
         async def nothing(_: object) -> None:
             pass
@@ -85,7 +85,7 @@ class Scene:
             before_release=nothing,
         )
         self.loader = Loader(
-            self.roster,
+            self.working_set,
             self.holder,
             self.agenda,
             MemoryWaitingRoom(self.ground.world),
@@ -112,6 +112,10 @@ class Scene:
         settled = self.loader.settled_until(oldest_s)
         return None if settled is None else seconds(settled)
 
+    def has(self, job: JobRow) -> bool:
+        """Whether a job is in memory."""
+        return self.working_set.find(job.id) is not None
+
     def made_unseen(self, changed_s: float) -> JobRow:
         """A job whose change was made at an instant, and could not be seen before now."""
         job = self.ground.job()
@@ -125,7 +129,7 @@ async def test_a_change_that_was_committed_a_moment_after_it_was_made_is_found()
     await scene.read(20)
     job = scene.made_unseen(20 - OVERLAP_S + 1)
     await scene.read(21)
-    assert job.id in scene.roster.entries
+    assert scene.has(job)
 
 
 @in_virtual_time
@@ -137,7 +141,7 @@ async def test_a_change_that_was_made_while_the_answer_was_on_its_way_is_found()
     job = scene.ground.job()
     await reading
     await scene.read()
-    assert job.id in scene.roster.entries
+    assert scene.has(job)
 
 
 @in_virtual_time
@@ -148,7 +152,7 @@ async def test_a_change_that_was_made_after_the_databases_clock_went_back_is_fou
     await scene.clock.measure()
     job = scene.ground.job()
     await scene.read(21)
-    assert job.id in scene.roster.entries
+    assert scene.has(job)
 
 
 @in_virtual_time
@@ -181,7 +185,7 @@ async def test_all_is_accounted_for_up_to_before_the_oldest_that_has_no_row() ->
 async def test_nothing_beyond_the_horizon_is_accounted_for() -> None:
     scene = Scene()
     await scene.read(20)
-    scene.roster.horizon_s = slot_of(after(3))
+    scene.working_set.extend_horizon(slot_of(after(3)))
     assert scene.settled_s() == 3.0
 
 
@@ -190,10 +194,13 @@ async def test_nothing_is_said_while_a_job_is_in_doubt_or_about_to_be_quarantine
     scene = Scene()
     job = scene.ground.job()
     await scene.read(20)
-    scene.roster.doubtful.add(job.id)
+    entry = scene.working_set.find(job.id)
+    assert entry is not None
+    scene.working_set.mark_stale([job.id])
     assert scene.settled_s() is None
-    scene.roster.doubtful.clear()
-    scene.roster.poisoned[job.id] = (1, "why")
+    scene.working_set.refresh([job.id], [])
+    assert scene.settled_s() is not None
+    scene.working_set.quarantine(entry.job, ValueError("why"))
     assert scene.settled_s() is None
 
 
@@ -231,12 +238,12 @@ async def test_a_partition_that_is_dropped_between_two_pages_is_loaded_again(
     scene.agenda.load_s = 5.0
     reading = asyncio.create_task(scene.read(20))
     await scene.until(27)
-    scene.roster.drop_partitions({job.partition})
+    scene.working_set.drop_partitions({job.partition})
     await reading
-    assert job.id not in scene.roster.entries
+    assert not scene.has(job)
     assert scene.settled_s() is None
     await scene.read()
-    assert job.id in scene.roster.entries
+    assert scene.has(job)
 
 
 @in_virtual_time
@@ -245,7 +252,7 @@ async def test_every_page_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     jobs = {scene.ground.job().id for _ in range(10)}
     await scene.read(1)
-    assert scene.roster.entries.keys() == jobs
+    assert all(map(scene.working_set.find, jobs))
 
 
 @in_virtual_time
@@ -257,10 +264,12 @@ async def test_a_job_in_doubt_is_taken_in_as_it_stands_or_not_at_all() -> None:
     gone.next_due_at = gone.next_fire_at = None
     for job in (changed, gone):
         job.changed_at = after(-3600)
-    scene.roster.doubt([changed.id, gone.id])
+    scene.working_set.mark_stale([changed.id, gone.id])
     await scene.read(2)
-    assert scene.roster.entries[changed.id].due_s == slot_of(after(120))
-    assert gone.id not in scene.roster.entries
+    entry = scene.working_set.find(changed.id)
+    assert entry is not None
+    assert entry.due_s == slot_of(after(120))
+    assert not scene.has(gone)
 
 
 @in_virtual_time
@@ -268,13 +277,15 @@ async def test_a_job_is_quarantined_once() -> None:
     scene = Scene()
     job = scene.ground.job()
     await scene.read(1)
-    scene.roster.poison(scene.roster.entries[job.id].job, ValueError("why"))
+    entry = scene.working_set.find(job.id)
+    assert entry is not None
+    scene.working_set.quarantine(entry.job, ValueError("why"))
     for second in (2, 3, 4):
         await scene.read(second)
     assert scene.agenda.quarantined == 1
 
 
-@pytest.mark.parametrize("what", ["a hint", "a gained lease", "a doubt"])
+@pytest.mark.parametrize("what", ["a hint", "a gained lease", "a stale job"])
 @in_virtual_time
 async def test_what_is_told_is_read_at_once(what: str) -> None:
     scene = Scene(poll_s=60.0)
@@ -289,10 +300,10 @@ async def test_what_is_told_is_read_at_once(what: str) -> None:
             scene.ground.world.partitions[job.partition].holder = None
             scene.holder.drop({job.partition})
             await scene.holder.balance()
-        case "a doubt":
-            scene.roster.doubt([job.id])
+        case "a stale job":
+            scene.working_set.mark_stale([job.id])
     await scene.until(5.5)
-    assert job.id in scene.roster.entries
+    assert scene.has(job)
     await scene.loader.stop()
     await running
 
@@ -301,11 +312,11 @@ async def test_what_is_told_is_read_at_once(what: str) -> None:
 async def test_the_horizon_moves_on_when_half_of_it_is_over() -> None:
     scene = Scene()
     await scene.read(1)
-    assert scene.roster.horizon_s == slot_of(after(301))
+    assert scene.working_set.horizon_s == slot_of(after(301))
     await scene.read(150)
-    assert scene.roster.horizon_s == slot_of(after(301))
+    assert scene.working_set.horizon_s == slot_of(after(301))
     await scene.read(152)
-    assert scene.roster.horizon_s == slot_of(after(452))
+    assert scene.working_set.horizon_s == slot_of(after(452))
 
 
 @in_virtual_time
@@ -315,7 +326,7 @@ async def test_retries_are_in_memory_before_their_time_comes() -> None:
     ready_at = after(20) + timedelta(seconds=2)
     scene.ground.world.waiting[partition, run] = WaitingRow(ready_at, 1, RETRY)
     await scene.read(20)
-    assert run in scene.roster.waiting
+    assert run in scene.working_set.waiting
 
 
 @in_virtual_time
@@ -325,5 +336,5 @@ async def test_what_is_no_longer_held_leaves_the_memory() -> None:
     await scene.read(1)
     scene.holder.drop({job.partition})
     await scene.loader.read()
-    assert job.id not in scene.roster.entries
-    assert job.partition not in scene.roster.loaded
+    assert not scene.has(job)
+    assert job.partition not in scene.working_set.epochs

@@ -12,7 +12,7 @@ from matins.domain.runs.claims import DueJob
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.scheduler.planning import Entry, instant_of, slot_of
-from matins.scheduler.roster import Roster
+from matins.scheduler.working_set import WorkingSet
 from matins.testing.virtual import START
 
 T0 = slot_of(START)
@@ -36,47 +36,55 @@ def due(second: int) -> DueJob:
     return msgspec.structs.replace(JOB, next_due_at=at, next_fire_at=at)
 
 
-def claimed(roster: Roster, second: int) -> Entry:
+def claimed(working_set: WorkingSet, second: int) -> Entry:
     """Put the job into memory, fire it and settle its claim."""
-    roster.horizon_s = T0 + 100
-    roster.put(due(second))
-    roster.fire(T0 + second)
-    entry = roster.due.popleft()
-    roster.settle(entry, None)
+    working_set.extend_horizon(T0 + 100)
+    working_set.put(due(second))
+    working_set.fire(T0 + second)
+    entry = working_set.pop_due()
+    assert entry is not None
+    working_set.settle(entry, None)
     return entry
 
 
 def test_a_claim_that_is_still_to_be_written_holds_against_what_the_database_tells() -> None:
-    roster = Roster()
-    claimed(roster, 10)
-    roster.replace(due(10))
-    assert roster.entries == {}
+    working_set = WorkingSet()
+    claimed(working_set, 10)
+    working_set.replace(due(10))
+    assert working_set.find(JOB.id) is None
 
 
 def test_it_does_not_hold_against_a_later_due_time() -> None:
-    roster = Roster()
-    claimed(roster, 10)
-    roster.replace(due(30))
-    assert roster.entries[JOB.id].due_s == T0 + 30
+    working_set = WorkingSet()
+    claimed(working_set, 10)
+    working_set.replace(due(30))
+    entry = working_set.find(JOB.id)
+    assert entry is not None
+    assert entry.due_s == T0 + 30
 
 
 def test_what_follows_is_fired_and_nothing_older_is_written() -> None:
-    roster = Roster()
-    claimed(roster, 10)
-    roster.follow(due(30))
-    assert roster.take_advances(9) == []
-    roster.fire(T0 + 30)
-    assert [entry.due_s for entry in roster.due] == [T0 + 30]
+    working_set = WorkingSet()
+    claimed(working_set, 10)
+    working_set.put_followed(due(30))
+    assert working_set.take_advances(9) == []
+    working_set.fire(T0 + 30)
+    entry = working_set.pop_due()
+    assert entry is not None
+    assert entry.due_s == T0 + 30
 
 
 def test_a_claim_that_was_under_way_meanwhile_undoes_nothing() -> None:
-    roster = Roster()
-    roster.horizon_s = T0 + 100
-    roster.put(due(10))
-    roster.fire(T0 + 10)
-    again = roster.due.popleft()
-    roster.follow(due(30))
-    roster.settle(again, None)
-    assert roster.entries[JOB.id].due_s == T0 + 30
-    [(_, written)] = roster.take_advances(9)
+    working_set = WorkingSet()
+    working_set.extend_horizon(T0 + 100)
+    working_set.put(due(10))
+    working_set.fire(T0 + 10)
+    again = working_set.pop_due()
+    assert again is not None
+    working_set.put_followed(due(30))
+    working_set.settle(again, None)
+    entry = working_set.find(JOB.id)
+    assert entry is not None
+    assert entry.due_s == T0 + 30
+    [(_, written)] = working_set.take_advances(9)
     assert (written.next_due_at, written.accounted_until) == (None, instant_of(T0 + 10))
