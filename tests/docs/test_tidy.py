@@ -30,6 +30,7 @@ IMPORTS = {name: imports_of(tree) for name, tree in TREES.items()}
 
 FUNCTION_MAX = 50
 MODULE_MAX = 350
+STATEMENT_MAX = 50
 BANNED = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"}
 
 CLOCKS = {
@@ -75,6 +76,19 @@ def test_no_module_is_longer_than_one_idea() -> None:
     assert [
         it for it, length in zip(offenders, lengths.values(), strict=True) if length > MODULE_MAX
     ] == []
+
+
+def test_no_statement_is_longer_than_a_screen() -> None:
+    offenders = []
+    for file in (SOURCE / "store").rglob("*.sql"):
+        if file.parent.name == "migrations":
+            continue
+        for statement in file.read_text("utf-8").split("-- name: "):
+            code = [line for line in statement.splitlines() if not line.startswith("--")]
+            length = len("\n".join(code).strip().splitlines())
+            if length > STATEMENT_MAX:
+                offenders.append(f"{file.name}: {statement.split()[0]} has {length} lines")
+    assert offenders == []
 
 
 def test_names_of_files_say_what_is_in_them() -> None:

@@ -4,11 +4,7 @@
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
 --   that comes late, from a gateway that was frozen, or under a number of an earlier life.
 --   The lock makes the declaration, or the heartbeat that says so, wait for us, or us for it.
--- picked: by the primary key, priority by priority, each from where its queue can begin (see
---   fronts.py); as they are read one after the other, no more is locked than is taken. Rows that
---   others are taking are passed over. So are suspects while
---   the executor has one, which is looked up only where a suspect waits; of several, one is taken.
---   `passed`: runs that somebody has locked, see `locked`.
+-- taken: of several suspects one is taken.
 -- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
 -- found, in the first row: the rank of now, how many were picked, and the first rank of each class.
 WITH alive AS (
@@ -18,27 +14,7 @@ WITH alive AS (
     FOR SHARE
 ),
 picked AS (
-    SELECT d.*
-    FROM unnest(:priorities::smallint[], :fronts::bigint[]) AS class (priority, front)
-    CROSS JOIN LATERAL (
-        SELECT pool, priority, rank, run_id, alone
-        FROM dispatch
-        WHERE pool = :pool::text AND priority = class.priority AND rank >= class.front
-          AND EXISTS (SELECT FROM alive WHERE NOT is_done)
-          AND NOT run_id = ANY (:passed::uuid[])
-          AND (NOT alone OR NOT EXISTS (
-              SELECT
-              FROM handouts h
-              CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
-              JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
-              WHERE h.executor = :executor AND r.executor = h.executor AND r.state = 'running'
-                AND r.shared_losses >= :suspect_after::integer
-          ))
-        ORDER BY rank, run_id
-        LIMIT :free
-        FOR UPDATE SKIP LOCKED
-    ) AS d
-    LIMIT :free
+    -- include: picked
 ),
 taken AS (
     DELETE FROM dispatch d
@@ -145,18 +121,7 @@ WHERE r.state = 'running' AND r.executor = :executor::uuid
 -- A cancel that came while the retry was being decided wins over it. Columns that say the same of
 -- all ends come empty: see `columns.py`.
 WITH ended AS (
-    SELECT run_id, due_at, number, coalesce(outcome, 'succeeded') AS outcome,
-           coalesce(state, 'succeeded') AS state, coalesce(reason, '') AS reason, retry_in,
-           exit_code, http_status, coalesce(attempt_reason, '') AS attempt_reason,
-           coalesce(output, '') AS output, coalesce(output_cut, 0) AS output_cut,
-           coalesce(shared, false) AS shared
-    FROM unnest(
-        :run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[], :outcomes::text[],
-        :states::text[], :reasons::text[], :retry_ins::float8[], :exit_codes::integer[],
-        :http_statuses::integer[], :attempt_reasons::text[], :outputs::text[],
-        :output_cuts::bigint[], :shared::boolean[]
-    ) AS e (run_id, due_at, number, outcome, state, reason, retry_in, exit_code, http_status,
-            attempt_reason, output, output_cut, shared)
+    -- include: ended
 ),
 moved AS (
     UPDATE runs r

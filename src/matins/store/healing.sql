@@ -33,19 +33,7 @@ heads AS MATERIALIZED (
     ) AS head ON true
 ),
 queued AS (
-    SELECT r.id, r.due_at, r.pool, r.priority, r.claimed_at AS ranked_at,
-           r.shared_losses >= :suspect_after::integer AS alone
-    FROM unfinished u
-    JOIN heads h ON h.pool = u.pool AND h.priority = u.priority
-    JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
-    WHERE u.state = 'queued' AND r.state = 'queued'
-      AND coalesce((h.rank, h.run_id) > (u.rank, u.id), true)
-      AND NOT EXISTS (
-          SELECT
-          FROM dispatch d
-          WHERE d.pool = u.pool AND d.priority = u.priority AND d.run_id = u.id
-      )
-    FOR NO KEY UPDATE OF r SKIP LOCKED
+    -- include: queue_places_lost
 ),
 enqueued AS (
     -- include: enqueue
@@ -53,20 +41,7 @@ enqueued AS (
     RETURNING run_id
 ),
 unscheduled AS (
-    SELECT r.id, r.due_at, r.partition, r.retry_at, r.team_id
-    FROM unfinished u
-    JOIN runs r ON r.id = u.id AND r.due_at = u.due_at
-    WHERE u.state = r.state AND CASE u.state
-        WHEN 'retrying' THEN NOT EXISTS (
-            SELECT
-            FROM waiting w
-            WHERE w.partition = r.partition AND w.ready_at = r.retry_at AND w.run_id = r.id
-        )
-        WHEN 'waiting' THEN NOT EXISTS (
-            SELECT FROM waiting w WHERE w.run_id = r.id AND w.cause <> 'retry'
-        )
-    END
-    FOR NO KEY UPDATE OF r SKIP LOCKED
+    -- include: waiting_places_lost
 ),
 rescheduled AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)

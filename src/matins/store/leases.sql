@@ -49,20 +49,13 @@ stray AS (
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 freed AS (
-    UPDATE partitions p
-    SET holder = NULL, expires_at = NULL, watermark = l.watermark
-    FROM stray
-    JOIN leases l ON l.partition = stray.partition
-    WHERE p.partition = stray.partition
+    -- include: freed_strays
 )
 SELECT array(SELECT partition FROM kept) AS kept,
        (SELECT renewed_at FROM before) AS renewed_before,
        (SELECT renewed_at FROM lease) AS renewed_at
 
 -- name: acquire
--- free: nobody's, or of a lease that has run out; that of the holder itself, too. One that ends
---   later than one granted now is from before the clock went back: it is free, or nobody could take
---   over from a dead holder for as long as the clock went back.
 -- distrusted: such a lease is deleted, or it would come to life once the clock has caught up.
 -- stray: what more there was in its own that has run out: it must not come to life again.
 WITH mine AS MATERIALIZED (
@@ -71,19 +64,7 @@ WITH mine AS MATERIALIZED (
     WHERE id = :holder::uuid
 ),
 free AS (
-    SELECT p.partition
-    FROM partitions p
-    LEFT JOIN schedulers s ON s.id = p.holder
-    CROSS JOIN LATERAL (
-        SELECT CASE p.expires_at WHEN 'infinity' THEN s.expires_at ELSE p.expires_at END
-    ) AS lease (ends_at)
-    WHERE p.holder IS NULL
-       OR lease.ends_at IS NULL
-       OR lease.ends_at <= coalesce(:now, clock_timestamp())
-       OR lease.ends_at > coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
-    ORDER BY p.partition
-    LIMIT :count
-    FOR NO KEY UPDATE OF p SKIP LOCKED
+    -- include: free_partitions
 ),
 gained AS (
     UPDATE partitions p
@@ -108,11 +89,7 @@ stray AS (
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 freed AS (
-    UPDATE partitions p
-    SET holder = NULL, expires_at = NULL, watermark = l.watermark
-    FROM stray
-    JOIN leases l ON l.partition = stray.partition
-    WHERE p.partition = stray.partition
+    -- include: freed_strays
 ),
 lease AS (
     INSERT INTO schedulers AS s (id, renewed_at, expires_at)
