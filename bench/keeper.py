@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from matins.domain.runs.states import Outcome
-from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Command, Keeper
 
 LONG = (0, 100, 300, 800)
@@ -38,7 +38,7 @@ async def measure(long: int) -> tuple[float, float, float]:
     """Give long commands started a second, then short ones run a second, and the longest of these
     in seconds.
     """
-    keeper = Keeper(Limits(cut_off_s=600.0))
+    keeper = Keeper(KeeperLimits(cut_off_s=600.0))
     await keeper.start()
     stopping = asyncio.Event()
     with TemporaryDirectory() as folder:

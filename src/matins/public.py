@@ -10,7 +10,7 @@ from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.calendars.calendar import Calendar, Holidays
 from matins.domain.calendars.calendar import Item as CalendarItem
-from matins.domain.calendars.outlook import ClosedDay
+from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.keeping import Limits as KeepLimits

@@ -10,14 +10,14 @@ from tests.docs.tables import DOCS, rows
 
 from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
-from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.schedules.cron.clock_changes import cron_rule
 from matins.domain.schedules.cron.expression import parse_cron
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
-from matins.domain.timetables.closing import ClosedRule
+from matins.domain.timetables.calendar_rule import CalendarRule
 from matins.domain.values.errors import InvalidInputError
 
 PAGE = "calendars.md"
@@ -35,7 +35,7 @@ def read(text: str) -> Calendar:
     return msgspec.convert({"name": "cal"} | fields, Calendar)
 
 
-def closures(text: str) -> Closures:
+def closures(text: str) -> CompiledCalendar:
     return compile_calendar(resolve(read(text), *YEARS))
 
 
@@ -67,7 +67,7 @@ def test_example_is_due_as_the_page_says(
     assert GERMAN.strip().splitlines()[-1] in (DOCS / PAGE).read_text("utf-8")
     zone = find_zone("Europe/Berlin")
     base = cron_rule(parse_cron(cron, "unix", ""), zone, None)
-    rule = ClosedRule(base, [closures(GERMAN)], on_closed, zone)
+    rule = CalendarRule(base, [closures(GERMAN)], on_closed, zone)
     assert rule.next_after(second(due) - 1) == second(due)
     assert rule.skip_reason(second(due)) == reason
 

@@ -21,7 +21,7 @@ from matins.cli.index import Later
 from matins.domain.jobs.spec import JobFile
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt
-from matins.executor.targets.facts import facts
+from matins.executor.targets.metadata import attempt_metadata
 from matins.kernel.settings import Settings, variable
 
 SOURCE = ROOT / "src" / "matins"
@@ -80,7 +80,7 @@ def test_matins_commands_exist_with_their_options(page: str) -> None:
 @EACH_PAGE
 def test_variables_are_settings_or_told_to_targets(page: str) -> None:
     attempt = Attempt(UUID(int=1), 1, datetime(2026, 1, 1, tzinfo=UTC), "t", "j", Target(), 1.0)
-    told = {f"MATINS_{name.upper().replace('-', '_')}" for name in facts(attempt)}
+    told = {f"MATINS_{name.upper().replace('-', '_')}" for name in attempt_metadata(attempt)}
     known = {variable(it.name) for it in msgspec.structs.fields(Settings)} | told
     named = {it for it in _VARIABLE.findall(PAGES[page]) if not it.endswith("_")}
     assert named <= known

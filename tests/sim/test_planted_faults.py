@@ -13,7 +13,7 @@ import pytest
 
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
-from matins.domain.runs.claims import Claim, Claimed, Ended
+from matins.domain.runs.claims import AwaitedEnd, Claim, Claimed
 from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.healing import Repaired
 from matins.domain.upkeep.zone_data import ScheduledJob
@@ -77,7 +77,7 @@ class Careless(MemoryAgenda):
 class Impatient(MemoryAgenda):
     """Takes runs that still go on for ended."""
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         now = self._world.now()
         going_on = [run for run in self._world.runs.values() if run.finished_at is None]
@@ -92,7 +92,7 @@ class Impatient(MemoryAgenda):
 class Deaf(MemoryAgenda):
     """Hears of no end."""
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         return []
 

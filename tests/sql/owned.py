@@ -20,7 +20,7 @@ from matins.domain.schedules.schedule import Schedule
 from matins.domain.views import JobAudit
 from matins.roles.owners import postgres_owners
 from matins.scheduler.following import follow_up_of
-from matins.scheduler.planning import Entry, instant_of, plan
+from matins.scheduler.planning import LoadedJob, instant_of, plan
 from matins.store.agenda import PostgresAgenda
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
@@ -106,7 +106,7 @@ class Owned:
         await self._hold_leases()
         job = await self.reads.job(TEAM, name)
         found = await self._agenda.find([job.id])
-        entries = [Entry(it) for it in found]
+        entries = [LoadedJob(it) for it in found]
         made = 0
         for entry in entries:
             while entry.due_s is not None and entry.fire_s <= self.now.timestamp():

@@ -12,7 +12,7 @@ import pytest
 from tests.sql.owned import NOON, TEAM, Owned, owned, spec, waits_for_a_lock
 
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
-from matins.domain.calendars.outlook import ClosedDay
+from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import OnClosed, Schedule

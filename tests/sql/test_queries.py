@@ -13,7 +13,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from matins.domain.audit import LedgerRow, Subject
+from matins.domain.audit import AuditedJob, LedgerRow
 from matins.domain.executors.liveness import ExecutorSeen
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.admission.waiting import Waiting
@@ -39,9 +39,9 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "reads.sql:attempts": AttemptRecord,
     "reads.sql:executors": ExecutorRecord,
     "reads.sql:partitions": PartitionRecord,
-    "audits.sql:subjects": Subject,
-    "audits.sql:subjects_of_team": Subject,
-    "audits.sql:subjects_of_name": Subject,
+    "audits.sql:subjects": AuditedJob,
+    "audits.sql:subjects_of_team": AuditedJob,
+    "audits.sql:subjects_of_name": AuditedJob,
     "audits.sql:rows": LedgerRow,
 }
 """The queries whose columns are, name by name, the fields of a Struct."""

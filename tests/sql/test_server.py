@@ -17,7 +17,7 @@ from tests.e2e.cluster import until
 from matins.domain.values.errors import SettingsError, UnavailableError
 from matins.domain.values.lineage import ServerId
 from matins.engines.accounts import server_account
-from matins.engines.processes import Server as Process
+from matins.engines.processes import ServerProcess as Process
 from matins.store.database import Database, can_write, check_writable
 from matins.store.hints import PostgresHints
 from matins.store.queries import Query

@@ -16,7 +16,7 @@ from matins.domain.jobs.windows import Window
 from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Waiting
 from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.claims import BEGINNING, Ended
+from matins.domain.runs.claims import BEGINNING, AwaitedEnd
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.views import WindowChanged
 from matins.store.dispatch import PostgresDispatch
@@ -81,7 +81,7 @@ class Windowed(Owned):
         await self.admit(await self.coming_up())
         return await self.queued()
 
-    async def ended(self) -> list[Ended]:
+    async def ended(self) -> list[AwaitedEnd]:
         """The ends that due times are to follow."""
         return await self._agenda.ended(EVERYTHING, 1000)
 

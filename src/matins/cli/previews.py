@@ -17,7 +17,7 @@ from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.reading import read_value
 from matins.domain.views import DueTime, Preview
-from matins.insight.preview import Subject, check_request
+from matins.insight.preview import PreviewedJob, check_request
 from matins.insight.preview import preview as due_times
 
 commands = typer.Typer()
@@ -55,7 +55,7 @@ def preview(
     start = parse_moment("--after", after or "now")
     if team is None:
         check_request(schedule, count)
-        shown = due_times(Subject(schedule, Timing(start, start)), count, start)
+        shown = due_times(PreviewedJob(schedule, Timing(start, start)), count, start)
     else:
         shown = with_api(
             lambda client: client.preview(schedule, count=count, after=start, team=team)

@@ -75,7 +75,7 @@ class Span(msgspec.Struct, frozen=True):
     now: datetime
 
 
-class Subject(msgspec.Struct, frozen=True):
+class AuditedJob(msgspec.Struct, frozen=True):
     """The job that is looked at.
 
     `watermark` is that of its partition: later fire times may still be claimed, by its misfire
@@ -101,7 +101,7 @@ class _Period(msgspec.Struct, frozen=True):
 
 
 def audit(
-    job: Subject,
+    job: AuditedJob,
     revisions: Sequence[Revision],
     rows: Sequence[LedgerRow],
     span: Span,
@@ -122,7 +122,7 @@ def audit(
 
 
 def _judged_from(
-    job: Subject, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
+    job: AuditedJob, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
 ) -> datetime | None:
     """From when on a job can be judged, where rows of the span were purged.
 
@@ -141,7 +141,7 @@ def _judged_from(
 
 
 def _judge(
-    job: Subject,
+    job: AuditedJob,
     revisions: Sequence[Revision],
     rows: Sequence[LedgerRow],
     span: Span,
@@ -190,7 +190,7 @@ def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
     return min([span.since, *counted])
 
 
-def _periods(job: Subject, revisions: Sequence[Revision], span: Span) -> list[_Period]:
+def _periods(job: AuditedJob, revisions: Sequence[Revision], span: Span) -> list[_Period]:
     ends = [it.effective_at for it in revisions[1:]] + [span.until - SECOND]
     open_from = _open_pause(revisions)
     periods = []
@@ -292,7 +292,7 @@ class _Late(msgspec.Struct, frozen=True):
 
 
 def _late(
-    job: Subject, pending: Iterable[datetime], rows: Iterable[LedgerRow], fleet: Fleet
+    job: AuditedJob, pending: Iterable[datetime], rows: Iterable[LedgerRow], fleet: Fleet
 ) -> _Late:
     overdue = sum(fleet.now - fires > LATE for fires in pending)
     stalled = [row for row in rows if _is_stalled(row, fleet)]
@@ -312,7 +312,7 @@ def _is_stalled(row: LedgerRow, fleet: Fleet) -> bool:
 
 
 def _finding(
-    job: Subject,
+    job: AuditedJob,
     due: int,
     on_record: dict[datetime, LedgerRow],
     missing: list[datetime],
@@ -345,6 +345,6 @@ def _finding(
     )
 
 
-def unaudited(job: Subject, fault: str) -> JobAudit:
+def unaudited(job: AuditedJob, fault: str) -> JobAudit:
     """Return the finding for a job whose due times can't be told, and why."""
     return JobAudit(id=job.id, team=job.team, job=job.name, fault=fault)

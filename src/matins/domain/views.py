@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.outlook import ClosedDay
+from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job

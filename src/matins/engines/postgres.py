@@ -20,14 +20,14 @@ from matins.engines.binaries import postgres_programs
 from matins.engines.cluster import DATABASE, USER, check_version, make_cluster
 from matins.engines.folders import FolderLock, own_folder, read_or_make_secret, write_private
 from matins.engines.pidfile import disarm_alien_pid, is_ready, running_pid
-from matins.engines.processes import Server, end, is_running, run, until
+from matins.engines.processes import ServerProcess, end, is_running, run, until
 from matins.engines.sockets import make_socket_folder, remove_socket_folder
 from matins.kernel.clock import elapsed_s
 
 PORT = 5432
 """It only names the socket, `.s.PGSQL.5432`."""
 FAST_STOP = [(signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0)]
-"""Fast, then immediate shutdown (PostgreSQL's manual, 18.5 Shutting Down the Server)."""
+"""Fast, then immediate shutdown (PostgreSQL's manual, 18.5 Shutting Down the ServerProcess)."""
 BACKENDS_S = 10.0
 """How long a start after a crash is tried again: while backends of the killed postmaster still hold
 its shared memory, a new one ends at once, and its log alone would say why."""
@@ -50,7 +50,7 @@ class EmbeddedPostgres:
         self._data = self.folder / "data"
         self._lock = FolderLock(self.folder)
         self._account: Account | None = None
-        self._server: Server | None = None
+        self._server: ServerProcess | None = None
 
     async def start(self, settings: Mapping[str, str] | None = None) -> str:
         """Start the server and give its DSN; make the cluster on first use.
@@ -139,7 +139,7 @@ class EmbeddedPostgres:
     async def _launch_once(self, programs: Path, patient_until_s: float) -> bool:
         conf = f"config_file={self.folder / 'matins.conf'}"
         argv: list[str | Path] = [programs / "postgres", "-D", self._data, "-c", conf]
-        server = self._server = Server(argv, self._account, self.folder / "postgres.log")
+        server = self._server = ServerProcess(argv, self._account, self.folder / "postgres.log")
         await until(lambda: server.returncode() is not None or is_ready(self._data, server.pid))
         if server.returncode() is None:
             return True

@@ -119,7 +119,7 @@ def last_lines(text: str, count: int = 15) -> str:
     return "\n".join(text.rstrip().splitlines()[-count:])
 
 
-class Server:
+class ServerProcess:
     """One server process and its log, which is kept below twice LOG_MAX while `wait` runs."""
 
     def __init__(

@@ -15,7 +15,7 @@ from matins.domain.values.errors import EngineError
 from matins.engines.accounts import Account
 from matins.engines.binaries import valkey_program
 from matins.engines.folders import FolderLock, own_folder, read_or_make_secret, write_private
-from matins.engines.processes import Server, end, is_running, until
+from matins.engines.processes import ServerProcess, end, is_running, until
 from matins.engines.sockets import make_socket_folder, remove_socket_folder
 
 STOP = [(signal.SIGTERM, 5.0)]
@@ -31,7 +31,7 @@ class EmbeddedValkey:
         self._run = self.folder / "run"
         self._lock = FolderLock(self.folder)
         self._account: Account | None = None
-        self._server: Server | None = None
+        self._server: ServerProcess | None = None
 
     async def start(self) -> str:
         """Start the server, empty, and give its URL.
@@ -83,7 +83,7 @@ class EmbeddedValkey:
         # The configuration goes in by stdin: a password in it never lies where another may read it.
         argv: list[str | Path] = [program, "-", "--set-proc-title", "no", "--dir", sockets]
         given, log = configuration(path, password), self.folder / "valkey.log"
-        server = self._server = Server(argv, self._account, log, stdin=given)
+        server = self._server = ServerProcess(argv, self._account, log, stdin=given)
         try:
             async with asyncio.timeout(self._start_s):
                 await until(lambda: server.returncode() is not None or _listens(path))

@@ -9,7 +9,7 @@ from collections import deque
 from typing import NamedTuple
 
 from matins.domain.values.errors import SettingsError
-from matins.executor.keeper.frames import Account
+from matins.executor.keeper.frames import RunAs
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
@@ -17,7 +17,7 @@ _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 class Identity(NamedTuple):
     """An account with what its owner finds in the environment."""
 
-    account: Account
+    account: RunAs
     env: dict[str, str]
 
 
@@ -51,7 +51,7 @@ class Accounts:
             return self._fixed
         number = self._free.popleft()
         env = {"HOME": "/", "USER": str(number), "LOGNAME": str(number), "SHELL": "/bin/sh"}
-        return Identity(Account(number, number, [], is_its_own=True), env)
+        return Identity(RunAs(number, number, [], is_its_own=True), env)
 
     def give_back(self, identity: Identity | None) -> None:
         """Say that nothing is left of its command. It is used again after all others."""
@@ -72,4 +72,4 @@ def _find(user: str) -> Identity:
         "LOGNAME": entry.pw_name,
         "SHELL": entry.pw_shell or "/bin/sh",
     }
-    return Identity(Account(entry.pw_uid, entry.pw_gid, groups), env)
+    return Identity(RunAs(entry.pw_uid, entry.pw_gid, groups), env)

@@ -10,8 +10,8 @@ from uuid import UUID
 import structlog
 
 from matins.domain.ports import Clock, GatewayLink
+from matins.executor.context import Context
 from matins.executor.incarnation import Incarnation
-from matins.executor.means import Means
 from matins.executor.targets import Runner
 from matins.kernel.service import pause
 from matins.kernel.settings import Settings
@@ -39,7 +39,7 @@ class Executor:
         name: str,
         on_contact: Callable[[float], None],
     ) -> None:
-        self._means = Means(link, runners, clock, rng, settings, name, on_contact)
+        self._means = Context(link, runners, clock, rng, settings, name, on_contact)
         self._stopping = asyncio.Event()
         self._incarnation: Incarnation | None = None
 

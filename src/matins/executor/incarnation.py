@@ -12,9 +12,9 @@ from matins.domain.executors.protocol import End, HeartbeatAnswer, Stop
 from matins.domain.runs.attempts import Attempt
 from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.executor.attempt import LiveAttempt
-from matins.executor.contact import Contact
-from matins.executor.holdings import AttemptName, Holdings
-from matins.executor.means import Means
+from matins.executor.context import Context
+from matins.executor.gateway_lease import GatewayLease
+from matins.executor.in_flight import AttemptName, InFlight
 from matins.executor.outbox import Outbox
 from matins.executor.polls import Polls
 from matins.kernel.metrics import ATTEMPTS_RUNNING, GATEWAY_ERRORS
@@ -40,15 +40,15 @@ class Incarnation:
     only heartbeats are what others judge by.
     """
 
-    def __init__(self, means: Means, name: UUID) -> None:
+    def __init__(self, means: Context, name: UUID) -> None:
         self.id = name
         self._means = means
         self._clock = means.clock
         self._settings = means.settings
-        self._holdings = Holdings()
+        self._holdings = InFlight()
         self._live: dict[AttemptName, LiveAttempt] = {}
         self._outbox = Outbox(means, name, self._confirmed)
-        self._contact = Contact(means.clock, means.settings.cut_off_s)
+        self._contact = GatewayLease(means.clock, means.settings.cut_off_s)
         self._polls = Polls(
             *(means, name, self._holdings, self._contact),
             busy=self._busy,

@@ -13,7 +13,7 @@ import structlog
 from matins.domain.executors.protocol import End, Report
 from matins.domain.runs.attempts import Result
 from matins.domain.values.errors import InvalidInputError, MatinsError
-from matins.executor.means import Means
+from matins.executor.context import Context
 from matins.kernel.metrics import GATEWAY_ERRORS, UNCONFIRMED
 from matins.kernel.service import pause
 
@@ -45,7 +45,7 @@ class Outbox:
     """
 
     def __init__(
-        self, means: Means, executor: UUID, confirmed: Callable[[Sequence[End]], None]
+        self, means: Context, executor: UUID, confirmed: Callable[[Sequence[End]], None]
     ) -> None:
         self._means = means
         self._executor = executor

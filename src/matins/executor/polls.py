@@ -12,9 +12,9 @@ import structlog
 from matins.domain.executors.protocol import Handout, Poll
 from matins.domain.runs.attempts import Attempt
 from matins.domain.values.errors import MatinsError
-from matins.executor.contact import Contact
-from matins.executor.holdings import Holdings
-from matins.executor.means import Means
+from matins.executor.context import Context
+from matins.executor.gateway_lease import GatewayLease
+from matins.executor.in_flight import InFlight
 from matins.kernel.metrics import GATEWAY_ERRORS
 
 log = structlog.get_logger()
@@ -41,10 +41,10 @@ class Polls:
 
     def __init__(
         self,
-        means: Means,
+        means: Context,
         executor: UUID,
-        holdings: Holdings,
-        contact: Contact,
+        holdings: InFlight,
+        contact: GatewayLease,
         *,
         busy: Callable[[], int],
         start: Callable[[list[Attempt]], None],

@@ -19,7 +19,7 @@ from matins.domain.values.errors import (
     problem_details,
 )
 from matins.gateway.checks import check_poll
-from matins.gateway.handout import Dispenser
+from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import Hearing
 from matins.gateway.report import Recorder
 from matins.gateway.wire import (
@@ -54,7 +54,7 @@ class Gateway:
         settings: Settings,
     ) -> None:
         assert executor_token, "an empty token would let everybody in"
-        self._dispenser = Dispenser(dispatch, hints, clock, settings.poll_s)
+        self._dispenser = Dispatcher(dispatch, hints, clock, settings.poll_s)
         self._recorder = Recorder(dispatch, cache, rng)
         self._hearing = Hearing(dispatch)
         self._credentials = b"Bearer " + executor_token.encode()

@@ -16,11 +16,11 @@ from matins.kernel.service import repeat, restarted
 WAIT_MAX_S = 30.0
 """The longest that a poll is kept waiting: below the idle limit of common load balancers (60 s)."""
 
-TAKES_MAX = 2
+DEQUEUES_MAX = 2
 """How many take statements run at once; one alone gives 16 % less, more were of no use."""
 
 
-class _Waiting:
+class _PendingPoll:
     """A poll that waits. A repeat of it that comes meanwhile waits for the same answer."""
 
     def __init__(self, poll: Poll) -> None:
@@ -38,12 +38,12 @@ class _Pool:
     """
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[_Waiting, None] = OrderedDict()
+        self.waiting: OrderedDict[_PendingPoll, None] = OrderedDict()
         self.is_hot = True
         self.hints = 0
 
 
-class Dispenser:
+class Dispatcher:
     """Gives queued attempts to the polls that wait, pool by pool in turn.
 
     Only hot pools are asked, one poll after the other, so a burst wakes as many polls as it fills.
@@ -56,7 +56,7 @@ class Dispenser:
         self._clock = clock
         self._poll_s = poll_s
         self._pools: OrderedDict[str, _Pool] = OrderedDict()
-        self._polls: dict[tuple[UUID, int], _Waiting] = {}
+        self._polls: dict[tuple[UUID, int], _PendingPoll] = {}
         self._takes: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
 
@@ -102,17 +102,17 @@ class Dispenser:
             if waiting.take is None:
                 self._answer(waiting, Handout())
 
-    def _join(self, poll: Poll) -> _Waiting:
+    def _join(self, poll: Poll) -> _PendingPoll:
         key = (poll.executor, poll.seq)
         waiting = self._polls.get(key)
         if waiting is None:
-            waiting = self._polls[key] = _Waiting(poll)
+            waiting = self._polls[key] = _PendingPoll(poll)
             self._enter(waiting)
             self._serve()
         waiting.askers += 1
         return waiting
 
-    def _leave(self, waiting: _Waiting) -> None:
+    def _leave(self, waiting: _PendingPoll) -> None:
         waiting.askers -= 1
         if not waiting.askers:
             self._exit(waiting)
@@ -120,18 +120,18 @@ class Dispenser:
             if self._polls.get(key) is waiting:
                 del self._polls[key]
 
-    def _enter(self, waiting: _Waiting) -> None:
+    def _enter(self, waiting: _PendingPoll) -> None:
         for name in waiting.poll.pools:
             self._pools.setdefault(name, _Pool()).waiting[waiting] = None
 
-    def _exit(self, waiting: _Waiting) -> None:
+    def _exit(self, waiting: _PendingPoll) -> None:
         for name in waiting.poll.pools:
             if pool := self._pools.get(name):
                 pool.waiting.pop(waiting, None)
 
     def _serve(self) -> None:
-        """Start takes while there are hot pools with polls that wait, up to TAKES_MAX at once."""
-        while len(self._takes) < TAKES_MAX and (name := self._next_pool()):
+        """Start takes while hot pools have polls that wait, up to DEQUEUES_MAX at once."""
+        while len(self._takes) < DEQUEUES_MAX and (name := self._next_pool()):
             pool = self._pools[name]
             waiting = next(iter(pool.waiting))
             self._exit(waiting)
@@ -147,7 +147,7 @@ class Dispenser:
                 return name
         return None
 
-    async def _take(self, waiting: _Waiting, name: str, pool: _Pool) -> None:
+    async def _take(self, waiting: _PendingPoll, name: str, pool: _Pool) -> None:
         hints = pool.hints
         try:
             handout = await self._dispatch.take(waiting.poll, name)
@@ -171,12 +171,12 @@ class Dispenser:
         if not task.cancelled():
             self._serve()
 
-    def _answer(self, waiting: _Waiting, handout: Handout) -> None:
+    def _answer(self, waiting: _PendingPoll, handout: Handout) -> None:
         self._exit(waiting)
         if not waiting.answer.done():
             waiting.answer.set_result(handout)
 
-    def _refuse(self, waiting: _Waiting, error: Exception) -> None:
+    def _refuse(self, waiting: _PendingPoll, error: Exception) -> None:
         waiting.take = None
         waiting.answer.set_exception(error)
         waiting.answer.exception()  # it counts as retrieved, should the asker be gone

@@ -31,7 +31,7 @@ CACHE_QUEUE_MAX = 100
 """How many batches of statuses wait for the cache at most; what comes on top is dropped."""
 
 
-class _Waiting:
+class _PendingReport:
     """A report that waits to be recorded."""
 
     def __init__(self, ends: list[End]) -> None:
@@ -49,7 +49,7 @@ class Recorder:
         self._dispatch = dispatch
         self._cache = cache
         self._rng = rng
-        self._reports: OrderedDict[UUID, list[_Waiting]] = OrderedDict()
+        self._reports: OrderedDict[UUID, list[_PendingReport]] = OrderedDict()
         self._records: set[asyncio.Task[None]] = set()
         self._statuses: asyncio.Queue[list[RunStatus]] = asyncio.Queue(CACHE_QUEUE_MAX)
         self._stopping = asyncio.Event()
@@ -60,7 +60,7 @@ class Recorder:
         Raises InvalidInputError, or UnavailableError: then the report must be repeated, which
         changes nothing for those of its ends that were recorded.
         """
-        waiting = _Waiting(check_report(report))
+        waiting = _PendingReport(check_report(report))
         self._reports.setdefault(report.executor, []).append(waiting)
         self._start()
         superseded = await waiting.superseded
@@ -92,7 +92,7 @@ class Recorder:
             self._records.add(task)
             task.add_done_callback(self._settled)
 
-    def _next_batch(self) -> tuple[UUID, list[_Waiting]]:
+    def _next_batch(self) -> tuple[UUID, list[_PendingReport]]:
         """Take the reports of the executor whose turn it is, up to BATCH_MAX ends."""
         executor, reports = self._reports.popitem(last=False)
         count, size = 1, len(reports[0].ends)
@@ -108,7 +108,7 @@ class Recorder:
         if not task.cancelled():
             self._start()
 
-    async def _settle(self, executor: UUID, batch: list[_Waiting]) -> None:
+    async def _settle(self, executor: UUID, batch: list[_PendingReport]) -> None:
         # A report and its repeat may be in one batch: each end is recorded once.
         ends = {(end.run_id, end.number): end for waiting in batch for end in waiting.ends}
         try:

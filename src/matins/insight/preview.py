@@ -27,7 +27,7 @@ COUNT_MAX = 1000
 _DONE: Final[dict[Policy, str]] = {"hold": "held", "skip": "skipped"}
 
 
-class Subject(msgspec.Struct, frozen=True):
+class PreviewedJob(msgspec.Struct, frozen=True):
     """The schedule that is looked at: a job's with its id, or that of no job yet.
 
     `next_due_at` is the job's, which counts where a due time follows from the end of a run.
@@ -52,7 +52,7 @@ def check_request(schedule: Schedule, count: int) -> None:
     check(found)
 
 
-def preview(subject: Subject, count: int, after: datetime) -> Preview:
+def preview(subject: PreviewedJob, count: int, after: datetime) -> Preview:
     """Return the next due times after an instant, what they mean, and what may surprise in them.
 
     Raises InvalidInputError. Without a job the values of `H` are those of no job in particular.
@@ -95,7 +95,7 @@ def _under(due: DueTime, met: Window | None) -> DueTime:
     return msgspec.structs.replace(due, **{_DONE[met.policy]: met.run_reason})
 
 
-def _unseen(subject: Subject) -> list[str]:
+def _unseen(subject: PreviewedJob) -> list[str]:
     """Warn of calendars that were not looked at, because whose they are is not known."""
     if subject.timing.closures or not subject.schedule.calendars:
         return []

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import structlog
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.values.errors import ConflictError, NotFoundError, UnavailableError

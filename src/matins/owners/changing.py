@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.calendar import check_known
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import LockedJob, retimed
 from matins.domain.jobs.decisions import Decide, JobChange, Moment
 from matins.domain.jobs.revisions import (
@@ -131,7 +131,7 @@ async def _first_due(
 
 async def _calendars(
     tx: JobTransaction, team: str, spec: JobSpec
-) -> tuple[tuple[int, ...], tuple[Closures, ...]]:
+) -> tuple[tuple[int, ...], tuple[CompiledCalendar, ...]]:
     """Return the current versions of the calendars that a job keeps to, and when they are closed.
 
     Raises InvalidInputError.

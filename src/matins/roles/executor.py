@@ -9,9 +9,9 @@ from random import SystemRandom
 from matins.client.gateway_link import HttpGatewayLink
 from matins.engines.places import Places
 from matins.executor.accounts import Accounts
-from matins.executor.contact import Contact
 from matins.executor.fleet import Executor
-from matins.executor.keeper.frames import Limits
+from matins.executor.gateway_lease import GatewayLease
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets import runners
 from matins.kernel.clock import HostClock
@@ -28,7 +28,7 @@ def run_executor(settings: Settings) -> None:
 async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
     places = Places(settings)
     accounts = Accounts(settings.run_as, settings.slots)
-    limits = Limits(
+    limits = KeeperLimits(
         cut_off_s=settings.cut_off_s,
         grace_s=settings.grace_s,
         apart=settings.namespaces,
@@ -37,7 +37,7 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
     keeper = Keeper(limits)
     link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
     clock = HostClock()
-    contact = Contact(clock, settings.cut_off_s)
+    contact = GatewayLease(clock, settings.cut_off_s)
 
     def on_contact(asked_at: float) -> None:
         keeper.contact(asked_at)

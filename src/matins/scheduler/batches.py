@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from matins.domain.runs.claims import Claim
 from matins.scheduler.pieces import cut
-from matins.scheduler.planning import NEVER_S, Entry
+from matins.scheduler.planning import NEVER_S, LoadedJob
 
 
 class Step(NamedTuple):
     """The claims of one job, and its due time after them, in seconds since 1970."""
 
-    entry: Entry
+    entry: LoadedJob
     claims: Sequence[Claim]
     next_s: int | None
 

@@ -25,7 +25,7 @@ from matins.scheduler.aside import Aside
 from matins.scheduler.batches import Batch, Step
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
-from matins.scheduler.planning import Entry, instant_of, plan, seconds_of, slot_of
+from matins.scheduler.planning import LoadedJob, instant_of, plan, seconds_of, slot_of
 from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
@@ -171,7 +171,7 @@ class Claimer:
         self._aside.divert(batch)
         return batch
 
-    def _plan_into(self, batch: Batch, entry: Entry, now_s: float) -> None:
+    def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float) -> None:
         try:
             claims, next_s, looked_at = plan(entry, now_s)
         except Exception as error:  # of this one job; the others go on
@@ -237,7 +237,7 @@ class Claimer:
                 continue
             if job.id in met and entry.due_s is not None:
                 # A range that met a row says nothing of how far that row reaches.
-                entry.singly_until_s = met[job.id]
+                entry.no_ranges_until_s = met[job.id]
                 self._working_set.settle(entry, entry.due_s)
             else:
                 self._working_set.settle(entry, next_s)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.ports import Agenda, Clock
-from matins.domain.runs.claims import DueJob, Ended, FollowUp
+from matins.domain.runs.claims import AwaitedEnd, DueJob, FollowUp
 from matins.domain.values.errors import ScheduleError, UnavailableError
 from matins.scheduler.working_set import WorkingSet
 
@@ -64,7 +64,7 @@ class Follower:
                 return  # all broken, or changed meanwhile: they are another page next time
         self._looked_s, self._partitions, self._complete_at = now_s, partitions, begun_at
 
-    async def _follow(self, page: Sequence[Ended]) -> int:
+    async def _follow(self, page: Sequence[AwaitedEnd]) -> int:
         """Follow a page of ends; gives for how many jobs it was done here."""
         follow_ups, jobs = [], []
         for ended in page:
@@ -91,7 +91,7 @@ class Follower:
         return len(done)
 
 
-def follow_up_of(ended: Ended) -> tuple[FollowUp, DueJob]:
+def follow_up_of(ended: AwaitedEnd) -> tuple[FollowUp, DueJob]:
     """What follows the end of a job's last run, and the job with it. Raises ScheduleError."""
     job = ended.job
     if job.fault:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, Verdict, account, misfired
+from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, CatchUp, account, misfired
 from matins.domain.runs.claims import Claim, DueJob
 from matins.domain.runs.ledger import RANGE_MIN
 from matins.domain.runs.states import Kind, RunState
@@ -46,7 +46,7 @@ def instant_of(second: float) -> datetime:
     return _EPOCH + timedelta(0, second)
 
 
-class Entry:
+class LoadedJob:
     """A job in the scheduler's memory, with its compiled schedule and where it stands."""
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Entry:
         "gone",
         "jitter_s",
         "job",
-        "singly_until_s",
+        "no_ranges_until_s",
         "timetable",
     )
 
@@ -82,7 +82,7 @@ class Entry:
         """Whether it was fired and is being claimed."""
         self.gone = False
         """Whether it was dropped from memory; an answer that comes later no longer concerns it."""
-        self.singly_until_s = 0
+        self.no_ranges_until_s = 0
         """Up to here skipped due times get a row each: a range met a row that was there before."""
         if job.next_due_at.microsecond:
             raise ScheduleError(f"the due time {job.next_due_at} is not a whole second")
@@ -96,7 +96,7 @@ class Entry:
         self.due_s = due_s
         self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
 
-    def catch_up_with(self, other: Entry) -> None:
+    def catch_up_with(self, other: LoadedJob) -> None:
         """Be no further behind than another entry of the same job and revision."""
         if self.due_s is not None and self.due_s <= other.accounted_s:
             self.move_to(other.due_s)
@@ -110,7 +110,7 @@ class Plan(NamedTuple):
     looked_at: int
 
 
-def plan(entry: Entry, now_s: float) -> Plan:
+def plan(entry: LoadedJob, now_s: float) -> Plan:
     """Plan the claims of a job whose fire time has come: one in the common case.
 
     Raises whatever a broken schedule raises.
@@ -128,7 +128,7 @@ def plan(entry: Entry, now_s: float) -> Plan:
     return _plan_many(entry, due_s, now_s)
 
 
-def _plan_many(entry: Entry, due_s: int, now_s: float) -> Plan:
+def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
     """Account for several due times, or for a late one, in a piece of bounded size."""
     now = instant_of(now_s)
     pending = _pending(entry, instant_of(due_s), now)
@@ -149,8 +149,8 @@ def _plan_many(entry: Entry, due_s: int, now_s: float) -> Plan:
 
 
 def _verdicts(
-    entry: Entry, pending: Sequence[datetime], now: datetime, *, complete: bool
-) -> list[Verdict]:
+    entry: LoadedJob, pending: Sequence[datetime], now: datetime, *, complete: bool
+) -> list[CatchUp]:
     """What becomes of pending due times: its timetable says what never runs, then its policy."""
     policy = entry.job.misfire
     reasons = {due: entry.timetable.skip_reason(slot_of(due)) for due in pending}
@@ -161,10 +161,10 @@ def _verdicts(
     for verdict in account(to_run, policy, now - timedelta(seconds=entry.jitter_s)):
         reasons |= dict.fromkeys(verdict.due, verdict.skip_reason or "")
     stretches = groupby(pending, key=reasons.__getitem__)
-    return [Verdict(list(stretch), reason or None) for reason, stretch in stretches]
+    return [CatchUp(list(stretch), reason or None) for reason, stretch in stretches]
 
 
-def _pending(entry: Entry, due: datetime, now: datetime) -> list[datetime]:
+def _pending(entry: LoadedJob, due: datetime, now: datetime) -> list[datetime]:
     """The due times to account for, oldest first; the stored one counts whatever the rule says."""
     pending = [due, *entry.timetable.due_between(due, now, LOOK_MAX + COUNT_MAX - 1)]
     # Each fires before the next is due: only of the newest can the fire time lie ahead.
@@ -174,7 +174,7 @@ def _pending(entry: Entry, due: datetime, now: datetime) -> list[datetime]:
 
 
 def _claims_of(
-    entry: Entry, stretch: Sequence[datetime], skip_reason: str | None, room: int
+    entry: LoadedJob, stretch: Sequence[datetime], skip_reason: str | None, room: int
 ) -> tuple[list[Claim], int]:
     """The claims for the beginning of a stretch, and how many due times they account for."""
     if not stretch or room <= 0:
@@ -182,7 +182,7 @@ def _claims_of(
     if skip_reason is None:
         taken = stretch[:room]
         return [_queued(entry, due, entry.timetable.fire_time(due)) for due in taken], len(taken)
-    singly_until = instant_of(entry.singly_until_s)
+    singly_until = instant_of(entry.no_ranges_until_s)
     if stretch[0] <= singly_until:
         taken = [due for due in stretch[:room] if due <= singly_until]
     elif len(stretch) > RANGE_MIN:
@@ -192,7 +192,7 @@ def _claims_of(
     return [_skipped(entry, [due], skip_reason) for due in taken], len(taken)
 
 
-def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
+def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
     job = entry.job
     return Claim(
         run_id(job.id, due, "scheduled"),
@@ -206,7 +206,7 @@ def _queued(entry: Entry, due: datetime, fire: datetime) -> Claim:
     )
 
 
-def _skipped(entry: Entry, stretch: Sequence[datetime], reason: str) -> Claim:
+def _skipped(entry: LoadedJob, stretch: Sequence[datetime], reason: str) -> Claim:
     job = entry.job
     claim = Claim(
         run_id(job.id, stretch[0], Kind.SCHEDULED),

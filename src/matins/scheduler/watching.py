@@ -15,7 +15,7 @@ from matins.domain.ports import Clock, Watch
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.ids import partition_of
-from matins.kernel.metrics import EXECUTORS_LOST, LOSS_BRAKE, RECORDED
+from matins.kernel.metrics import EXECUTORS_LOST, MASS_LOSS_GUARD, RECORDED
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
 
@@ -83,7 +83,7 @@ class Watcher:
         return partition_of(executor) in self._leases.epochs()
 
     def _brake(self, braked: bool, silent: int) -> None:
-        LOSS_BRAKE.set(braked)
+        MASS_LOSS_GUARD.set(braked)
         if braked and not self._braked:
             log.error("executors.mass_silence", silent=silent, executors=len(self._heard))
         self._braked = braked

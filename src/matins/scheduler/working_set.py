@@ -12,7 +12,7 @@ from uuid import UUID
 from matins.domain.jobs.misfire import ON_TIME
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import Advance, DueJob
-from matins.scheduler.planning import Entry, instant_of
+from matins.scheduler.planning import LoadedJob, instant_of
 from matins.scheduler.waiting_runs import WaitingRuns
 from matins.scheduler.wheel import Wheel
 
@@ -37,13 +37,13 @@ class WorkingSet:
         self._horizon_s = 0
         self._fired_s = 0
         self._wheel = Wheel()
-        self._entries: dict[UUID, Entry] = {}
-        self._on_time: deque[Entry] = deque()
-        self._late: deque[Entry] = deque()
+        self._entries: dict[UUID, LoadedJob] = {}
+        self._on_time: deque[LoadedJob] = deque()
+        self._late: deque[LoadedJob] = deque()
         self._stale: set[UUID] = set()
         self._quarantined: dict[UUID, tuple[int, str]] = {}
-        self._dirty: dict[UUID, Entry] = {}
-        self._flushed: list[Entry] = []
+        self._dirty: dict[UUID, LoadedJob] = {}
+        self._flushed: list[LoadedJob] = []
         self.waiting = WaitingRuns(overdue=self.overdue, unread=self.unread)
         """The runs that wait, which are asked about when their time has come."""
 
@@ -105,7 +105,7 @@ class WorkingSet:
         if job.state is not JobState.ACTIVE or job.next_due_at is None:
             return
         try:
-            entry = Entry(job)
+            entry = LoadedJob(job)
         except Exception as error:  # whatever it is, it must not stop the others
             self.quarantine(job, error)
             return
@@ -121,7 +121,7 @@ class WorkingSet:
         self._dirty.pop(job.id, None)  # its advance is older
         self.replace(job)
 
-    def find(self, job_id: UUID) -> Entry | None:
+    def find(self, job_id: UUID) -> LoadedJob | None:
         """Return the entry of a job, if it is in memory."""
         return self._entries.get(job_id)
 
@@ -198,7 +198,7 @@ class WorkingSet:
                     entry.busy = True
                     queue.append(entry)
 
-    def pop_due(self) -> Entry | None:
+    def pop_due(self) -> LoadedJob | None:
         """Take the next job to be claimed, what was fired on time before what was fired late."""
         for queue in (self._on_time, self._late):
             while queue:
@@ -207,7 +207,7 @@ class WorkingSet:
                     return entry
         return None
 
-    def settle(self, entry: Entry, next_s: int | None) -> None:
+    def settle(self, entry: LoadedJob, next_s: int | None) -> None:
         """Go on with an entry whose due times up to `next_s` have their rows."""
         entry.move_to(next_s)
         entry.busy = False
@@ -232,7 +232,7 @@ class WorkingSet:
         """How many next due times are to be written."""
         return len(self._dirty)
 
-    def take_advances(self, count: int) -> list[tuple[Entry, Advance]]:
+    def take_advances(self, count: int) -> list[tuple[LoadedJob, Advance]]:
         """Take out next due times to be written; return them if that did not succeed."""
         taken = []
         for job_id in list(self._dirty)[:count]:
@@ -240,12 +240,12 @@ class WorkingSet:
             taken.append((entry, _advance(entry)))
         return taken
 
-    def return_advances(self, entries: Iterable[Entry]) -> None:
+    def return_advances(self, entries: Iterable[LoadedJob]) -> None:
         """Keep next due times that could not be written."""
         for entry in entries:
             self._dirty.setdefault(entry.job.id, entry)
 
-    def mark_flushed(self, entries: Iterable[Entry]) -> None:
+    def mark_flushed(self, entries: Iterable[LoadedJob]) -> None:
         """Note that next due times were written."""
         self._flushed.extend(entries)
 
@@ -259,7 +259,7 @@ class WorkingSet:
             if idle and entry.job.id not in self._dirty:
                 self.forget(entry.job.id)
 
-    def _arm(self, entry: Entry) -> None:
+    def _arm(self, entry: LoadedJob) -> None:
         if not entry.armed and not entry.busy and entry.fire_s <= self._horizon_s:
             entry.armed = True
             self._wheel.add(entry.fire_s, entry.job.id)
@@ -267,7 +267,7 @@ class WorkingSet:
                 self.overdue.set()
 
 
-def _advance(entry: Entry) -> Advance:
+def _advance(entry: LoadedJob) -> Advance:
     due = None if entry.due_s is None else instant_of(entry.due_s)
     fire = None if entry.due_s is None else instant_of(entry.fire_s)
     accounted = instant_of(entry.accounted_s)

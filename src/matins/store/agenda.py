@@ -14,10 +14,10 @@ from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import (
     Advance,
+    AwaitedEnd,
     Claim,
     Claimed,
     DueJob,
-    Ended,
     FollowUp,
     Mark,
 )
@@ -105,7 +105,7 @@ class PostgresAgenda:
             accounted_untils=[advance.accounted_until for advance in ordered],
         )
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         rows = await self._reads.fetch(
             _FOLLOWING["ended"], partitions=list(partitions), limit=limit
@@ -114,7 +114,7 @@ class PostgresAgenda:
         limited = {job.id: job.timing.since for job in jobs if job.schedule.max_runs}
         counts = await run_counts(self._reads.fetch, limited)
         return [
-            Ended(job, row["due_at"], row["ended_at"], counts[job.id])
+            AwaitedEnd(job, row["due_at"], row["ended_at"], counts[job.id])
             for job, row in zip(jobs, rows, strict=True)
         ]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since, unaudited
+from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since, unaudited
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.time.instants import FIRST_DUE
 from matins.domain.values.errors import InvalidInputError
@@ -91,7 +91,7 @@ class PostgresAudits:
         since: datetime,
         until: datetime,
         after: UUID | None,
-    ) -> list[Subject]:
+    ) -> list[AuditedJob]:
         given: dict[str, object] = {
             "after": after or _FIRST_ID,
             "since": since,
@@ -110,7 +110,7 @@ class PostgresAudits:
             query = _Q["subjects_of_name"]
             given["name"] = job
         rows = await self._database.fetch(query, **given)
-        return [msgspec.convert(dict(row), Subject) for row in rows]
+        return [msgspec.convert(dict(row), AuditedJob) for row in rows]
 
     async def _revisions(
         self, job_ids: list[UUID]

@@ -10,8 +10,8 @@ import asyncpg
 import msgspec
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import compile_calendar
-from matins.domain.calendars.outlook import closed_days
+from matins.domain.calendars.compiled import compile_calendar
+from matins.domain.calendars.upcoming import closed_days
 from matins.domain.ports.calendars import CalendarEnd, CalendarName, StoredCalendar
 from matins.domain.values.errors import NotFoundError
 from matins.domain.values.names import check_name

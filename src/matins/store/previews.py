@@ -10,14 +10,14 @@ import asyncpg
 import msgspec
 
 from matins.domain.calendars.calendar import check_known
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.values.names import check_name
 from matins.domain.views import Preview, PreviewRequest
-from matins.insight.preview import Subject, check_request, preview, under_windows
+from matins.insight.preview import PreviewedJob, check_request, preview, under_windows
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
 from matins.store.queries import load_queries
@@ -47,7 +47,7 @@ class PostgresPreviews:
             raise ConflictError(f"the job {name!r} has no schedule; it runs only when triggered")
         versions = await self._calendars.versions(self._database.fetch, [row])
         timing = timing_of(row, versions)
-        subject = Subject(spec.schedule, timing, row["id"], row["next_due_at"])
+        subject = PreviewedJob(spec.schedule, timing, row["id"], row["next_due_at"])
         shown = await _look(subject, count, await self._start(after))
         shown = await self._among_others(shown, own=True)
         return await self._under_windows(shown, team, spec.labels)
@@ -57,7 +57,7 @@ class PostgresPreviews:
         check_request(asked.schedule, asked.count)
         after = await self._start(asked.after)
         closures = await self._current(asked.team, asked.schedule)
-        subject = Subject(asked.schedule, Timing(after, after, closures))
+        subject = PreviewedJob(asked.schedule, Timing(after, after, closures))
         labels: Mapping[str, str] = {}
         if asked.job is not None:
             if asked.team is None:
@@ -65,7 +65,7 @@ class PostgresPreviews:
             row = await self._job(asked.team, asked.job)
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
-                subject = Subject(asked.schedule, timing, row["id"])
+                subject = PreviewedJob(asked.schedule, timing, row["id"])
                 labels = msgspec.json.decode(row["spec"], type=JobSpec).labels
         shown = await _look(subject, asked.count, after)
         shown = await self._among_others(shown, own=False)
@@ -96,7 +96,7 @@ class PostgresPreviews:
         check_name("job", name)
         return await self._database.fetchrow(_Q["subject"], team=team, name=name)
 
-    async def _current(self, team: str | None, schedule: Schedule) -> tuple[Closures, ...]:
+    async def _current(self, team: str | None, schedule: Schedule) -> tuple[CompiledCalendar, ...]:
         """The calendars that a schedule names, as they are now."""
         if not schedule.calendars:
             return ()
@@ -109,6 +109,6 @@ class PostgresPreviews:
         return await self._calendars.closures(self._database.fetch, [found[it] for it in names])
 
 
-async def _look(subject: Subject, count: int, after: datetime) -> Preview:
+async def _look(subject: PreviewedJob, count: int, after: datetime) -> Preview:
     # in a thread, since a thousand due times of a rare schedule take a moment
     return await asyncio.to_thread(preview, subject, count, after)

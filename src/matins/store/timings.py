@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import MatinsError, ScheduleError
@@ -23,7 +23,7 @@ KNOWN_MAX: Final = 10_000
 
 _SCHEDULES_MAX: Final = 16_384
 
-Versions = Mapping[int, Closures]
+Versions = Mapping[int, CompiledCalendar]
 """Compiled versions of calendars by their ids, without those that can't be read."""
 
 log = structlog.get_logger()
@@ -35,13 +35,15 @@ class KnownCalendars:
     """Compiled versions of calendars. A version never changes, so that it is read once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Closures] = {}
+        self._known: dict[int, CompiledCalendar] = {}
 
     def forget(self) -> None:
         """Read all anew: another database may have given the ids to other versions."""
         self._known = {}
 
-    async def closures(self, fetch: Fetch, calendars: Sequence[int]) -> tuple[Closures, ...]:
+    async def closures(
+        self, fetch: Fetch, calendars: Sequence[int]
+    ) -> tuple[CompiledCalendar, ...]:
         """Return versions by their ids. Raises ScheduleError for one that can't be read."""
         return _closures(calendars, await self._read(fetch, set(calendars)))
 
@@ -96,7 +98,7 @@ def schedule_of(text: str) -> Schedule:
     return msgspec.json.decode(text, type=Schedule)
 
 
-def _closures(calendars: Iterable[int], versions: Versions) -> tuple[Closures, ...]:
+def _closures(calendars: Iterable[int], versions: Versions) -> tuple[CompiledCalendar, ...]:
     if unread := [it for it in calendars if it not in versions]:
         raise ScheduleError(f"version {unread[0]} of a calendar can't be read")
     return tuple(versions[it] for it in calendars)

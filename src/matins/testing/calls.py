@@ -35,7 +35,7 @@ class Arrived(msgspec.Struct, frozen=True, tag_field="event", tag="arrived"):
     size: int = 0
 
 
-class Ended(msgspec.Struct, frozen=True, tag_field="event", tag="ended"):
+class CallEnded(msgspec.Struct, frozen=True, tag_field="event", tag="ended"):
     """A call came to its end; the time is from before the caller could see it."""
 
     call: str
@@ -90,8 +90,8 @@ def read_ledger(path: Path) -> list[Call]:
     return list(calls.values())
 
 
-def _events(path: Path) -> Iterator[Arrived | Ended]:
-    decoder = msgspec.json.Decoder(Arrived | Ended)
+def _events(path: Path) -> Iterator[Arrived | CallEnded]:
+    decoder = msgspec.json.Decoder(Arrived | CallEnded)
     lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
     for number, line in enumerate(lines[:-1], start=1):
         try:
@@ -131,7 +131,7 @@ class LedgerFile:
         self._thread.shutdown()
         os.close(self._fd)
 
-    def append(self, event: Arrived | Ended) -> None:
+    def append(self, event: Arrived | CallEnded) -> None:
         """Write an event soon."""
         if self._error:
             return
@@ -139,7 +139,7 @@ class LedgerFile:
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
-    async def commit(self, event: Arrived | Ended) -> None:
+    async def commit(self, event: Arrived | CallEnded) -> None:
         """Write an event and wait until it is on the disk. Raises OSError."""
         if self._error:
             raise self._error

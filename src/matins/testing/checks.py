@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit
+from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.domain.values.durations import parse_duration
@@ -247,7 +247,7 @@ class Checker:
         if since >= now:
             return
         span = Span(since, now, now)
-        finding = audit(Subject(job.id, job.team, job.spec.name), revisions, rows, span)
+        finding = audit(AuditedJob(job.id, job.team, job.spec.name), revisions, rows, span)
         if not finding.agrees:
             self._broken(
                 f"job {job.spec.name}: {finding.missing_count} due times have no row"

@@ -26,7 +26,7 @@ class Message(msgspec.Struct, frozen=True):
     """The number of its connection, from 1."""
 
 
-class Verdict(Enum):
+class Fate(Enum):
     """What becomes of a message: it goes on, it vanishes, or its connection is reset."""
 
     PASS = "pass"  # noqa: S105 # no password
@@ -34,7 +34,7 @@ class Verdict(Enum):
     CUT = "cut"
 
 
-Action = Verdict | Callable[[Message], Awaitable[Verdict | None]]
+Action = Fate | Callable[[Message], Awaitable[Fate | None]]
 """A verdict, or what to do before the message goes on; None lets it pass."""
 
 Predicate = Callable[[Message], bool]
@@ -63,7 +63,7 @@ class Hook:
         self._action = action
         self._nth = nth
         self._is_removed = False
-        self._acting: set[asyncio.Future[Verdict]] = set()
+        self._acting: set[asyncio.Future[Fate]] = set()
         self.matches = 0
         """How many messages it was looking for have come."""
         self.reached = asyncio.Event()
@@ -71,15 +71,15 @@ class Hook:
         self.errors: list[Exception] = []
         """What its action raised; the connection is reset then."""
 
-    async def judge(self, message: Message) -> Verdict:
+    async def judge(self, message: Message) -> Fate:
         """Act on a message if it is one to act on."""
         if self._is_removed or not self._predicate(message):
-            return Verdict.PASS
+            return Fate.PASS
         self.matches += 1
         if self._nth not in {None, self.matches}:
-            return Verdict.PASS
+            return Fate.PASS
         self.reached.set()
-        if isinstance(self._action, Verdict):
+        if isinstance(self._action, Fate):
             return self._action
         acting = asyncio.ensure_future(self._act(self._action, message))
         self._acting.add(acting)
@@ -88,13 +88,13 @@ class Hook:
         return await asyncio.shield(acting)
 
     async def _act(
-        self, action: Callable[[Message], Awaitable[Verdict | None]], message: Message
-    ) -> Verdict:
+        self, action: Callable[[Message], Awaitable[Fate | None]], message: Message
+    ) -> Fate:
         try:
-            return await action(message) or Verdict.PASS
+            return await action(message) or Fate.PASS
         except Exception as error:  # the proxy raises it at its end
             self.errors.append(error)
-            return Verdict.CUT
+            return Fate.CUT
 
     def remove(self) -> None:
         """Look no longer; what is being done goes on."""

@@ -25,7 +25,7 @@ import uvloop
 from matins.kernel.clock import wall_ns
 from matins.kernel.service import stop_on_signals
 from matins.testing.answers import AnswerBrokenError, Request, answer_to
-from matins.testing.calls import Arrived, Call, End, Ended, LedgerFile, read_ledger
+from matins.testing.calls import Arrived, Call, CallEnded, End, LedgerFile, read_ledger
 
 __all__ = ["Call", "LedgerServer", "read_ledger"]
 
@@ -101,7 +101,7 @@ class LedgerServer:
             sent_ns = None
             raise
         finally:
-            self._file.append(Ended(call, sent_ns or self._now_ns(), how))
+            self._file.append(CallEnded(call, sent_ns or self._now_ns(), how))
 
 
 def _arrival(call: str, at_ns: int, request: Request) -> Arrived:

@@ -26,7 +26,7 @@ from matins.domain.values.errors import (
     UnavailableError,
 )
 from matins.owners.owners import Owners
-from matins.testing.memory.link import Line
+from matins.testing.memory.link import Calls
 from matins.testing.memory.world import JobRow, World
 
 TEAM: Final = "default"
@@ -89,7 +89,7 @@ class SimulatedOwner:
     """Does something every few seconds; what got no answer is sometimes done again."""
 
     def __init__(
-        self, line: Line[Owners], world: World, jobs: int, rng: Random, seen: Counter[str]
+        self, line: Calls[Owners], world: World, jobs: int, rng: Random, seen: Counter[str]
     ) -> None:
         self._line = line
         self._world = world

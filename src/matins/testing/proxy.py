@@ -20,11 +20,11 @@ from typing import Self
 
 from matins.testing.hooks import (
     Action,
+    Fate,
     Hold,
     Hook,
     Message,
     Predicate,
-    Verdict,
     answers,
     completes,
     executes,
@@ -35,13 +35,13 @@ from matins.testing.messages import Direction, HttpTalk, Part, PostgresTalk, Raw
 __all__ = [
     "Address",
     "Direction",
+    "Fate",
     "Hold",
     "HttpTalk",
     "Message",
     "PostgresTalk",
     "Proxy",
     "RawTalk",
-    "Verdict",
     "answers",
     "completes",
     "executes",
@@ -175,16 +175,16 @@ class Proxy:
             self._links.discard(link)
             link.close()
 
-    async def judge(self, part: Part, direction: Direction, connection: int) -> Verdict:
+    async def judge(self, part: Part, direction: Direction, connection: int) -> Fate:
         """Count a message, and let the hooks act; the first one that does not pass it decides."""
         self.counts[direction] += 1
         index, number = self.counts[direction], self.counts.total()
         message = Message(direction, part.kind, part.text, part.payload, index, number, connection)
         for hook in list(self._hooks):  # an action may add one
             verdict = await hook.judge(message)
-            if verdict is not Verdict.PASS:
+            if verdict is not Fate.PASS:
                 return verdict
-        return Verdict.PASS
+        return Fate.PASS
 
     async def flow(self) -> None:
         """Wait while everything is stalled."""
@@ -263,12 +263,12 @@ class _Link:
         self, part: Part, direction: Direction, writer: asyncio.StreamWriter
     ) -> None:
         verdict = await self._proxy.judge(part, direction, self._number)
-        if verdict is Verdict.CUT:
+        if verdict is Fate.CUT:
             raise ConnectionAbortedError("cut by a hook")
         await self._proxy.flow()
         if self._proxy.swallows(direction):
             self.has_lost = True
-        elif verdict is Verdict.PASS:
+        elif verdict is Fate.PASS:
             writer.write(part.payload)
             await writer.drain()
 

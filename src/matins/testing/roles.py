@@ -25,7 +25,7 @@ from matins.domain.runs.states import Outcome
 from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
 from matins.gateway.checks import check_poll
-from matins.gateway.handout import Dispenser
+from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import Hearing
 from matins.gateway.report import Recorder
 from matins.kernel.service import run_services
@@ -147,7 +147,7 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     """A gateway, without its HTTP."""
     dispatch = faulty(stage.dispatch(stage.world), process)
     hints = faulty(stage.hints, process)
-    dispenser = Dispenser(dispatch, hints, process.clock, stage.settings.poll_s)
+    dispenser = Dispatcher(dispatch, hints, process.clock, stage.settings.poll_s)
     recorder = Recorder(dispatch, stage.cache, process.rng)
     gateway: GatewayLink = _Gateway(dispenser, recorder, Hearing(dispatch))
     door = (process, gateway)
@@ -212,7 +212,7 @@ def open_doors(doors: list[Door[S]]) -> list[Door[S]]:
 class _Gateway:
     """What a gateway answers, past HTTP."""
 
-    def __init__(self, dispenser: Dispenser, recorder: Recorder, hearing: Hearing) -> None:
+    def __init__(self, dispenser: Dispatcher, recorder: Recorder, hearing: Hearing) -> None:
         self._dispenser = dispenser
         self._recorder = recorder
         self._hearing = hearing

@@ -26,7 +26,7 @@ from matins.testing.checks import Checker
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, storm
-from matins.testing.memory.link import Line
+from matins.testing.memory.link import Calls
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
@@ -114,7 +114,7 @@ class Simulation:
         nemesis = Nemesis(
             *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
         )
-        line = Line(lambda: open_doors(self._stage.apis), rng_of(self._rng))
+        line = Calls(lambda: open_doors(self._stage.apis), rng_of(self._rng))
         trouble = [self._start(nemesis.rage()) for _ in range(_RAGES)]
         for _ in range(_OWNERS):
             owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)

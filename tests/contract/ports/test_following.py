@@ -12,7 +12,7 @@ from tests.ids import numbered
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Result
-from matins.domain.runs.claims import Advance, Ended, FollowUp
+from matins.domain.runs.claims import Advance, AwaitedEnd, FollowUp
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of
@@ -49,7 +49,7 @@ async def end(ground: Ground, state: RunState, outcome: Outcome) -> None:
     assert await ground.dispatch.record(EXECUTOR, [ending])
 
 
-async def ended(ground: Ground) -> list[Ended]:
+async def ended(ground: Ground) -> list[AwaitedEnd]:
     return await ground.agenda.ended(EVERYWHERE, 99)
 
 

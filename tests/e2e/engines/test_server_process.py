@@ -11,7 +11,7 @@ import pytest
 
 from matins.domain.values.errors import EngineError
 from matins.engines import processes
-from matins.engines.processes import Server, is_running, run
+from matins.engines.processes import ServerProcess, is_running, run
 
 
 async def test_the_log_of_a_server_is_kept_small_while_it_runs(
@@ -19,7 +19,7 @@ async def test_the_log_of_a_server_is_kept_small_while_it_runs(
 ) -> None:
     monkeypatch.setattr(processes, "LOG_MAX", 1000)
     argv = ["sh", "-c", "head -c 2000 /dev/zero; exec sleep 60"]
-    server = Server(argv, None, tmp_path / "log")
+    server = ServerProcess(argv, None, tmp_path / "log")
     waiting = asyncio.create_task(server.wait())
     await processes.until((tmp_path / "log.1").exists)
     assert (tmp_path / "log").stat().st_size == 0
@@ -29,7 +29,7 @@ async def test_the_log_of_a_server_is_kept_small_while_it_runs(
 
 async def test_a_server_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     stubborn = "trap '' TERM; echo deaf; while :; do sleep 0.05; done"
-    server = Server(["sh", "-c", stubborn], None, tmp_path / "log")
+    server = ServerProcess(["sh", "-c", stubborn], None, tmp_path / "log")
     await processes.until(lambda: "deaf" in server.last_words())
     assert await server.stop([(signal.SIGTERM, 0.1)]) == -signal.SIGKILL
 
@@ -50,7 +50,7 @@ async def test_a_missing_program_is_named() -> None:
 
 
 async def test_a_process_is_known_by_account_and_command_line(tmp_path: Path) -> None:
-    server = Server(["sleep", "61"], None, tmp_path / "log")
+    server = ServerProcess(["sleep", "61"], None, tmp_path / "log")
     uid = os.geteuid()
     await processes.until(lambda: is_running(server.pid, uid, ["sleep", "61"]))
     assert not is_running(server.pid, uid + 1, ["sleep", "61"])

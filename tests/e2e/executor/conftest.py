@@ -14,7 +14,7 @@ if ROOT not in sys.path:
 
 from tests.e2e.executor.ground import Commands, Processes  # noqa: E402
 
-from matins.executor.keeper.frames import Limits  # noqa: E402
+from matins.executor.keeper.frames import KeeperLimits  # noqa: E402
 from matins.executor.keeper.link import Keeper  # noqa: E402
 from matins.executor.targets.command import CommandRunner  # noqa: E402
 
@@ -26,7 +26,7 @@ def processes() -> Processes:
 
 @pytest.fixture
 async def keeper() -> AsyncIterator[Keeper]:
-    keeper = Keeper(Limits(cut_off_s=600.0, grace_s=0.3, drain_s=0.3))
+    keeper = Keeper(KeeperLimits(cut_off_s=600.0, grace_s=0.3, drain_s=0.3))
     yield keeper
     await keeper.close()
 

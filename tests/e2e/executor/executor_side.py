@@ -11,14 +11,14 @@ import sys
 
 import msgspec
 
-from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Command, Keeper
 from matins.kernel.logs import set_up_logs
 
 
 async def main(cut_off_s: float, argv: list[str]) -> None:
     set_up_logs("executor", level="critical")  # on stderr
-    keeper = Keeper(Limits(cut_off_s=cut_off_s))
+    keeper = Keeper(KeeperLimits(cut_off_s=cut_off_s))
     await keeper.start()
     env = {"PATH": os.environ["PATH"], "MATINS_RUN_ID": f"of-{os.getpid()}", "MATINS_ATTEMPT": "1"}
     command = Command(argv=argv, env=env, cwd=None, timeout_s=60.0)

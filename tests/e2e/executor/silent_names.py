@@ -22,7 +22,7 @@ from tests.e2e.executor.ground import request
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.states import Outcome
-from matins.executor.contact import Contact
+from matins.executor.gateway_lease import GatewayLease
 from matins.executor.targets.http import HttpRunner
 from matins.kernel.clock import HostClock, elapsed_s
 from matins.kernel.resolver import Resolver
@@ -57,7 +57,7 @@ async def main() -> dict[str, float]:
     listening = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1000)
     url = f"http://localhost:{listening.sockets[0].getsockname()[1]}"
     clock = HostClock()
-    contact = Contact(clock, cut_off_s=600.0)
+    contact = GatewayLease(clock, cut_off_s=600.0)
     contact.hear(clock.elapsed_s())
     runner = HttpRunner(contact, Resolver())
     cancel = asyncio.Event()

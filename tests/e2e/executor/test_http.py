@@ -24,7 +24,7 @@ from tests.e2e.executor.ground import DUE_AT, attempt, request, until
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
-from matins.executor.contact import Contact
+from matins.executor.gateway_lease import GatewayLease
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets import runners
 from matins.executor.targets.http import HttpRunner
@@ -131,16 +131,16 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-def contact() -> Contact:
+def contact() -> GatewayLease:
     """A contact with the gateway, made just now."""
     clock = HostClock()
-    contact = Contact(clock, cut_off_s=600.0)
+    contact = GatewayLease(clock, cut_off_s=600.0)
     contact.hear(clock.elapsed_s())
     return contact
 
 
 @pytest.fixture
-def runner(contact: Contact) -> HttpRunner:
+def runner(contact: GatewayLease) -> HttpRunner:
     return HttpRunner(contact, Resolver())
 
 
@@ -386,7 +386,7 @@ async def test_a_request_stays_here_when_contact_is_lost_while_its_connection_is
     server: Server, trusted: ssl.SSLContext
 ) -> None:
     clock = Slept()
-    contact = Contact(clock, cut_off_s=30.0)
+    contact = GatewayLease(clock, cut_off_s=30.0)
     contact.hear(clock.elapsed_s())
     runner = HttpRunner(contact, Resolver())
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -462,7 +462,9 @@ async def test_many_requests_run_at_once(server: Server, call: Call) -> None:
     assert len(server.requests) == 150
 
 
-async def test_there_is_a_runner_for_each_kind_of_target(keeper: Keeper, contact: Contact) -> None:
+async def test_there_is_a_runner_for_each_kind_of_target(
+    keeper: Keeper, contact: GatewayLease
+) -> None:
     kinds = runners(keeper, contact)
     assert sorted(kinds) == sorted(Target.__struct_fields__)
     for runner in kinds.values():

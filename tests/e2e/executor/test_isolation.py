@@ -24,7 +24,7 @@ from tests.e2e.executor.ground import (
 from matins.domain.runs.states import Outcome
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.apart import can_fork_apart
-from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 
@@ -45,7 +45,7 @@ KINDS = [
 @asynccontextmanager
 async def executor(limits: dict[str, object], run_as: str | None = None) -> AsyncIterator[Commands]:
     """Commands under a keeper of their own, in an executor that has secrets."""
-    keeper = Keeper(Limits(**{"cut_off_s": 600.0, "grace_s": 0.3, "drain_s": 0.3, **limits}))  # type: ignore[arg-type]
+    keeper = Keeper(KeeperLimits(**{"cut_off_s": 600.0, "grace_s": 0.3, "drain_s": 0.3, **limits}))  # type: ignore[arg-type]
     try:
         yield Commands(CommandRunner(keeper, accounts=Accounts(run_as, 9)))
     finally:

@@ -26,7 +26,7 @@ from tests.e2e.executor.ground import (
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
 from matins.executor.keeper import link
-from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 from matins.kernel.clock import elapsed_s
@@ -210,5 +210,5 @@ async def test_a_keeper_that_cannot_be_started_loses_the_attempt_and_is_tried_ag
 
 
 def _with_t1(cut_off_s: float) -> tuple[Commands, Keeper]:
-    keeper = Keeper(Limits(cut_off_s=cut_off_s))
+    keeper = Keeper(KeeperLimits(cut_off_s=cut_off_s))
     return Commands(CommandRunner(keeper)), keeper

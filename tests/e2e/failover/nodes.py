@@ -12,7 +12,7 @@ from tests.e2e.cluster import until
 
 from matins.engines.accounts import Account
 from matins.engines.pidfile import is_ready
-from matins.engines.processes import Server, run
+from matins.engines.processes import ServerProcess, run
 
 PORT = 5432
 """It only names the socket."""
@@ -30,7 +30,7 @@ class Node:
         self._account = account
         self._folder = folder
         self._data = folder / "data"
-        self._server: Server | None = None
+        self._server: ServerProcess | None = None
         folder.mkdir(mode=0o755)
         if account is not None:
             os.chown(folder, account.uid, account.gid)
@@ -64,7 +64,7 @@ class Node:
         settings = {"unix_socket_directories": self._folder, "listen_addresses": "", "fsync": "off"}
         argv: list[str | Path] = [self._programs / "postgres", "-D", self._data, "-p", str(PORT)]
         argv += [part for it in settings.items() for part in ("-c", f"{it[0]}={it[1]}")]
-        server = self._server = Server(argv, self._account, self._folder / "log")
+        server = self._server = ServerProcess(argv, self._account, self._folder / "log")
         await until(lambda: is_ready(self._data, server.pid), 60, 0.05)
 
     async def kill(self) -> None:

@@ -20,7 +20,7 @@ from tests.e2e.faults.scenes import (
 )
 
 from matins.domain.values.ids import run_id
-from matins.testing.proxy import Direction, Hold, Message, Verdict, executes
+from matins.testing.proxy import Direction, Fate, Hold, Message, executes
 
 
 async def test_a_claim_that_arrives_after_the_take_over_is_refused_by_the_fence(
@@ -38,7 +38,7 @@ async def test_a_claim_that_arrives_after_the_take_over_is_refused_by_the_fence(
         successor = await start_scheduler(cluster, **settings)
         steady = await load(cluster, 60)
 
-        renewed = proxy.on_message(executes(RENEWAL), Verdict.PASS)
+        renewed = proxy.on_message(executes(RENEWAL), Fate.PASS)
         await until(renewed.reached.is_set, term_s, 0.01)
         renewed_at = await cluster.now()
         proxy.on_message(executes(RENEWAL), silence := Hold())
@@ -71,7 +71,7 @@ async def test_a_scheduler_that_hears_nothing_of_its_renewals_stops_claiming(
 
         epochs = await epochs_of(cluster, deaf.id)
         answered = AfterExecute(RENEWAL, Direction.TO_CLIENT, "2DCZ")
-        dropped = proxy.on_message(answered, Verdict.DROP)
+        dropped = proxy.on_message(answered, Fate.DROP)
         await until(dropped.reached.is_set, term_s, 0.01)
         silent_at = await cluster.now() + term_s * SECOND
         await cluster.pass_by(silent_at + 3 * term_s * SECOND)
@@ -90,8 +90,8 @@ async def test_a_claim_whose_answer_is_lost_is_repeated_under_the_same_ids(
     """CL-08: committed, but the connection is cut before the answer: nothing is claimed twice."""
     lost_max = 3
 
-    async def cut(_message: Message) -> Verdict:
-        return Verdict.CUT if lost.matches <= lost_max else Verdict.PASS
+    async def cut(_message: Message) -> Fate:
+        return Fate.CUT if lost.matches <= lost_max else Fate.PASS
 
     async with postgres_proxy(cluster) as (proxy, dsn):
         scheduler = await start_all(cluster, MATINS_POSTGRES=dsn, MATINS_HEALTH_PORT="0")

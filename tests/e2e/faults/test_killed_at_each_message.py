@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.e2e.cluster import Cluster, Role, until
 from tests.e2e.faults.scenes import CLAIM, check_load, load, postgres_proxy
 
-from matins.testing.proxy import Message, Proxy, Verdict
+from matins.testing.proxy import Fate, Message, Proxy
 
 POINTS_MAX = 15
 STEPS = (CLAIM, "pg_notify")
@@ -44,16 +44,16 @@ class Killer:
         await self._role.kill()
         self.killed.set()
 
-    async def _judge(self, message: Message) -> Verdict:
+    async def _judge(self, message: Message) -> Fate:
         if message.connection <= self._dead_until:
-            return Verdict.CUT
+            return Fate.CUT
         if any(step in message.text for step in STEPS):
             self._count += 1
             if message.kind == "Z":
                 self.ends.append(self._count)
             if self._count == self._after:
                 await self.kill()
-        return Verdict.PASS
+        return Fate.PASS
 
 
 async def test_killed_after_any_message_of_a_firing_it_loses_and_doubles_nothing(

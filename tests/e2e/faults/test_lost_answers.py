@@ -9,7 +9,7 @@ from tests.e2e.cluster import Cluster, Role, until
 from tests.e2e.faults.scenes import Load, api_proxy, check_load, load, metric, start_scheduler
 
 from matins.testing.hooks import Predicate
-from matins.testing.proxy import Message, Proxy, Verdict, answers
+from matins.testing.proxy import Fate, Message, Proxy, answers
 
 POLL = "POST /v1/executors/poll"
 REPORT = "POST /v1/executors/report"
@@ -34,7 +34,7 @@ async def start_behind(cluster: Cluster, proxy: Proxy, url: str) -> tuple[Role, 
 
 async def lose(proxy: Proxy, predicate: Predicate) -> int:
     """Cut each connection at such an answer for some seconds; gives how many were lost."""
-    lost = proxy.on_message(predicate, Verdict.CUT)
+    lost = proxy.on_message(predicate, Fate.CUT)
     await until(lost.reached.is_set, 5, 0.01)
     await asyncio.sleep(LOST_S)
     lost.remove()

@@ -135,7 +135,7 @@ def test_only_items_without_holidays_and_files_are_resolved() -> None:
     ("modules", "libraries"),
     [
         (
-            "matins.domain.calendars.closures, matins.domain.timetables.closing",
+            "matins.domain.calendars.compiled, matins.domain.timetables.calendar_rule",
             {"holidays", "icalendar", "dateutil"},
         ),
         ("matins.roles.scheduler", {"holidays", "icalendar"}),

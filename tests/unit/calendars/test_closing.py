@@ -11,7 +11,7 @@ from tests.unit.calendars.test_closures import FIRST, ITEMS, ZONES
 from tests.unit.calendars.written import DAY_S, at, closures
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.schedules.at import InstantsRule
 from matins.domain.schedules.cron.expression import parse_cron
 from matins.domain.schedules.cron.rules import FixedRule, WildcardRule
@@ -19,7 +19,7 @@ from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.time.instants import instant_of
 from matins.domain.time.zones import find_zone
-from matins.domain.timetables.closing import ClosedRule, is_too_dense
+from matins.domain.timetables.calendar_rule import CalendarRule, is_too_dense
 from matins.domain.values.errors import ScheduleError
 
 HOLIDAYS = """
@@ -38,9 +38,12 @@ def cron(text: str, zone: str = "Europe/Berlin") -> Rule:
 
 
 def rule(
-    base: Rule, *calendars: Closures, on_closed: OnClosed = "skip", zone: str = "Europe/Berlin"
-) -> ClosedRule:
-    return ClosedRule(base, calendars, on_closed, find_zone(zone))
+    base: Rule,
+    *calendars: CompiledCalendar,
+    on_closed: OnClosed = "skip",
+    zone: str = "Europe/Berlin",
+) -> CalendarRule:
+    return CalendarRule(base, calendars, on_closed, find_zone(zone))
 
 
 def walk(found: Rule, first: str, last: str) -> list[str]:
@@ -229,7 +232,7 @@ POLICIES = st.sampled_from(["skip", "next_business_day", "previous_business_day"
 FIRST_DUE, LAST_DUE = START - 20 * DAY_S, START + 20 * DAY_S
 
 
-def moved(due: int, calendars: list[Closures], on_closed: str, zone: str) -> int | None:
+def moved(due: int, calendars: list[CompiledCalendar], on_closed: str, zone: str) -> int | None:
     """Move one occurrence in the plainest way."""
     if on_closed == "skip":
         return None
@@ -245,7 +248,7 @@ def moved(due: int, calendars: list[Closures], on_closed: str, zone: str) -> int
     return None
 
 
-def expected(base: Rule, calendars: list[Closures], on_closed: str, zone: str) -> list[int]:
+def expected(base: Rule, calendars: list[CompiledCalendar], on_closed: str, zone: str) -> list[int]:
     """Give the due times of forty days, from all occurrences that may have come to lie there."""
     dues: set[int] = set()
     due = base.next_after(FIRST_DUE - 40 * DAY_S)
@@ -261,7 +264,7 @@ def expected(base: Rule, calendars: list[Closures], on_closed: str, zone: str) -
 @given(BASES, st.lists(CLOSURES, min_size=1, max_size=2), POLICIES, st.sampled_from(ZONES))
 @settings(deadline=None)
 def test_due_times_are_those_of_the_base_and_those_moved(
-    base: Rule, calendars: list[Closures], on_closed: OnClosed, zone: str
+    base: Rule, calendars: list[CompiledCalendar], on_closed: OnClosed, zone: str
 ) -> None:
     found = rule(base, *calendars, on_closed=on_closed, zone=zone)
     dues = expected(base, calendars, on_closed, zone)
@@ -286,7 +289,7 @@ def test_due_times_are_those_of_the_base_and_those_moved(
 )
 @settings(deadline=None)
 def test_the_way_back_retraces_the_way_from_any_instant(
-    base: Rule, calendars: list[Closures], on_closed: OnClosed, zone: str, instant: int
+    base: Rule, calendars: list[CompiledCalendar], on_closed: OnClosed, zone: str, instant: int
 ) -> None:
     found = rule(base, *calendars, on_closed=on_closed, zone=zone)
     due = found.next_after(instant)
@@ -301,7 +304,7 @@ def test_the_way_back_retraces_the_way_from_any_instant(
 @given(st.lists(CLOSURES, min_size=1, max_size=2), POLICIES, st.integers(FIRST_DUE, LAST_DUE))
 @settings(deadline=None)
 def test_a_due_time_runs_unless_a_calendar_is_closed(
-    calendars: list[Closures], on_closed: OnClosed, due: int
+    calendars: list[CompiledCalendar], on_closed: OnClosed, due: int
 ) -> None:
     found = rule(InstantsRule([due]), *calendars, on_closed=on_closed, zone="Europe/Berlin")
     closed = [it for it in calendars if it.closed(due) is not None]

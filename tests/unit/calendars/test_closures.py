@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.unit.calendars.written import DAY_S, at, closures, day
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 
 
-def closed_hours(cal: Closures, text: str) -> list[int]:
+def closed_hours(cal: CompiledCalendar, text: str) -> list[int]:
     """Give the hours of a day of the calendar's zone at whose start it is closed."""
     return [hour for hour in range(24) if cal.closed(at(f"{text}T{hour:02}:00", cal.zone.name))]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.calendars.written import at, day
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.values.errors import InvalidInputError
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.calendars.written import at, calendar
 
 from matins.domain.calendars.calendar import ENTRIES_MAX, Calendar, Holidays, Item
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.values.errors import InvalidInputError
 

@@ -9,7 +9,7 @@ import msgspec
 
 from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import Closures, compile_calendar
+from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.time.instants import epoch_s, parse_instant
 from matins.domain.time.zones import find_zone
@@ -26,7 +26,7 @@ def calendar(text: str) -> Calendar:
     return read
 
 
-def closures(text: str) -> Closures:
+def closures(text: str) -> CompiledCalendar:
     return compile_calendar(calendar(text))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from matins.executor.keeper.frames import HEADER, Limits, Order, encode
+from matins.executor.keeper.frames import HEADER, KeeperLimits, Order, encode
 from matins.kernel.clock import elapsed_s
 
 T1_S = 300.0
@@ -32,7 +32,7 @@ class Side:
         self._write()
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(PATIENCE_S)
-        limits = Limits(cut_off_s=T1_S, grace_s=5.0)
+        limits = KeeperLimits(cut_off_s=T1_S, grace_s=5.0)
         program = str(Path(__file__).with_name("keeper_side.py"))
         with theirs:
             self.process = subprocess.Popen(

@@ -12,8 +12,8 @@ from matins.domain.values.errors import SettingsError
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.child import TooLateError, spawn
 from matins.executor.keeper.clock import boot_s
-from matins.executor.keeper.command import Command
-from matins.executor.keeper.frames import CLEAR, TERMINATE, Limits, Order
+from matins.executor.keeper.command import RunningCommand
+from matins.executor.keeper.frames import CLEAR, TERMINATE, KeeperLimits, Order
 
 NOW = 1000.0
 
@@ -34,13 +34,13 @@ class Told:
         self.is_killed = True
 
 
-def running(timeout_s: float = 60.0) -> tuple[Command, Told]:
+def running(timeout_s: float = 60.0) -> tuple[RunningCommand, Told]:
     reaper = Told()
     order = Order(1, ["true"], {}, None, timeout_s)
-    return Command(order, Limits(), reaper, -1, NOW), reaper
+    return RunningCommand(order, KeeperLimits(), reaper, -1, NOW), reaper
 
 
-def ended(code: int, *, told: bool = False, left: tuple[str, ...] = ()) -> Command:
+def ended(code: int, *, told: bool = False, left: tuple[str, ...] = ()) -> RunningCommand:
     command, _ = running()
     command.is_at_eof = True
     command.hear({"exit": code, "told": told}, NOW)

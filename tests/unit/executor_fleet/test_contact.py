@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from matins.executor.contact import Contact
+from matins.executor.gateway_lease import GatewayLease
 from matins.kernel.clock import HostClock
 
 
@@ -19,13 +19,13 @@ class StandingClock(HostClock):
 
 
 def test_before_any_answer_there_is_no_contact() -> None:
-    contact = Contact(StandingClock(), 30.0)
+    contact = GatewayLease(StandingClock(), 30.0)
     assert (contact.was_made, contact.left_s()) == (False, 0.0)
 
 
 def test_contact_counts_from_when_the_heartbeat_was_sent() -> None:
     clock = StandingClock()
-    contact = Contact(clock, 30.0)
+    contact = GatewayLease(clock, 30.0)
     contact.hear(95.0)
     assert contact.left_s() == 25.0
     clock.elapsed += 25.0
@@ -34,7 +34,7 @@ def test_contact_counts_from_when_the_heartbeat_was_sent() -> None:
 
 async def test_after_a_freeze_past_the_bound_it_has_to_be_made_anew() -> None:
     clock = StandingClock()
-    contact = Contact(clock, 30.0)
+    contact = GatewayLease(clock, 30.0)
     contact.hear(clock.elapsed)
     clock.elapsed += 31.0
     waiting = asyncio.ensure_future(contact.established())

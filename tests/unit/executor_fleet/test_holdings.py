@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matins.domain.executors.protocol import Heartbeat
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt
-from matins.executor.holdings import Holdings
+from matins.executor.in_flight import InFlight
 
 E = UUID(int=1)
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,12 +26,12 @@ def name(number: int) -> tuple[UUID, int]:
     return UUID(int=number), 1
 
 
-def picture(holdings: Holdings) -> Heartbeat:
+def picture(holdings: InFlight) -> Heartbeat:
     return holdings.picture(E, "e", ["default"], 1)
 
 
 def test_a_poll_that_was_sent_is_awaiting() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     assert [holdings.ask(), holdings.ask()] == [1, 2]
     heartbeat = picture(holdings)
     assert (heartbeat.next_seq, heartbeat.awaiting, heartbeat.open, heartbeat.closed) == (
@@ -43,7 +43,7 @@ def test_a_poll_that_was_sent_is_awaiting() -> None:
 
 
 def test_an_answer_with_attempts_opens_its_poll_and_they_are_held() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     fresh = holdings.arrive(holdings.ask(), [attempt(1), attempt(2)])
     assert fresh == [attempt(1), attempt(2)]
     heartbeat = picture(holdings)
@@ -52,7 +52,7 @@ def test_an_answer_with_attempts_opens_its_poll_and_they_are_held() -> None:
 
 
 def test_a_poll_closes_with_its_last_attempt_and_is_forgotten_once_a_heartbeat_said_so() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     holdings.arrive(holdings.ask(), [attempt(1), attempt(2)])
     holdings.let_go([name(1)])
     assert picture(holdings).open == [1]
@@ -65,7 +65,7 @@ def test_a_poll_closes_with_its_last_attempt_and_is_forgotten_once_a_heartbeat_s
 
 
 def test_a_poll_that_closes_while_a_heartbeat_is_under_way_stays_for_the_next() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     holdings.arrive(holdings.ask(), [attempt(1)])
     heartbeat = picture(holdings)
     holdings.let_go([name(1)])
@@ -75,7 +75,7 @@ def test_a_poll_that_closes_while_a_heartbeat_is_under_way_stays_for_the_next() 
 
 def test_a_poll_without_attempts_is_nowhere() -> None:
     """So what a duplicate of it may yet take goes back on the queue, at whichever heartbeat."""
-    holdings = Holdings()
+    holdings = InFlight()
     holdings.arrive(holdings.ask(), [])
     heartbeat = picture(holdings)
     assert (heartbeat.next_seq, heartbeat.awaiting, heartbeat.open, heartbeat.closed) == (
@@ -87,14 +87,14 @@ def test_a_poll_without_attempts_is_nowhere() -> None:
 
 
 def test_a_poll_that_was_given_up_is_nowhere() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     holdings.give_up(holdings.ask())
     heartbeat = picture(holdings)
     assert (heartbeat.next_seq, heartbeat.awaiting) == (2, [])
 
 
 def test_an_attempt_that_is_held_already_is_not_started_again() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     first, second = holdings.ask(), holdings.ask()
     holdings.arrive(first, [attempt(1)])
     assert holdings.arrive(second, [attempt(1), attempt(2)]) == [attempt(2)]
@@ -103,7 +103,7 @@ def test_an_attempt_that_is_held_already_is_not_started_again() -> None:
 
 
 def test_a_poll_is_answered_once() -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     seq = holdings.ask()
     holdings.arrive(seq, [])
     with pytest.raises(AssertionError):
@@ -112,7 +112,7 @@ def test_a_poll_is_answered_once() -> None:
 
 @given(st.lists(st.sampled_from(["ask", "arrive", "empty", "give up", "end", "heartbeat"])))
 def test_each_poll_is_in_one_place_and_never_goes_back(steps: list[str]) -> None:
-    holdings = Holdings()
+    holdings = InFlight()
     order = {"awaiting": 0, "open": 1, "closed": 2, "nowhere": 3}
     reached: dict[int, int] = {}
     made = 0

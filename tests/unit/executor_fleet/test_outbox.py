@@ -22,7 +22,7 @@ from matins.domain.executors.protocol import (
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import InvalidInputError, UnavailableError
-from matins.executor.means import Means
+from matins.executor.context import Context
 from matins.executor.outbox import ENDS_MAX, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
 from matins.kernel.settings import Settings
 from matins.testing.virtual import VirtualClock, VirtualTime
@@ -70,7 +70,7 @@ class Office:
         self.gateway = Slow()
         self.confirmed: list[int] = []
         clock = VirtualClock(VirtualTime())
-        means = Means(self.gateway, {}, clock, Random(1), Settings(), "e", lambda _at: None)
+        means = Context(self.gateway, {}, clock, Random(1), Settings(), "e", lambda _at: None)
         self.outbox = Outbox(means, UUID(int=1), self._confirm)
 
     def _confirm(self, ends: Sequence[End]) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.unit.schedules.expressions import Expression, expressions
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.cron.expression import Dialect
 from matins.domain.schedules.schedule import Schedule, Times

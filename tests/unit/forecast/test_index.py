@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.unit.forecast.made import index_of, job
 
 from matins.domain.calendars.calendar import Calendar, Item
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing

@@ -16,7 +16,7 @@ from tests.unit.gateway.rows import DUE, Rows, Words, until
 from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
-from matins.gateway.handout import Dispenser
+from matins.gateway.handout import Dispatcher
 from matins.kernel.clock import HostClock
 
 
@@ -26,7 +26,7 @@ class Gate:
     def __init__(self, poll_s: float = 60.0) -> None:
         self.rows = Rows()
         self.words = Words()
-        self.dispenser = Dispenser(self.rows, self.words, HostClock(), poll_s)
+        self.dispenser = Dispatcher(self.rows, self.words, HostClock(), poll_s)
 
     def executor(self) -> UUID:
         """A new executor that has sent one heartbeat."""

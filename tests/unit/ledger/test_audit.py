@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.audit import LIST_MAX, LedgerRow, Revision, Span, Subject, audit
+from matins.domain.audit import LIST_MAX, AuditedJob, LedgerRow, Revision, Span, audit
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.states import RunState
@@ -50,7 +50,7 @@ def audited(
     now: float = 60,
     watermark: float = 60,
 ) -> JobAudit:
-    subject = Subject(JOB, "payments", "job", minute(watermark))
+    subject = AuditedJob(JOB, "payments", "job", minute(watermark))
     return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
 
 

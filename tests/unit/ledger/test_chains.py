@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit, rows_since
+from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.states import RunState
@@ -64,7 +64,7 @@ def audited(
     now: float = 60.5,
     watermark: float = 60,
 ) -> JobAudit:
-    subject = Subject(JOB, "payments", "job", minute(watermark))
+    subject = AuditedJob(JOB, "payments", "job", minute(watermark))
     return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.audit import LedgerRow, Revision, Span, Subject, audit
+from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit
 from matins.domain.executors.fleet import Fleet, why_waits
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job, JobSpec, JobState
@@ -34,7 +34,7 @@ ALIVE = Fleet(NOW, frozenset(range(256)), seen_at=NOW, executors={"default": 2})
 
 def audited(rows: list[LedgerRow], fleet: Fleet = ALIVE, watermark: float = 10) -> JobAudit:
     """The audit of the due times in the first four minutes after noon."""
-    subject = Subject(JOB, "payments", "job", minute(watermark))
+    subject = AuditedJob(JOB, "payments", "job", minute(watermark))
     revision = Revision(NOON, JobState.ACTIVE, Timing(NOON, NOON), SPEC)
     return audit(subject, [revision], rows, Span(NOON, minute(5), fleet.now), fleet)
 

@@ -10,7 +10,7 @@ from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Preview
-from matins.insight.preview import Subject
+from matins.insight.preview import PreviewedJob
 from matins.insight.preview import preview as look_ahead
 
 NOON = datetime(2026, 3, 28, 12, tzinfo=UTC)
@@ -18,7 +18,7 @@ NOON = datetime(2026, 3, 28, 12, tzinfo=UTC)
 
 def preview(schedule: Schedule, count: int, after: datetime) -> Preview:
     """Look at a schedule that would be set at noon."""
-    return look_ahead(Subject(schedule, Timing(NOON, NOON)), count, after)
+    return look_ahead(PreviewedJob(schedule, Timing(NOON, NOON)), count, after)
 
 
 def test_due_times_are_shown_in_utc_and_as_clocks_show_them() -> None:

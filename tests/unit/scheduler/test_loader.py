@@ -11,7 +11,7 @@ import pytest
 from tests.unit.scheduler.ground import Ground, after, seconds
 
 from matins.domain.runs.admission.waiting import RETRY
-from matins.domain.runs.claims import DueJob, Ended, Mark
+from matins.domain.runs.claims import AwaitedEnd, DueJob, Mark
 from matins.domain.values.errors import UnavailableError
 from matins.scheduler import coverage
 from matins.scheduler.leases import LeaseHolder
@@ -52,7 +52,7 @@ class Slow(MemoryAgenda):
         await asyncio.sleep(self.changed_s)
         return found
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         if self.no_ends:
             raise UnavailableError("it is away")

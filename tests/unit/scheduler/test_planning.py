@@ -21,7 +21,7 @@ from matins.domain.values.ids import run_id
 from matins.scheduler.planning import (
     LOOK_MAX,
     PIECE_MAX,
-    Entry,
+    LoadedJob,
     instant_of,
     plan,
     seconds_of,
@@ -37,7 +37,7 @@ MINUTELY = Schedule(cron="* * * * *")
 ALL = Misfire()
 
 
-def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0) -> Entry:
+def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0) -> LoadedJob:
     """A job whose next due time is `due_s`."""
     timetable = compile_schedule(schedule, seed=str(JOB), anchor=START)
     job = DueJob(
@@ -52,10 +52,10 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
         next_due_at=instant_of(due_s),
         next_fire_at=timetable.fire_time(instant_of(due_s)),
     )
-    return Entry(job)
+    return LoadedJob(job)
 
 
-def in_full(it: Entry, now_s: float) -> list[Claim]:
+def in_full(it: LoadedJob, now_s: float) -> list[Claim]:
     """All claims until the job has caught up, piece by piece."""
     claims: list[Claim] = []
     while it.fire_s <= now_s:
@@ -139,7 +139,7 @@ def test_a_range_that_met_a_row_is_claimed_one_by_one() -> None:
     now_s = T0 + 3 * 3600
     [range_row, *_] = plan(minutely, now_s).claims
     assert range_row.due_until is not None
-    minutely.singly_until_s = slot_of(range_row.due_until)
+    minutely.no_ranges_until_s = slot_of(range_row.due_until)
     claims = in_full(minutely, now_s)
     assert all(claim.due_count == 1 for claim in claims)
     assert covered(claims) == 181
@@ -153,13 +153,13 @@ def test_a_stored_due_time_that_the_schedule_no_longer_has_is_still_accounted_fo
 def test_a_schedule_that_cannot_be_compiled_raises() -> None:
     job = msgspec.structs.replace(entry().job, schedule=Schedule(cron="61 * * * *"))
     with pytest.raises(ScheduleError):
-        Entry(job)
+        LoadedJob(job)
 
 
 def test_a_due_time_that_is_no_whole_second_raises() -> None:
     job = msgspec.structs.replace(entry().job, next_due_at=START + timedelta(milliseconds=5))
     with pytest.raises(ScheduleError, match="whole second"):
-        Entry(job)
+        LoadedJob(job)
 
 
 @settings(deadline=None)

@@ -11,7 +11,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import DueJob
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
-from matins.scheduler.planning import Entry, instant_of, slot_of
+from matins.scheduler.planning import LoadedJob, instant_of, slot_of
 from matins.scheduler.working_set import WorkingSet
 from matins.testing.virtual import START
 
@@ -36,7 +36,7 @@ def due(second: int) -> DueJob:
     return msgspec.structs.replace(JOB, next_due_at=at, next_fire_at=at)
 
 
-def claimed(working_set: WorkingSet, second: int) -> Entry:
+def claimed(working_set: WorkingSet, second: int) -> LoadedJob:
     """Put the job into memory, fire it and settle its claim."""
     working_set.extend_horizon(T0 + 100)
     working_set.put(due(second))

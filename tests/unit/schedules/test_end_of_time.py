@@ -15,7 +15,7 @@ from matins.domain.time.instants import instant_of
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import ScheduleError
-from matins.insight.preview import Subject, preview
+from matins.insight.preview import PreviewedJob, preview
 
 CREATED = datetime(2026, 11, 29, tzinfo=UTC)
 TIMING = Timing(CREATED, CREATED)
@@ -75,7 +75,7 @@ def test_a_preview_answers_where_clocks_of_the_zone_show_another_year(
 ) -> None:
     schedule = replace(written, timezone=zone)
     for after in (datetime(1, 1, 1, tzinfo=UTC), *(LAST - left for left in WAYS_TO_GO)):
-        for due in preview(Subject(schedule, TIMING), 3, after).due:
+        for due in preview(PreviewedJob(schedule, TIMING), 3, after).due:
             assert due.local == due.utc
 
 

@@ -19,12 +19,12 @@ from matins.kernel.clock import elapsed_s
 from matins.testing.ledger import LedgerServer, read_ledger
 from matins.testing.proxy import (
     Direction,
+    Fate,
     Hold,
     HttpTalk,
     Message,
     PostgresTalk,
     Proxy,
-    Verdict,
     answers,
     completes,
     executes,
@@ -292,7 +292,7 @@ async def test_it_listens_on_a_unix_socket_and_refuses_there_too(
 
 async def test_a_hook_can_drop_the_nth_message(proxy: Proxy, echo: Echo, dial: Dial) -> None:
     ends = await dial(proxy)
-    hook = proxy.on_message(lambda it: it.direction is Direction.TO_SERVER, Verdict.DROP, nth=2)
+    hook = proxy.on_message(lambda it: it.direction is Direction.TO_SERVER, Fate.DROP, nth=2)
     await ask(ends, b"one")
     ends[1].write(b"two")
     async with asyncio.timeout(10):
@@ -302,7 +302,7 @@ async def test_a_hook_can_drop_the_nth_message(proxy: Proxy, echo: Echo, dial: D
 
 
 async def test_a_hook_can_reset_the_connection_of_a_message(proxy: Proxy, dial: Dial) -> None:
-    proxy.on_message(lambda it: it.payload == b"poison", Verdict.CUT)
+    proxy.on_message(lambda it: it.payload == b"poison", Fate.CUT)
     good, bad = await dial(proxy), await dial(proxy)
     bad[1].write(b"poison")
     with pytest.raises(ConnectionResetError):
@@ -311,7 +311,7 @@ async def test_a_hook_can_reset_the_connection_of_a_message(proxy: Proxy, dial: 
 
 
 async def test_a_removed_hook_does_nothing(proxy: Proxy, dial: Dial) -> None:
-    proxy.on_message(lambda _: True, Verdict.CUT).remove()
+    proxy.on_message(lambda _: True, Fate.CUT).remove()
     ends = await dial(proxy)
     assert await ask(ends, b"hello") == b"hello"
 
@@ -397,7 +397,7 @@ async def http_proxy(ledger: LedgerServer) -> AsyncIterator[Proxy]:
 async def test_the_answer_to_a_request_can_be_lost_after_it_was_done(
     http_proxy: Proxy, client: aiohttp.ClientSession, file: Path
 ) -> None:
-    http_proxy.on_message(answers("POST /ok"), Verdict.CUT, nth=1)
+    http_proxy.on_message(answers("POST /ok"), Fate.CUT, nth=1)
     url = f"http://127.0.0.1:{http_proxy.port}"
     with pytest.raises(aiohttp.ClientOSError):
         await client.post(f"{url}/ok", headers=named())
@@ -409,7 +409,7 @@ async def test_the_answer_to_a_request_can_be_lost_after_it_was_done(
 async def test_a_request_can_be_lost_before_it_was_done(
     http_proxy: Proxy, client: aiohttp.ClientSession, file: Path
 ) -> None:
-    http_proxy.on_message(requests("POST /ok"), Verdict.CUT, nth=1)
+    http_proxy.on_message(requests("POST /ok"), Fate.CUT, nth=1)
     with pytest.raises(aiohttp.ClientOSError):
         await client.post(f"http://127.0.0.1:{http_proxy.port}/ok")
     assert read_ledger(file) == []
@@ -506,7 +506,7 @@ async def test_a_statement_can_be_stopped_exactly_before_it_is_executed(
 async def test_an_answer_can_be_lost_after_its_commit(login: Login, pg_proxy: Proxy) -> None:
     connection, watcher = await login(), await login()
     await watcher.execute("CREATE TABLE lost_answer (n int)")
-    pg_proxy.on_message(completes("INSERT INTO lost_answer"), Verdict.CUT)
+    pg_proxy.on_message(completes("INSERT INTO lost_answer"), Fate.CUT)
     with pytest.raises((asyncpg.PostgresConnectionError, OSError)):
         await connection.execute("INSERT INTO lost_answer VALUES ($1)", 1)
     assert await watcher.fetchval("SELECT count(*) FROM lost_answer") == 1
@@ -529,7 +529,7 @@ async def test_a_sweep_meets_every_message_of_a_scenario_once(
     hurt = 0
     for step in range(1, length + 1):
         start = pg_proxy.counts.total()
-        hook = pg_proxy.on_message(_numbered(start + step), Verdict.CUT)
+        hook = pg_proxy.on_message(_numbered(start + step), Fate.CUT)
         try:
             await scenario()
         except (asyncpg.PostgresConnectionError, OSError):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
@@ -60,7 +60,9 @@ def timetable_of(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | Non
     return timing.compile(spec.schedule, job_id)
 
 
-def retimed(job: LockedJob, spec: JobSpec, closures: tuple[Closures, ...], now: datetime) -> Timing:
+def retimed(
+    job: LockedJob, spec: JobSpec, closures: tuple[CompiledCalendar, ...], now: datetime
+) -> Timing:
     """Return what decides about due times from now on. A new schedule counts its runs anew.
 
     Overrides stay where the new schedule has a due time for them. Raises ScheduleError.

@@ -45,7 +45,7 @@ class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return found
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class CatchUp(msgspec.Struct, frozen=True):
     """What to do with a stretch of due times: run it, or skip it with its reason."""
 
     due: list[datetime]
@@ -57,7 +57,7 @@ def misfired(policy: Misfire) -> str:
     return f"misfire: {policy.policy}"
 
 
-def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[Verdict]:
+def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[CatchUp]:
     """Split the pending due times of one job, in order, into stretches to run and to skip.
 
     `due` reaches up to the newest pending due time, or is long enough to hold `COUNT_MAX` more
@@ -67,14 +67,14 @@ def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[Ver
     late = [at for at in due if now - at > ON_TIME]
     on_time = list(due[len(late) :])
     if not late:
-        return [Verdict(on_time)] if on_time else []
+        return [CatchUp(on_time)] if on_time else []
     keep = _kept(late, bool(on_time), policy, now)
     cut = len(late) - keep
     verdicts = []
     if cut:
-        verdicts.append(Verdict(late[:cut], misfired(policy)))
+        verdicts.append(CatchUp(late[:cut], misfired(policy)))
     if late[cut:] + on_time:
-        verdicts.append(Verdict(late[cut:] + on_time))
+        verdicts.append(CatchUp(late[cut:] + on_time))
     return verdicts
 
 

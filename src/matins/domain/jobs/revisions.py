@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import LockedJob, timetable_of
 from matins.domain.jobs.decisions import JobChange
 from matins.domain.jobs.spec import Job, JobSpec, JobState
@@ -35,7 +35,7 @@ def first_revision(
     spec: JobSpec,
     now: datetime,
     calendars: tuple[int, ...] = (),
-    closures: tuple[Closures, ...] = (),
+    closures: tuple[CompiledCalendar, ...] = (),
 ) -> JobRevision:
     """Return a new job's first revision, due after now. Raises InvalidInputError."""
     timing = Timing(now.replace(microsecond=0), now, closures)

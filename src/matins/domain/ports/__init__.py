@@ -25,7 +25,7 @@ from matins.domain.executors.protocol import (
     RunStatus,
 )
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Waiting
-from matins.domain.runs.claims import Advance, Claim, Claimed, DueJob, Ended, FollowUp, Mark
+from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
 
 
 class Clock(Protocol):
@@ -115,7 +115,7 @@ class Agenda(Protocol):
         the database has gone back in time, and may lack what was claimed since then.
         """
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """Active jobs whose next due time follows from the end of a run which is over by now."""
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:

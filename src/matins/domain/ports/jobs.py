@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.runs.claims import Claim
@@ -21,7 +21,7 @@ class CalendarVersion(NamedTuple):
     """One version of a calendar, and when it is closed."""
 
     id: int
-    closures: Closures
+    closures: CompiledCalendar
 
 
 class JobTransaction(Protocol):

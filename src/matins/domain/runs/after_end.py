@@ -15,7 +15,7 @@ UNDER_WAY = timedelta(seconds=10)
 """An end that was being written when a chain began may count as before it or as in it."""
 
 
-class Run(Protocol):
+class EndedRun(Protocol):
     """What counts of a row: when it was due, and when it ended, if it has."""
 
     @property
@@ -40,7 +40,7 @@ class Chain(msgspec.Struct, frozen=True):
     counts_since: datetime
 
 
-def due_in(chain: Chain, runs: Sequence[Run], since: datetime) -> Iterator[datetime]:
+def due_in(chain: Chain, runs: Sequence[EndedRun], since: datetime) -> Iterator[datetime]:
     """Give when a job was due in a chain, from `since` on, whatever its runs' own due times say.
 
     The runs are in the order of their due times. Those before `since` are taken as they are; the
@@ -63,7 +63,7 @@ def due_in(chain: Chain, runs: Sequence[Run], since: datetime) -> Iterator[datet
         yield due
 
 
-def _awaited_first(chain: Chain, last: Run | None) -> list[datetime]:
+def _awaited_first(chain: Chain, last: EndedRun | None) -> list[datetime]:
     """From when the first delay counts: there may be two answers, or none while a run goes on."""
     if last is None:
         return [chain.begin]

@@ -117,7 +117,7 @@ class Advance(msgspec.Struct, frozen=True):
     accounted_until: datetime
 
 
-class Ended(msgspec.Struct, frozen=True):
+class AwaitedEnd(msgspec.Struct, frozen=True):
     """A job that follows the ends of its runs, and waits for what follows its last one.
 
     That run was due at `due_at`, and has ended. `run_count` is how many due times its schedule has

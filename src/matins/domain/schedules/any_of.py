@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.schedules.members import Member, parse_member
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rules import Rule, UnionRule
 from matins.domain.schedules.schedule import Times
 from matins.domain.time.zones import Zone, find_zone
@@ -21,7 +21,7 @@ class AnyOf(msgspec.Struct, frozen=True, eq=False):
     members: tuple[Member, ...]
 
     @classmethod
-    def parse(cls, written: list[Times], zone: Zone, report: Report) -> AnyOf:
+    def parse(cls, written: list[Times], zone: Zone, report: ProblemReport) -> AnyOf:
         """Parse the members that can be; the rest is reported."""
         if not 0 < len(written) <= MEMBERS_MAX:
             message = f"the union has {len(written)} members; write 1 to {MEMBERS_MAX}"
@@ -37,7 +37,7 @@ class AnyOf(msgspec.Struct, frozen=True, eq=False):
         return UnionRule([member.rule(seed, anchor) for member in self.members])
 
 
-def _parse_one(times: Times, zone: Zone, report: Report) -> Member | None:
+def _parse_one(times: Times, zone: Zone, report: ProblemReport) -> Member | None:
     """Parse a member in its own zone, or else in that of the schedule."""
     if times.timezone is not None:
         zone = report.attempt("timezone", find_zone, times.timezone) or find_zone("UTC")

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Times
 from matins.domain.time.instants import parse_instant
@@ -46,7 +46,7 @@ class At(msgspec.Struct, frozen=True, eq=False):
     zone: Zone
 
     @classmethod
-    def parse(cls, times: Times, zone: Zone, report: Report) -> At:
+    def parse(cls, times: Times, zone: Zone, report: ProblemReport) -> At:
         """Parse what can be; the rest is reported."""
         if isinstance(times.at, str):
             read = [report.attempt("at", parse_instant, times.at, zone)]

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Times
 from matins.domain.time.civil import DAY_S, LAST_S
@@ -103,7 +103,7 @@ class Every(msgspec.Struct, frozen=True, eq=False):
     zone: Zone
 
     @classmethod
-    def parse(cls, times: Times, zone: Zone, report: Report) -> Every | None:
+    def parse(cls, times: Times, zone: Zone, report: ProblemReport) -> Every | None:
         """Parse it; None if it can't be, which is reported."""
         assert times.every is not None
         interval, anchor = report.attempt("every", parse_interval, times.every), None

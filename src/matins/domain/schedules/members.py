@@ -12,7 +12,7 @@ from typing import Final
 from matins.domain.schedules.at import At
 from matins.domain.schedules.cron.kind import Cron
 from matins.domain.schedules.every import Every
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rrule.kind import RRule
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.time.instants import parse_instant
@@ -23,7 +23,7 @@ Member = Cron | Every | At | RRule
 MEMBERS: Final[dict[str, type[Member]]] = {"cron": Cron, "every": Every, "at": At, "rrule": RRule}
 
 
-def parse_member(times: Times, zone: Zone, report: Report) -> Member | None:
+def parse_member(times: Times, zone: Zone, report: ProblemReport) -> Member | None:
     """Parse the kind that is given; None if there is none, or if it can't be, which is reported."""
     given = fields_given(times)
     _check_choice(times, given, report)
@@ -40,8 +40,8 @@ def fields_given(times: Times) -> list[str]:
     return [field for field in MEMBERS if getattr(times, field) is not None]
 
 
-def _check_choice(times: Times, given: Sequence[str], report: Report) -> None:
-    """Report unless there is exactly one kind, and nothing that goes with another."""
+def _check_choice(times: Times, given: Sequence[str], report: ProblemReport) -> None:
+    """ProblemReport unless there is exactly one kind, and nothing that goes with another."""
     is_union = isinstance(times, Schedule) and times.any_of is not None
     is_one = len(given) + is_union == 1
     if is_one and times.anchor is None and times.dst is None:

@@ -11,7 +11,7 @@ from matins.domain.schedules.any_of import AnyOf
 from matins.domain.schedules.every import Every
 from matins.domain.schedules.members import MEMBERS, Member, fields_given, parse_member
 from matins.domain.schedules.parsed import Jitter, ParsedSchedule
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.civil import LAST_S
 from matins.domain.time.instants import parse_instant
@@ -30,7 +30,7 @@ def parse_schedule(schedule: Schedule) -> ParsedSchedule:
     known: ParsedSchedule | None = vars(schedule).get(_PARSED)
     if known is not None:
         return known
-    report = Report()
+    report = ProblemReport()
     parsed = _parse_once(schedule, report)
     if parsed is None:
         raise ScheduleError("; ".join(f"{it.where}: {it.message}" for it in report.problems))
@@ -39,12 +39,12 @@ def parse_schedule(schedule: Schedule) -> ParsedSchedule:
 
 def problems(schedule: Schedule) -> list[Problem]:
     """Return all that is wrong with a schedule, by field; empty when it can be parsed."""
-    report = Report()
+    report = ProblemReport()
     _parse_once(schedule, report)
     return report.problems
 
 
-def _parse_once(schedule: Schedule, report: Report) -> ParsedSchedule | None:
+def _parse_once(schedule: Schedule, report: ProblemReport) -> ParsedSchedule | None:
     """Parse a schedule; the result stays with it, so that checking and compiling share it."""
     parsed: ParsedSchedule | None = vars(schedule).get(_PARSED)
     if parsed is None:
@@ -52,7 +52,7 @@ def _parse_once(schedule: Schedule, report: Report) -> ParsedSchedule | None:
     return parsed
 
 
-def _parse(schedule: Schedule, report: Report) -> ParsedSchedule | None:
+def _parse(schedule: Schedule, report: ProblemReport) -> ParsedSchedule | None:
     """Parse a schedule; None if anything is wrong with it, which is reported."""
     zone = report.attempt("timezone", find_zone, schedule.timezone) or find_zone("UTC")
     kind: Member | AnyOf | None = parse_member(schedule, zone, report)
@@ -75,7 +75,7 @@ def _parse(schedule: Schedule, report: Report) -> ParsedSchedule | None:
     return parsed
 
 
-def _check_rest(schedule: Schedule, report: Report) -> int | None:
+def _check_rest(schedule: Schedule, report: ProblemReport) -> int | None:
     """Check what does not depend on the kind's own meaning; return `delete_after` in seconds."""
     if schedule.max_runs is not None and not 1 <= schedule.max_runs <= RUNS_MAX:
         report.add("max_runs", f"is {schedule.max_runs}; it must be from 1 to {RUNS_MAX}")

@@ -11,7 +11,7 @@ _Parsed = TypeVar("_Parsed")
 _Arguments = TypeVarTuple("_Arguments")
 
 
-class Report:
+class ProblemReport:
     """Problems by field, each once, in the order in which they were found."""
 
     __slots__ = ("_found", "_prefix")
@@ -30,14 +30,14 @@ class Report:
         """All that was found so far."""
         return list(self._found)
 
-    def below(self, where: str) -> Report:
+    def below(self, where: str) -> ProblemReport:
         """Return the same report for the fields of a part."""
-        part = Report()
+        part = ProblemReport()
         part._found, part._prefix = self._found, f"{self._prefix}{where}."
         return part
 
     def add(self, field: str, message: str) -> None:
-        """Report a problem of a field."""
+        """ProblemReport a problem of a field."""
         self._found[Problem(f"{self._prefix}{field}", message)] = None
 
     def attempt(

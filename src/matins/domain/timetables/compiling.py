@@ -9,14 +9,14 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.schedules.after_end import AfterEnd
 from matins.domain.schedules.parsing import parse_schedule, problems
 from matins.domain.schedules.rrule.kind import RRule
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.time.civil import DAY_S, FIRST_S, month_start
 from matins.domain.time.instants import epoch_s
-from matins.domain.timetables.closing import DUE_PER_DAY_MAX, ClosedRule, is_too_dense
+from matins.domain.timetables.calendar_rule import DUE_PER_DAY_MAX, CalendarRule, is_too_dense
 from matins.domain.timetables.overriding import OverriddenRule
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import Problem
@@ -32,7 +32,7 @@ class Timing(msgspec.Struct, frozen=True):
 
     anchor: datetime
     since: datetime
-    closures: tuple[Closures, ...] = ()
+    closures: tuple[CompiledCalendar, ...] = ()
     overrides: tuple[Override, ...] = ()
 
     def compile(self, schedule: Schedule, job_id: UUID | None) -> Timetable:
@@ -53,7 +53,7 @@ def compile_schedule(
     seed: str,
     anchor: datetime,
     since: datetime | None = None,
-    closures: Sequence[Closures] = (),
+    closures: Sequence[CompiledCalendar] = (),
     overrides: Sequence[Override] = (),
 ) -> Timetable:
     """Compile a schedule for the job whose id is `seed`.
@@ -67,7 +67,7 @@ def compile_schedule(
     rule = parsed.rule(seed, start, start if since is None else epoch_s(since))
     reason: Callable[[int], str] | None = None
     if closures:
-        closed = ClosedRule(rule, closures, schedule.on_closed, parsed.zone)
+        closed = CalendarRule(rule, closures, schedule.on_closed, parsed.zone)
         rule, reason = closed, closed.skip_reason
     if overrides:
         override = OverriddenRule(rule, reason, overrides)

@@ -13,7 +13,7 @@ import resource
 import socket
 import sys
 
-from matins.executor.keeper.frames import Limits
+from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.loop import Loop
 from matins.executor.keeper.nursery import Nursery
 from matins.executor.keeper.proc import hide
@@ -28,7 +28,7 @@ def main() -> None:
     hide()
     outlive_signals()
     react_by_default()
-    limits = Limits(**json.loads(sys.argv[1]))
+    limits = KeeperLimits(**json.loads(sys.argv[1]))
     # uvloop leaves copies behind, this socket's among them, which commands would inherit.
     os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), DESCRIPTORS_MAX))
     executor = socket.socket(fileno=os.dup(0))

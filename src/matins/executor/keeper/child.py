@@ -8,7 +8,7 @@ import resource
 from subprocess import DEVNULL, Popen
 
 from matins.executor.keeper.clock import boot_s
-from matins.executor.keeper.frames import Account, Order
+from matins.executor.keeper.frames import Order, RunAs
 from matins.executor.keeper.program import Program, StartError, program_of
 
 _LASTING = frozenset(
@@ -32,13 +32,13 @@ class TooLateError(Exception):
 def spawn(order: Order, output: int, processes: int | None) -> Popen[bytes]:
     """Start a command that leads its own session and group; `output` takes all that it writes.
 
-    It is looked for in its own PATH, and has the default reaction to signals. Account and folder
+    It is looked for in its own PATH, and has the default reaction to signals. RunAs and folder
     are those that this process takes on for it, and so is the limit on processes: None where others
     of the same account would be counted. Raises StartError or TooLateError.
     """
     program = program_of(order)
     if order.account:
-        _become(Account(*order.account))
+        _become(RunAs(*order.account))
     if processes is not None:
         resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
     if program.cwd is not None:
@@ -52,7 +52,7 @@ def spawn(order: Order, output: int, processes: int | None) -> Popen[bytes]:
     return _execute(program, order.argv[0], output)
 
 
-def _become(account: Account) -> None:
+def _become(account: RunAs) -> None:
     if os.geteuid() == account.uid:  # for the command before
         return
     try:

@@ -8,7 +8,7 @@ from collections import Counter
 from enum import Enum, auto
 from typing import Protocol
 
-from matins.executor.keeper.frames import CLEAR, TERMINATE, Limits, Order
+from matins.executor.keeper.frames import CLEAR, TERMINATE, KeeperLimits, Order
 from matins.executor.keeper.proc import out_of_memory_count
 from matins.executor.output import HeadTail, one_line
 
@@ -46,7 +46,7 @@ class ReaperEnd(Protocol):
         """End the reaper itself, and thereby all that it has."""
 
 
-class Command:
+class RunningCommand:
     """One command from its start until all of its processes are gone.
 
     `wake_at` is when `wake` wants to be called, on the keeper's clock; once `is_over`, `result`
@@ -54,7 +54,7 @@ class Command:
     """
 
     def __init__(
-        self, order: Order, limits: Limits, reaper: ReaperEnd, output: int, now: float
+        self, order: Order, limits: KeeperLimits, reaper: ReaperEnd, output: int, now: float
     ) -> None:
         self.id = order.id
         self.output = output

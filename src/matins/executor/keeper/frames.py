@@ -15,7 +15,7 @@ HEADER = 4
 """Bytes of the length that precedes each frame, most significant first."""
 
 
-class Limits(NamedTuple):
+class KeeperLimits(NamedTuple):
     """What the keeper grants; lengths of time in seconds, sizes in bytes."""
 
     cut_off_s: float = 30.0
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     """How many processes and threads a command may have, where they are counted for it alone."""
 
 
-class Account(NamedTuple):
+class RunAs(NamedTuple):
     """Whom a command is run as, by their numbers."""
 
     uid: int
@@ -58,7 +58,7 @@ class Order(NamedTuple):
     cwd: str | None
     timeout_s: float
     team: str = ""
-    account: Account | None = None
+    account: RunAs | None = None
     start_by: float = 0.0
 
     def marks(self) -> set[bytes]:

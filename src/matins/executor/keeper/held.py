@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from matins.executor.keeper.channel import Channel
 from matins.executor.keeper.clock import boot_s
-from matins.executor.keeper.command import Command
-from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, Limits, Order, encode
+from matins.executor.keeper.command import RunningCommand
+from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, KeeperLimits, Order, encode
 
 
 class ReaperLink:
@@ -83,7 +83,7 @@ class Held:
     def __init__(
         self,
         order: Order,
-        limits: Limits,
+        limits: KeeperLimits,
         selector: selectors.BaseSelector,
         reaper: ReaperLink,
         on_change: Callable[[Held], None],
@@ -103,7 +103,7 @@ class Held:
         finally:
             os.close(write)
         os.set_blocking(output, False)
-        self.command = Command(order, limits, reaper, output, boot_s())
+        self.command = RunningCommand(order, limits, reaper, output, boot_s())
         selector.register(output, selectors.EVENT_READ, self._read)
 
     def hear(self, frame: dict[str, object]) -> None:

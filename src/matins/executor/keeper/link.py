@@ -16,7 +16,7 @@ import structlog
 
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
-from matins.executor.keeper.frames import HEADER, Account, Limits, Order, encode
+from matins.executor.keeper.frames import HEADER, KeeperLimits, Order, RunAs, encode
 from matins.executor.keeper.proc import kill_marked
 from matins.kernel.metrics import KEEPERS_LOST
 
@@ -48,7 +48,7 @@ class Command(msgspec.Struct, frozen=True):
     timeout_s: float
     alone: bool = False
     team: str = ""
-    account: Account | None = None
+    account: RunAs | None = None
 
 
 class Keeper:
@@ -58,7 +58,7 @@ class Keeper:
     starts a new one.
     """
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 # immutable
+    def __init__(self, limits: KeeperLimits = KeeperLimits()) -> None:  # noqa: B008 # immutable
         self._limits = limits
         self._process: _KeeperProcess | None = None
         self._apart: set[_KeeperProcess] = set()
@@ -144,7 +144,7 @@ class _KeeperProcess:
         self,
         process: Process,
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
-        limits: Limits,
+        limits: KeeperLimits,
     ) -> None:
         self._process = process
         self._reader, self._writer = streams
@@ -157,7 +157,7 @@ class _KeeperProcess:
         self.is_alive = True
 
     @classmethod
-    async def spawn(cls, limits: Limits) -> _KeeperProcess:
+    async def spawn(cls, limits: KeeperLimits) -> _KeeperProcess:
         """Start the process, in a session of its own: what ends the executor doesn't reach it."""
         arguments = ("-P", "-m", "matins.executor.keeper", json.dumps(limits._asdict()))
         ours, theirs = socket.socketpair()

@@ -15,7 +15,7 @@ from typing import cast
 from matins.executor.keeper.channel import Channel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import cut_off_reason
-from matins.executor.keeper.frames import Limits, Order, encode
+from matins.executor.keeper.frames import KeeperLimits, Order, encode
 from matins.executor.keeper.held import Held, ReaperLink
 from matins.executor.keeper.program import StartError, program_of
 from matins.executor.output import one_line
@@ -33,7 +33,9 @@ IDLE_MAX = 8
 class Loop:
     """Owns the commands and the clock T1."""
 
-    def __init__(self, executor: socket.socket, nursery: socket.socket, limits: Limits) -> None:
+    def __init__(
+        self, executor: socket.socket, nursery: socket.socket, limits: KeeperLimits
+    ) -> None:
         self._limits = limits
         self._waiting: dict[int, Order] = {}
         self._asked: deque[ReaperLink] = deque()

@@ -12,7 +12,7 @@ import select
 import socket
 
 from matins.executor.keeper.apart import can_fork_apart, fork_apart
-from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, Limits, encode
+from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, KeeperLimits, encode
 from matins.executor.keeper.proc import adopt_orphans, children, hide, kill, stop_below
 from matins.executor.keeper.reaper import Reaper
 from matins.executor.keeper.signals import drain, wake_on_children
@@ -24,7 +24,7 @@ PATIENCE_S = 10.0
 class Nursery:
     """Forks reapers, and kills what they leave behind when they are killed themselves."""
 
-    def __init__(self, keeper: socket.socket, limits: Limits) -> None:
+    def __init__(self, keeper: socket.socket, limits: KeeperLimits) -> None:
         self._keeper = keeper
         self._processes = limits.processes
         self._apart = limits.apart and can_fork_apart()

@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import NoReturn
 
 from matins.executor.keeper.child import TooLateError, spawn
-from matins.executor.keeper.frames import Account, Decoder, Order, encode
+from matins.executor.keeper.frames import Decoder, Order, RunAs, encode
 from matins.executor.keeper.proc import (
     IS_LINUX,
     PROC,
@@ -92,7 +92,7 @@ class Reaper:
 
     def _start(self, order: Order) -> None:
         output = self._descriptors.pop()
-        self._is_its_own = bool(order.account and Account(*order.account).is_its_own)
+        self._is_its_own = bool(order.account and RunAs(*order.account).is_its_own)
         is_counted = self._is_counted or self._is_its_own
         try:
             leader = spawn(order, output, self._processes if is_counted else None)

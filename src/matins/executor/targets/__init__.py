@@ -7,7 +7,7 @@ from typing import Protocol
 
 from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
-from matins.executor.contact import Contact
+from matins.executor.gateway_lease import GatewayLease
 from matins.executor.keeper.link import Keeper
 from matins.executor.targets.command import CommandRunner
 from matins.executor.targets.http import HttpRunner
@@ -28,7 +28,7 @@ class Runner(Protocol):
 
 
 def runners(
-    keeper: Keeper, contact: Contact, accounts: Accounts | None = None
+    keeper: Keeper, contact: GatewayLease, accounts: Accounts | None = None
 ) -> dict[str, Runner]:
     """The runner for each kind of target, by its key in `Target`.
 

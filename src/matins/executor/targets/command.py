@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.link import Command, Keeper
-from matins.executor.targets.facts import facts
+from matins.executor.targets.metadata import attempt_metadata
 
 INHERITED = (
     "PATH",
@@ -50,7 +50,7 @@ class CommandRunner:
         assert target is not None, "the attempt is for another runner"
         named = {
             f"MATINS_{name.upper().replace('-', '_')}": value
-            for name, value in facts(attempt).items()
+            for name, value in attempt_metadata(attempt).items()
         }
         identity = self._accounts.take()
         command = Command(

@@ -13,10 +13,10 @@ import msgspec
 from matins.domain.jobs.targets import HttpTarget
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
-from matins.executor.contact import Contact
+from matins.executor.gateway_lease import GatewayLease
 from matins.executor.http.response import Answer, NotHttpError
 from matins.executor.output import one_line
-from matins.executor.targets.facts import facts
+from matins.executor.targets.metadata import attempt_metadata
 from matins.kernel.connection import ConnectError, connect, converse, tls_context
 from matins.kernel.request import Origin, Url, read_url, request_bytes
 from matins.kernel.resolver import AddressInfo, Resolver
@@ -36,7 +36,7 @@ class HttpRunner:
     on with the run.
     """
 
-    def __init__(self, contact: Contact, resolver: Resolver) -> None:
+    def __init__(self, contact: GatewayLease, resolver: Resolver) -> None:
         self._contact = contact
         self._resolver = resolver
 
@@ -169,7 +169,7 @@ def _request(attempt: Attempt, target: HttpTarget) -> tuple[Url, bytes]:
 
 def _headers(attempt: Attempt, target: HttpTarget) -> dict[str, str]:
     """The job's headers between our defaults and what names the attempt."""
-    named = {f"Matins-{name}": value for name, value in facts(attempt).items()}
+    named = {f"Matins-{name}": value for name, value in attempt_metadata(attempt).items()}
     named["Idempotency-Key"] = str(attempt.run_id)
     defaults = {"User-Agent": _USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target.body is not None:

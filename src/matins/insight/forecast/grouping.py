@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.schedules.after_end import AfterEnd
 from matins.domain.schedules.at import At
 from matins.domain.schedules.cron.clock_changes import cron_rule
@@ -164,7 +164,7 @@ def _enumerated(parsed: ParsedSchedule) -> GroupOf:
     has_start = parsed.starts is not None
     if parsed.max_runs is not None or any(_differs(it, has_start) for it in parsed.members):
         return _by_timetable
-    by_closures: dict[tuple[Closures, ...], Grouped] = {}
+    by_closures: dict[tuple[CompiledCalendar, ...], Grouped] = {}
 
     def group(entry: Entry) -> Grouped:
         closures = entry.timing.closures

@@ -12,10 +12,10 @@ from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
 from matins.domain.runs.claims import (
     Advance,
+    AwaitedEnd,
     Claim,
     Claimed,
     DueJob,
-    Ended,
     FollowUp,
     Mark,
 )
@@ -106,10 +106,10 @@ class MemoryAgenda:
                 continue
             _step(job, advance.accounted_until, advance.next_due_at, advance.next_fire_at)
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[Ended]:
+    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         wanted, now = set(partitions), self._world.now()
-        found: list[Ended] = []
+        found: list[AwaitedEnd] = []
         for job in self._world.jobs.values():
             if job.follows is None or job.follows > now or job.partition not in wanted:
                 continue
@@ -117,7 +117,7 @@ class MemoryAgenda:
             if job.state is JobState.ACTIVE and run is not None and run.finished_at is not None:
                 [due_job] = _due_jobs([job])
                 count = self._world.run_count(job)
-                found.append(Ended(due_job, run.due_at, run.finished_at, count))
+                found.append(AwaitedEnd(due_job, run.due_at, run.finished_at, count))
         return found[:limit]
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:

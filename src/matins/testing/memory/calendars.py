@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import compile_calendar
+from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.calendars import CalendarEnd, CalendarName, StoredCalendar
 from matins.testing.memory.changes import LOCK_S

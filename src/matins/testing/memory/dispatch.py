@@ -23,7 +23,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
-from matins.testing.memory.rows import AttemptRow, ExecutorRow
+from matins.testing.memory.rows import ExecutorRow, StoredAttempt
 from matins.testing.memory.world import RunRow, World
 
 
@@ -252,7 +252,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
         run.finished_at = now
     if state is RunState.DEAD:
         world.dead_letters.add(run.id)
-    world.attempts[run.id, run.attempt] = AttemptRow(
+    world.attempts[run.id, run.attempt] = StoredAttempt(
         run.id, run.attempt, executor, result.outcome, result.reason, run.started_at, now
     )
     world.move(run, state)

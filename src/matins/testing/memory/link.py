@@ -29,7 +29,7 @@ Door = tuple[Process, S]
 """A process, and the service that it answers with."""
 
 
-class Line(Generic[S]):
+class Calls(Generic[S]):
     """Calls one of the services that are open; one that crashes or is frozen does not answer."""
 
     def __init__(self, doors: Callable[[], list[Door[S]]], rng: Random) -> None:
@@ -98,7 +98,7 @@ class MemoryLink:
     """The executor's way to gateways. See `domain.ports.GatewayLink`."""
 
     def __init__(self, doors: Callable[[], list[Door[GatewayLink]]], rng: Random) -> None:
-        self._line = Line(doors, rng)
+        self._line = Calls(doors, rng)
 
     async def poll(self, poll: Poll) -> Handout:
         """See `domain.ports.GatewayLink`."""

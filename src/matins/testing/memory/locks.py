@@ -1,4 +1,4 @@
-"""Locks of rows in memory: who holds one may be in the middle of a change."""
+"""KeyLocks of rows in memory: who holds one may be in the middle of a change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from matins.domain.values.errors import BlockedError
 
 
-class Locks:
+class KeyLocks:
     """A lock for each key, until its holder ends."""
 
     def __init__(self) -> None:

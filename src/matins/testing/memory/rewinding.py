@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any, TypeVar, cast
 
 from matins.domain.values.errors import UnavailableError
-from matins.testing.memory.locks import Locks
+from matins.testing.memory.locks import KeyLocks
 from matins.testing.memory.world import World
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def go_back(world: World, rows: dict[str, Any]) -> None:
     """Let a world be as it was when its rows were copied; what it told since then is lost."""
     for name, table in rows.items():
         setattr(world, name, table)
-    world.locks = Locks()
+    world.locks = KeyLocks()
     world.era += 1
     world.rewound.set()
     world.rewound = asyncio.Event()

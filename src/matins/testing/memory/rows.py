@@ -11,7 +11,7 @@ from matins.domain.runs.states import Outcome
 
 
 @dataclass(slots=True)
-class AttemptRow:
+class StoredAttempt:
     """A row of `attempts`: an attempt that ended."""
 
     run_id: UUID

@@ -11,15 +11,15 @@ from uuid import UUID
 
 from matins.domain.audit import Revision
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import Rules
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.ids import PARTITIONS, partition_of
-from matins.testing.memory.locks import Locks
-from matins.testing.memory.rows import AttemptRow, ExecutorRow, PartitionRow, WaitingRow
+from matins.testing.memory.locks import KeyLocks
+from matins.testing.memory.rows import ExecutorRow, PartitionRow, StoredAttempt, WaitingRow
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class CalendarRow:
     team: str
     written: Calendar
     resolved: Calendar
-    closures: Closures
+    closures: CompiledCalendar
     resolved_at: datetime
     replaced_at: datetime | None = None
 
@@ -104,7 +104,7 @@ class World:
     revisions: dict[UUID, list[Revision]] = field(default_factory=dict)
     runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
     runs_by_id: dict[UUID, RunRow] = field(default_factory=dict)
-    attempts: dict[tuple[UUID, int], AttemptRow] = field(default_factory=dict)
+    attempts: dict[tuple[UUID, int], StoredAttempt] = field(default_factory=dict)
     dead_letters: set[UUID] = field(default_factory=set)
     partitions: dict[int, PartitionRow] = field(
         default_factory=lambda: {number: PartitionRow() for number in range(PARTITIONS)}
@@ -122,7 +122,7 @@ class World:
     zone_data: tuple[str | None, datetime | None] = (None, None)
     """The version with which next due times were computed last, and when."""
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
-    locks: Locks = field(default_factory=Locks)
+    locks: KeyLocks = field(default_factory=KeyLocks)
     era: int = 0
     """Rises when the database goes back in time."""
     rewound: asyncio.Event = field(default_factory=asyncio.Event)

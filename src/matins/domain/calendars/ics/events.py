@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.calendars.ics.components import Component, Property
-from matins.domain.calendars.ics.recurrence import Window
+from matins.domain.calendars.ics.recurrence import ExpansionBounds
 from matins.domain.calendars.ics.stamps import (
     Length,
     Period,
@@ -56,7 +56,7 @@ class Event(msgspec.Struct, frozen=True):
     replaces: Start | None
 
 
-def read_events(calendars: list[Component], floating: Zone, window: Window) -> list[Event]:
+def read_events(calendars: list[Component], floating: Zone, window: ExpansionBounds) -> list[Event]:
     """Read the events of a file's calendars. Raises ScheduleError with the line that is wrong.
 
     A time without a zone is `floating`'s. Zones that the file defines hold in the window.

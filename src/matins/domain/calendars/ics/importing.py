@@ -12,7 +12,7 @@ from matins.domain.calendars.calendar import LABEL_MAX, Item
 from matins.domain.calendars.conditions import day_number
 from matins.domain.calendars.ics.components import read_components
 from matins.domain.calendars.ics.events import Event, Start, read_events
-from matins.domain.calendars.ics.recurrence import Window
+from matins.domain.calendars.ics.recurrence import ExpansionBounds
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.time.instants import instant_of
 from matins.domain.time.zones import Zone
@@ -41,7 +41,7 @@ def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> lis
     """
     first = day_number(date(first_year, 1, 1)) * DAY_S
     last = day_number(date(last_year, 12, 31)) * DAY_S + DAY_S - 1
-    window = Window(first - _SLACK_S, last + _SLACK_S)
+    window = ExpansionBounds(first - _SLACK_S, last + _SLACK_S)
     events = read_events(read_components(item.icalendar or ""), zone, window)
     found = []
     for occurrence in _all_occurrences(_counting(events, item), window):
@@ -71,7 +71,7 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
     ]
 
 
-def _all_occurrences(events: list[Event], window: Window) -> Iterator[_Occurrence]:
+def _all_occurrences(events: list[Event], window: ExpansionBounds) -> Iterator[_Occurrence]:
     replaced: dict[str, set[Start]] = {}
     for event in events:
         if event.replaces is not None:
@@ -82,7 +82,7 @@ def _all_occurrences(events: list[Event], window: Window) -> Iterator[_Occurrenc
             yield from _occurrences(event, gone | event.skipped, window)
 
 
-def _occurrences(event: Event, gone: set[Start], window: Window) -> Iterator[_Occurrence]:
+def _occurrences(event: Event, gone: set[Start], window: ExpansionBounds) -> Iterator[_Occurrence]:
     """Give the occurrences of one event; `gone` are starts that are left out or replaced."""
     starts = {event.start: event.length}
     for rule in event.rules:

@@ -18,7 +18,7 @@ WORK_MAX: Final = 75_000
 _RULE_COST: Final = 250
 
 
-class Window:
+class ExpansionBounds:
     """The time, in seconds from 1970 UTC, within which the rules of one file are expanded."""
 
     __slots__ = ("_left", "first", "last")

@@ -9,7 +9,7 @@ from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from matins.domain.calendars.ics.components import Component, Property
 from matins.domain.calendars.ics.display_names import windows_name
-from matins.domain.calendars.ics.recurrence import Window
+from matins.domain.calendars.ics.recurrence import ExpansionBounds
 from matins.domain.calendars.ics.stamps import read_offset, read_periods, read_stamp
 from matins.domain.time.zones import Zone, find_zone, zone_names
 from matins.domain.values.errors import ScheduleError
@@ -25,7 +25,9 @@ class FileZones:
     under which Windows shows a zone will do. A time without a zone is `floating`'s.
     """
 
-    def __init__(self, floating: Zone, definitions: Sequence[Component], window: Window) -> None:
+    def __init__(
+        self, floating: Zone, definitions: Sequence[Component], window: ExpansionBounds
+    ) -> None:
         self.floating = floating
         self._definitions = {it.text("TZID"): it for it in definitions}
         self._window = window
@@ -65,7 +67,7 @@ def _known_name(name: str) -> str | None:
     return next((it for it in tails if it in zone_names()), None)
 
 
-def _defined_zone(name: str, definition: Component, window: Window) -> Zone:
+def _defined_zone(name: str, definition: Component, window: ExpansionBounds) -> Zone:
     """Make the zone that a VTIMEZONE defines: each of its parts has the onsets of one offset."""
     changes: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
@@ -84,7 +86,7 @@ def _defined_zone(name: str, definition: Component, window: Window) -> Zone:
     return Zone(name, [instant for instant, _ in changes], [before[1], *(it for _, it in changes)])
 
 
-def _onsets(part: Component, offset: int, window: Window) -> list[int]:
+def _onsets(part: Component, offset: int, window: ExpansionBounds) -> list[int]:
     """Give the instants at which a part of a zone sets in; up to them its clocks have `offset`."""
     start = read_stamp(_needed(part, "DTSTART")).wall - offset
     onsets = {start}

@@ -10,7 +10,7 @@ import msgspec
 from matins.domain.schedules.cron.clock_changes import ClockChanges, cron_rule
 from matins.domain.schedules.cron.expression import Dialect, is_hashed, parse_cron
 from matins.domain.schedules.cron.pattern import Pattern
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import Times
 from matins.domain.time.zones import Zone
@@ -36,7 +36,7 @@ class Cron(msgspec.Struct, frozen=True, eq=False):
     own_rule: Rule
 
     @classmethod
-    def parse(cls, times: Times, zone: Zone, report: Report) -> Cron | None:
+    def parse(cls, times: Times, zone: Zone, report: ProblemReport) -> Cron | None:
         """Parse it; None if it can't be, which is reported."""
         assert times.cron is not None
         return report.attempt("cron", read_cron, times.cron, times.dialect, zone, times.dst)

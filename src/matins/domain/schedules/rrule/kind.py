@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from matins.domain.schedules.report import Report
+from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.rrule.recurrences import recurrence_rule
 from matins.domain.schedules.rrule.text import Recurrence, parse_recurrence
 from matins.domain.schedules.rules import Rule
@@ -28,7 +28,7 @@ class RRule(msgspec.Struct, frozen=True, eq=False):
     written: Recurrence
 
     @classmethod
-    def parse(cls, times: Times, zone: Zone, report: Report) -> RRule | None:
+    def parse(cls, times: Times, zone: Zone, report: ProblemReport) -> RRule | None:
         """Parse it; None if it can't be, which is reported."""
         assert times.rrule is not None
         return report.attempt("rrule", read_rrule, times.rrule, zone)

@@ -14,7 +14,7 @@ from matins.domain.schedules.rrule.days import (
     year_start,
 )
 from matins.domain.schedules.rrule.parts import Frequency, Parts
-from matins.domain.schedules.rrule.walls import Span
+from matins.domain.schedules.rrule.walls import WallTimes
 from matins.domain.time.civil import (
     DAY_S,
     ERA_DAYS,
@@ -135,7 +135,7 @@ class ChosenWalls:
 
     def _choose(self, bits: int, holes: list[tuple[int, int]]) -> list[int]:
         """Choose out of a period's days: seconds from its start, as the holes are."""
-        span = Span(0, bits, self._times, holes)
+        span = WallTimes(0, bits, self._times, holes)
         return [span[index] for index in chosen_indices(self._parts.positions, span.size)]
 
     def _period(self, day: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ _VALUE: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?", r
 _FORM: Final = "write it as 20261201T090000, 20261201T090000Z or 20261201"
 
 
-class Line(msgspec.Struct, frozen=True):
+class ContentLine(msgspec.Struct, frozen=True):
     """One property: its name in upper case, its two parameters and its value."""
 
     name: str
@@ -38,7 +38,7 @@ class Line(msgspec.Struct, frozen=True):
     kind: str | None = None
 
 
-class Moment(msgspec.Struct, frozen=True):
+class WrittenTime(msgspec.Struct, frozen=True):
     """A date or date-time as written: the wall time, in seconds, and what was said about it."""
 
     wall: int
@@ -81,7 +81,7 @@ def parse_recurrence(text: str, zone: Zone) -> Recurrence:
     Raises ScheduleError.
     """
     lines = _read_lines(text)
-    named: dict[str, list[Line]] = {name: [] for name in _NAMES.split("|")}
+    named: dict[str, list[ContentLine]] = {name: [] for name in _NAMES.split("|")}
     for line in lines:
         named[line.name].append(line)
     for name in ("DTSTART", "RRULE"):
@@ -123,15 +123,15 @@ def _check_wall(wall: int) -> None:
         raise ScheduleError("the rule would start outside the years 1 to 9999; write a DTSTART")
 
 
-def _read_lines(text: str) -> list[Line]:
+def _read_lines(text: str) -> list[ContentLine]:
     if len(text) > LENGTH_MAX:
         raise ScheduleError(f"the rule has over {LENGTH_MAX} characters; write a shorter one")
     return [_read_line(line.strip()) for line in _BREAK.split(_FOLD.sub("", text)) if line.strip()]
 
 
-def _read_line(text: str) -> Line:
+def _read_line(text: str) -> ContentLine:
     if ":" not in text and "FREQ=" in text.upper():
-        return Line("RRULE", text)
+        return ContentLine("RRULE", text)
     match = _LINE.fullmatch(text)
     if match is None:
         raise ScheduleError(f"{text[:40]!r} is no line such as RRULE:FREQ=DAILY")
@@ -149,14 +149,16 @@ def _read_line(text: str) -> Line:
         if key.upper() not in {"TZID", "VALUE"} or name == "RRULE" or key.upper() in given:
             raise ScheduleError(f"{name}: {parameter[:40]!r} can't stand here; leave it out")
         given[key.upper()] = value.strip('"')
-    return Line(name, match["value"].strip(), given.get("TZID"), given.get("VALUE"))
+    return ContentLine(name, match["value"].strip(), given.get("TZID"), given.get("VALUE"))
 
 
-def _values(lines: list[Line]) -> list[tuple[Line, str]]:
+def _values(lines: list[ContentLine]) -> list[tuple[ContentLine, str]]:
     return [(line, value) for line in lines for value in line.value.split(",")]
 
 
-def _read_start(line: Line, zone: Zone, parts: Parts | None) -> tuple[Moment, WallClock, WallClock]:
+def _read_start(
+    line: ContentLine, zone: Zone, parts: Parts | None
+) -> tuple[WrittenTime, WallClock, WallClock]:
     """Return DTSTART, the clock for local times, and the rule's own clock."""
     moment = _read_moment(line, line.value)
     local = _clock(line, WallClock(zone))
@@ -172,7 +174,7 @@ def _read_start(line: Line, zone: Zone, parts: Parts | None) -> tuple[Moment, Wa
     return moment, local, clock
 
 
-def _read_moment(line: Line, text: str) -> Moment:
+def _read_moment(line: ContentLine, text: str) -> WrittenTime:
     """Read a date or date-time, and compare it with what its parameters say."""
     match = _VALUE.fullmatch(text.upper())
     if match is None:
@@ -194,10 +196,10 @@ def _read_moment(line: Line, text: str) -> Moment:
             f"{line.name}: {text!r} is in UTC and has a TZID; leave out the Z or the TZID"
         )
     wall = number * DAY_S + hour * 3600 + minute * 60 + min(second, 59)
-    return Moment(wall, is_date, is_utc)
+    return WrittenTime(wall, is_date, is_utc)
 
 
-def _clock(line: Line, otherwise: WallClock) -> WallClock:
+def _clock(line: ContentLine, otherwise: WallClock) -> WallClock:
     if line.tzid is None:
         return otherwise
     try:
@@ -206,14 +208,14 @@ def _clock(line: Line, otherwise: WallClock) -> WallClock:
         raise ScheduleError(f"{line.name}: TZID {error}") from error
 
 
-def _instant(moment: Moment, clock: WallClock, name: str) -> int:
+def _instant(moment: WrittenTime, clock: WallClock, name: str) -> int:
     instant = moment.wall if moment.is_utc else clock.instant_of(moment.wall)
     if not FIRST_S <= instant <= LAST_S:
         raise ScheduleError(f"{name}: the instant lies outside the years 1 to 9999 of UTC")
     return instant
 
 
-def _read_added(line: Line, local: WallClock, text: str, *, is_date: bool) -> int:
+def _read_added(line: ContentLine, local: WallClock, text: str, *, is_date: bool) -> int:
     if line.kind is not None and line.kind.upper() == "PERIOD":
         raise ScheduleError("RDATE: a period can't be due; write its start as a date-time")
     moment = _read_moment(line, text)
@@ -224,7 +226,7 @@ def _read_added(line: Line, local: WallClock, text: str, *, is_date: bool) -> in
     return _instant(moment, _clock(line, local), "RDATE")
 
 
-def _read_excluded(line: Line, local: WallClock, text: str) -> tuple[int, int]:
+def _read_excluded(line: ContentLine, local: WallClock, text: str) -> tuple[int, int]:
     moment, clock = _read_moment(line, text), _clock(line, local)
     if not moment.is_date:
         instant = moment.wall if moment.is_utc else clock.instant_of(moment.wall)
@@ -234,7 +236,7 @@ def _read_excluded(line: Line, local: WallClock, text: str) -> tuple[int, int]:
 
 def _read_until(text: str, local: WallClock) -> int:
     """Return the last instant of a rule; a date includes all of its day."""
-    moment = _read_moment(Line("UNTIL", text), text)
+    moment = _read_moment(ContentLine("UNTIL", text), text)
     if moment.is_date:
         return min(local.first_from(moment.wall + DAY_S) - 1, LAST_S)
     return min(moment.wall if moment.is_utc else local.instant_of(moment.wall), LAST_S)

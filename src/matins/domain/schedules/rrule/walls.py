@@ -132,7 +132,7 @@ class DayWalls:
         return None, number
 
 
-class Span:
+class WallTimes:
     """The wall times at the same seconds of some days, without those that lie in holes.
 
     A hole is the first and the end of wall times that don't count; holes are in order and apart.
@@ -190,7 +190,7 @@ class DailyWalls(DayWalls):
             holes = self._clock.gaps(max(wall, first), year_start(year + 1) * DAY_S)
             if wall > first:
                 holes.insert(0, (first, wall))
-            span = Span(start, mask, self._times, holes)
+            span = WallTimes(start, mask, self._times, holes)
             if number <= span.size:
                 return span[number - 1]
             number -= span.size

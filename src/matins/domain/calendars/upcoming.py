@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.time.civil import DAY_S
 from matins.domain.time.instants import epoch_s, instant_of
 
@@ -22,7 +22,7 @@ class ClosedDay(msgspec.Struct, frozen=True):
     reason: str
 
 
-def closed_days(closures: Closures, now: datetime) -> list[ClosedDay]:
+def closed_days(closures: CompiledCalendar, now: datetime) -> list[ClosedDay]:
     """Give the next days that are closed at noon in the calendar's zone, at most 20."""
     zone = closures.zone
     today = (epoch_s(now) + zone.offset_at(epoch_s(now))) // DAY_S

@@ -7,7 +7,7 @@ import asyncio
 from matins.domain.ports import Clock
 
 
-class Contact:
+class GatewayLease:
     """Judged at the moment of asking, by the clock and not by a timer that may come late.
 
     A process that was frozen past T1 and thaws is out of touch at once, before any timer of its own

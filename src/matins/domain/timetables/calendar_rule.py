@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from matins.domain.calendars.closures import Closures
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.schedules.rules import Rule
 from matins.domain.schedules.schedule import OnClosed
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
@@ -29,7 +29,7 @@ _SOURCES_MAX: Final = (_WINDOW_S + _BLOCK_S + DAY_S) // DAY_S * DUE_PER_DAY_MAX
 _LOOKED_AT: Final = 2_000
 
 
-class ClosedRule:
+class CalendarRule:
     """A rule with calendars; it is closed when any of them is, open when all are.
 
     Days and wall times are those of the schedule's zone. With `next_business_day` (or `previous_…`)
@@ -40,7 +40,7 @@ class ClosedRule:
     __slots__ = ("_base", "_blocks", "_closures", "_policy", "_zone")
 
     def __init__(
-        self, base: Rule, closures: Sequence[Closures], policy: OnClosed, zone: Zone
+        self, base: Rule, closures: Sequence[CompiledCalendar], policy: OnClosed, zone: Zone
     ) -> None:
         self._base = base
         self._closures = closures

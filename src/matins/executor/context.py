@@ -15,7 +15,7 @@ _BACKOFF_MAX_S = 5.0
 
 
 @dataclass(frozen=True)
-class Means:
+class Context:
     """The ports and settings of an executor.
 
     `on_contact` is told when the heartbeat was sent that has just been answered, by

@@ -7,7 +7,7 @@ from datetime import UTC
 from matins.domain.runs.attempts import Attempt
 
 
-def facts(attempt: Attempt) -> dict[str, str]:
+def attempt_metadata(attempt: Attempt) -> dict[str, str]:
     """Name the attempt; the due time is ISO 8601 in UTC, ending in Z."""
     return {
         "Run-Id": str(attempt.run_id),

@@ -17,7 +17,7 @@ AttemptName = tuple[UUID, int]
 """A run's id and the attempt's number."""
 
 
-class Holdings:
+class InFlight:
     """The polls and attempts of one executor incarnation."""
 
     def __init__(self) -> None:

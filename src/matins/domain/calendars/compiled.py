@@ -7,14 +7,14 @@ from typing import Final
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.conditions import listed, weekday_bits
-from matins.domain.calendars.moments import Moments, weekday_bit
+from matins.domain.calendars.lookup import Moments, weekday_bit
 from matins.domain.time.civil import DAY_S
 from matins.domain.time.zones import Zone, find_zone
 
 _DAYS_KEPT: Final = 4096
 
 
-class Closures:
+class CompiledCalendar:
     """What a calendar closes. Instants are seconds from 1970 UTC, days those of its own zone."""
 
     __slots__ = ("_business", "_exclude", "_only", "_outside", "_weekend", "name", "zone")
@@ -66,7 +66,7 @@ class Closures:
         )
 
 
-def compile_calendar(calendar: Calendar) -> Closures:
+def compile_calendar(calendar: Calendar) -> CompiledCalendar:
     """Compile a calendar that is valid and resolved."""
     assert all(it.is_resolved for it in [*calendar.exclude, *calendar.only])
-    return Closures(calendar)
+    return CompiledCalendar(calendar)
