@@ -48,7 +48,7 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
         assert len((await agenda.claim(holder, epochs, batch)).made) == len(batch)
         await agenda.advance(holder, step)
     between_s = time.process_time()
-    handouts: list[Handout | None] = [await dispatch.take(it, "default") for it in polls]
+    handouts: list[Handout | None] = [await dispatch.take(poll, "default") for poll in polls]
     for ending in endings:
         assert len(await dispatch.record(executor, ending)) == len(ending)
     ended_s = time.process_time()

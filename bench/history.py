@@ -87,9 +87,9 @@ async def hot_statements(dsn: str, jobs: list[UUID], runs: int) -> None:
         session = await asyncpg.connect(dsn)
     await session.close()
     figures = await compare(copies, jobs, today, ROUNDS)
-    print(f"{'us of PostgreSQL beside':34}" + "".join(f"{it:>8} d" for it in DAYS))
+    print(f"{'us of PostgreSQL beside':34}" + "".join(f"{day:>8} d" for day in DAYS))
     for name, first in figures[0].items():
-        cells = "".join(f"{it[name]:>10,.0f}" for it in figures)
+        cells = "".join(f"{figure[name]:>10,.0f}" for figure in figures)
         print(f"{name:34}{cells}   x{figures[-1][name] / first:.2f}")
 
 

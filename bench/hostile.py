@@ -94,7 +94,7 @@ def hostile() -> Iterator[Schedule]:
 
 
 def ask(schedule: Schedule) -> tuple[float, str]:
-    """Give the seconds of reading a schedule and of its slowest answer, and what came of it."""
+    """Return the seconds of reading a schedule and of its slowest answer, and what came of it."""
     read_cron.cache_clear()
     read_rrule.cache_clear()
     began = time.process_time()

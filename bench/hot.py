@@ -61,8 +61,8 @@ class Engine:
     async def round(self, jobs: list[UUID], due: datetime) -> None:
         """Run a batch of jobs: they are claimed, handed out, fail, are admitted and succeed."""
         claims = [
-            Claim(run_id(it, due, "scheduled"), it, 1, partition_of(it), "default", due, due)
-            for it in jobs
+            Claim(run_id(job, due, "scheduled"), job, 1, partition_of(job), "default", due, due)
+            for job in jobs
         ]
         async with self.watched("heartbeat"):
             await self._dispatch.heartbeat(self._heartbeat([]))
@@ -96,7 +96,7 @@ class Engine:
         self._seq += 1
         poll = Poll(self._executor, self._seq, ["default"], BATCH)
         given = await self._dispatch.take(poll, "default")
-        return sorted(it.run_id for it in given.attempts) if given else []
+        return sorted(attempt.run_id for attempt in given.attempts) if given else []
 
     async def _record(self, runs: list[UUID], number: int, state: RunState) -> None:
         result, wait_s = (_SUCCEEDED, None) if state is RunState.SUCCEEDED else (_FAILED, 0.0)

@@ -29,13 +29,13 @@ HERE = Path(__file__).parents[1]
 
 
 def command(*argv: str) -> Command:
-    """A command with a minute and a quarter of an hour to spare."""
+    """Return a command with a minute and a quarter of an hour to spare."""
     env = {"MATINS_RUN_ID": str(uuid4()), "MATINS_ATTEMPT": "1", "PATH": "/usr/bin:/bin"}
     return Command(list(argv), env, None, 1000.0)
 
 
 async def measure(long: int) -> tuple[float, float, float]:
-    """Give long commands started a second, then short ones run a second, and the longest of these
+    """Return long commands started a second, then short ones run a second, and the longest of these
     in seconds.
     """
     keeper = Keeper(KeeperLimits(cut_off_s=600.0))

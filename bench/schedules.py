@@ -85,7 +85,7 @@ def walk_apscheduler(expression: str, zone: str) -> Iterator[datetime]:
 
 
 def next_us(walk: Iterator[datetime]) -> float:
-    """Give the time of one answer, in µs: the best of four medians."""
+    """Return the time of one answer, in µs: the best of four medians."""
     next(walk)
     medians = []
     for _ in range(4):
@@ -99,7 +99,7 @@ def next_us(walk: Iterator[datetime]) -> float:
 
 
 def cold_us(name: str, expression: str, zone: str) -> float:
-    """Give the time of reading and the first answer, in µs: the best of four medians."""
+    """Return the time of reading and the first answer, in µs: the best of four medians."""
     medians = []
     for _ in range(4):
         times = []
@@ -113,7 +113,7 @@ def cold_us(name: str, expression: str, zone: str) -> float:
 
 
 def installed() -> list[str]:
-    """Give the libraries that can be measured, Matins first."""
+    """Return the libraries that can be measured, Matins first."""
     found = []
     for name in OPENERS:
         try:

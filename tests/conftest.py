@@ -139,7 +139,7 @@ async def _copy(admin: asyncpg.Connection, postgres: str, template: str) -> Asyn
 
 
 async def _template(admin: asyncpg.Connection, postgres: str) -> str:
-    """The migrated database that all others are copied from, made once."""
+    """Return the migrated database that all others are copied from, made once."""
     name = "migrated"
     if not await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
         await admin.execute(f"CREATE DATABASE {name}")

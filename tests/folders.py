@@ -28,7 +28,7 @@ def make_folder(prefix: str, mode: int = 0o755) -> Path:
 
 
 def _has_room() -> bool:
-    """Tell whether memory takes files as a disk would, programs among them."""
+    """Return whether memory takes files as a disk would, programs among them."""
     if not _IN_MEMORY.is_dir() or not os.access(_IN_MEMORY, os.W_OK):
         return False
     programs_run = not os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC

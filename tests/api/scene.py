@@ -67,7 +67,7 @@ class Scene:
             return count
 
     async def is_accounted_for(self) -> bool:
-        """Whether an audit, some time later, finds every due time so far."""
+        """Return whether an audit, some time later, finds every due time so far."""
         asked = self.hands.at
         assert asked
         await self.mark(asked)

@@ -20,7 +20,7 @@ def scene(owner: Owner, hands: Hands, database: Database) -> Scene:
 
 
 async def audited(scene: Scene, **query: object) -> dict[str, Any]:
-    """The audit of the only job, ten minutes after noon, with nothing left to be claimed."""
+    """Return the audit of the only job, ten minutes after noon, with nothing left to be claimed."""
     scene.hands.at = minute(10)
     await scene.mark(minute(10))
     since = {"since": "2026-12-01T12:00:00Z", "until": "2026-12-01T12:05:00Z"}

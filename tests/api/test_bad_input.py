@@ -165,7 +165,7 @@ async def test_a_client_that_hangs_up_in_its_request_is_no_error_of_ours(
     }
     with capture_logs() as logs:
         await served.app(scope, receive, send)
-    assert [it for it in logs if it["log_level"] in ("warning", "error")] == []
+    assert [log for log in logs if log["log_level"] in ("warning", "error")] == []
     await nothing_is_stored(database)
 
 

@@ -49,15 +49,17 @@ async def test_the_gateways_paths_are_the_gateways(stranger: Owner) -> None:
 async def test_executors_and_partitions_are_listed(owner: Owner) -> None:
     assert (await owner.get("/v1/executors")).json == []
     partitions = (await owner.get("/v1/partitions")).json
-    assert [it["partition"] for it in partitions] == list(range(256))
-    assert {it["holder"] for it in partitions} == {None}
+    assert [partition["partition"] for partition in partitions] == list(range(256))
+    assert {partition["holder"] for partition in partitions} == {None}
 
 
 async def test_the_demos_targets_need_no_token(stranger: Owner) -> None:
     async def statuses(name: str) -> list[int]:
         attempts = [{"Matins-Attempt": str(number)} for number in (1, 2, 3)]
-        replies = [await stranger.call("POST", f"/demo/{name}", headers=it) for it in attempts]
-        return [it.status // 100 for it in replies]
+        replies = [
+            await stranger.call("POST", f"/demo/{name}", headers=attempt) for attempt in attempts
+        ]
+        return [reply.status // 100 for reply in replies]
 
     assert await statuses("ok") == [2, 2, 2]
     assert await statuses("flaky") == [5, 5, 2]
@@ -160,7 +162,7 @@ async def test_the_description_refers_to_nothing_that_is_not_there(
     document: dict[str, Any],
 ) -> None:
     schemas = document["components"]["schemas"]
-    named = {it.removeprefix("#/components/schemas/") for it in _references(document)}
+    named = {reference.removeprefix("#/components/schemas/") for reference in _references(document)}
     assert named <= schemas.keys()
     assert {"Job", "JobSpec", "Schedule", "RunStatus", "ProblemDetails"} <= named
 
@@ -181,7 +183,7 @@ def _references(part: object) -> list[str]:
         case {"$ref": str(name)}:
             return [name]
         case dict():
-            return [it for inner in part.values() for it in _references(inner)]
+            return [reference for inner in part.values() for reference in _references(inner)]
         case list():
-            return [it for inner in part for it in _references(inner)]
+            return [reference for inner in part for reference in _references(inner)]
     return []

@@ -20,7 +20,9 @@ def scene(owner: Owner, hands: Hands, database: Database) -> Scene:
 
 async def lag_s(owner: Owner, name: str) -> float:
     lines = (await owner.get("/metrics")).text.splitlines()
-    return next(float(it.split()[1]) for it in lines if it.startswith(f"matins_{name}_lag_seconds"))
+    return next(
+        float(line.split()[1]) for line in lines if line.startswith(f"matins_{name}_lag_seconds")
+    )
 
 
 async def test_an_audit_without_schedulers_says_that_due_times_wait(scene: Scene) -> None:

@@ -159,5 +159,5 @@ async def test_what_turns_out_wrong_in_one_of_many_has_its_place(owner: Owner) -
     unknown = SPEC["schedule"] | {"calendars": ["nowhere"]}
     jobs = [SPEC, SPEC | {"name": "closed", "schedule": unknown}]
     refused = await owner.put(JOBS, {"jobs": jobs})
-    assert [it.startswith("jobs[1].schedule") for it in refused.places] == [True]
+    assert [place.startswith("jobs[1].schedule") for place in refused.places] == [True]
     assert [it["spec"]["name"] for it in (await owner.get(JOBS)).json["jobs"]] == ["nightly"]

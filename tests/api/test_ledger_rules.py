@@ -170,6 +170,6 @@ async def test_changes_at_one_moment_come_one_after_the_other(scene: Scene) -> N
     changes = [scene.owner.put(JOB, SPEC | {"schedule": {"every": f"{n}h"}}) for n in range(1, 5)]
     changes += [scene.owner.post(f"{JOB}/pause"), scene.owner.post(f"{JOB}/resume")]
     replies = await asyncio.gather(*changes)
-    assert {it.status for it in replies} == {200}
+    assert {reply.status for reply in replies} == {200}
     assert [row[0] for row in await scene.rows()] == [1, 2, 3]
     assert await scene.is_accounted_for()

@@ -40,7 +40,7 @@ class Fleet:
         await self._dispatch.heartbeat(Heartbeat(self.id, "worker-7", ["default"], 10, self._seq))
         poll = Poll(self.id, self._seq, ["default"], 10)
         handout = await self._dispatch.take(poll, "default") or Handout()
-        return [it.run_id for it in handout.attempts]
+        return [attempt.run_id for attempt in handout.attempts]
 
     async def end(self, run_id: UUID, outcome: Outcome, state: RunState, number: int = 1) -> None:
         result = Result(outcome, "exit code 1", output="what it wrote", exit_code=1)

@@ -102,7 +102,7 @@ async def test_polls_in_flight_share_one_query(
     reader = StatusReader(reads, nothing_cached)
     polls = [reader.read(UUID(run)) for run in runs * 20]
     answers = await asyncio.gather(*polls)
-    assert [msgspec.json.decode(it)["id"] for it in answers] == runs * 20
+    assert [msgspec.json.decode(answer)["id"] for answer in answers] == runs * 20
     assert reads.asked == [5]
 
 

@@ -36,7 +36,7 @@ async def test_applying_tells_what_becomes_of_what_a_team_keeps(
     only_keep = read_jobs("{team: payments, jobs: [], keep: {days: 30}}", "jobs.yaml")
     async with Matins(served.url, TOKEN) as client:
         for dry_run, change in ((True, "changed"), (False, "changed"), (False, "unchanged")):
-            [told] = [it async for it in apply_jobs(client, only_keep, dry_run=dry_run)]
+            [told] = [job async for job in apply_jobs(client, only_keep, dry_run=dry_run)]
             assert (told.team, told.keep, told.change) == ("payments", Keep(days=30), change)
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def settings_table() -> str:
-    """Every setting: its variable, its default and the docstring of its field."""
+    """Return every setting: its variable, its default and the docstring of its field."""
     rows = ["| variable | default | meaning |", "| --- | --- | --- |"]
     meanings = field_docstrings(Settings)
     for field in msgspec.structs.fields(Settings):
@@ -33,7 +33,7 @@ def settings_table() -> str:
 
 
 def state_picture() -> str:
-    """The states of a run and the ways between them, as a Mermaid diagram."""
+    """Return the states of a run and the ways between them, as a Mermaid diagram."""
     lines = ["```mermaid", "stateDiagram-v2"]
     for state, after in TRANSITIONS.items():
         if state in FIRST:
@@ -45,7 +45,7 @@ def state_picture() -> str:
 
 
 def layer_picture() -> str:
-    """The layers that import-linter holds the packages to, as a Mermaid diagram."""
+    """Return the layers that import-linter holds the packages to, as a Mermaid diagram."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
     [layers] = [
         contract["layers"]
@@ -61,7 +61,7 @@ def layer_picture() -> str:
 
 
 def field_docstrings(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """The string that stands under each field of a Struct, on one line."""
+    """Return the string that stands under each field of a Struct, on one line."""
     [node] = ast.parse(inspect.getsource(struct)).body
     assert isinstance(node, ast.ClassDef)
     found = {}

@@ -14,18 +14,18 @@ SOURCE = ROOT / "src" / "matins"
 
 
 def packages() -> list[Path]:
-    """The folders of the packages below `matins`, sorted by their path."""
+    """Return the folders of the packages below `matins`, sorted by their path."""
     return sorted(path.parent for path in SOURCE.glob("*/**/__init__.py"))
 
 
 def purpose(module: Path) -> str:
-    """The first paragraph of a module's docstring, on one line; empty if it has none."""
+    """Return the first paragraph of a module's docstring, on one line; empty if it has none."""
     docstring = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
     return " ".join(docstring.split("\n\n")[0].split())
 
 
 def package_table() -> str:
-    """Each package and what it is for, as a Markdown table."""
+    """Return each package and what it is for, as a Markdown table."""
     rows = ["| package | purpose |", "| --- | --- |"]
     for folder in packages():
         name = folder.relative_to(SOURCE).as_posix()
@@ -34,7 +34,9 @@ def package_table() -> str:
 
 
 def listing(name: str) -> str:
-    """A package's purpose, then a line for each of its modules; `name` is relative to `matins`."""
+    """Return a package's purpose, then a line for each of its modules; `name` is relative to
+    `matins`.
+    """
     folder = SOURCE / name
     lines = [f"{name}/  {purpose(folder / '__init__.py')}"]
     modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]

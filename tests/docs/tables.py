@@ -8,7 +8,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def tables(page: str, header: str) -> list[list[list[str]]]:
-    """Give the cells of each table of a page with a header, of which there must be one."""
+    """Return the cells of each table of a page with a header, of which there must be one."""
     found: list[list[list[str]]] = []
     inside = False
     for line in (DOCS / page).read_text("utf-8").splitlines():
@@ -24,5 +24,5 @@ def tables(page: str, header: str) -> list[list[list[str]]]:
 
 
 def rows(page: str, header: str) -> list[list[str]]:
-    """Give the rows of all these tables, without the marks of code."""
+    """Return the rows of all these tables, without the marks of code."""
     return [[cell.strip("`") for cell in row] for table in tables(page, header) for row in table]

@@ -83,6 +83,8 @@ def test_example_is_refused_as_the_page_says(text: str, field: str, message: str
 
 def test_the_page_names_every_field() -> None:
     page = (DOCS / PAGE).read_text("utf-8")
-    fields = [it.name for kind in (Calendar, Item, Holidays) for it in msgspec.structs.fields(kind)]
+    fields = [
+        field.name for kind in (Calendar, Item, Holidays) for field in msgspec.structs.fields(kind)
+    ]
     assert [name for name in fields if f"`{name}" not in page] == []
     assert len(CLOSED) + len(HOLIDAYS) + len(OCCURRENCES) + len(REFUSED) > 35

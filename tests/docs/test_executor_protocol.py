@@ -82,7 +82,7 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 
 def _differences(given: object, read: object, path: str = "$") -> list[str]:
-    """The places where what is written in an example is not what was read of it."""
+    """Return the places where what is written in an example is not what was read of it."""
     if isinstance(given, dict) and isinstance(read, dict):
         return [
             place

@@ -73,7 +73,9 @@ def test_matins_commands_exist_with_their_options(page: str) -> None:
             command = command.commands[rest.pop(0)]
         if isinstance(command, Later):
             command = command.load()
-        known = {"-h", "--help"}.union(*(it.opts + it.secondary_opts for it in command.params))
+        known = {"-h", "--help"}.union(
+            *(param.opts + param.secondary_opts for param in command.params)
+        )
         assert {it.split("=")[0] for it in rest if it.startswith("-")} <= known, " ".join(words)
 
 
@@ -81,7 +83,7 @@ def test_matins_commands_exist_with_their_options(page: str) -> None:
 def test_variables_are_settings_or_told_to_targets(page: str) -> None:
     attempt = Attempt(UUID(int=1), 1, datetime(2026, 1, 1, tzinfo=UTC), "t", "j", Target(), 1.0)
     told = {f"MATINS_{name.upper().replace('-', '_')}" for name in attempt_metadata(attempt)}
-    known = {variable(it.name) for it in msgspec.structs.fields(Settings)} | told
+    known = {variable(field.name) for field in msgspec.structs.fields(Settings)} | told
     named = {it for it in _VARIABLE.findall(PAGES[page]) if not it.endswith("_")}
     assert named <= known
 
@@ -103,7 +105,7 @@ def test_generated_parts_are_as_the_code_is(name: str) -> None:
 
 
 def test_every_setting_says_what_it_means() -> None:
-    named = {it.name for it in msgspec.structs.fields(Settings)}
+    named = {field.name for field in msgspec.structs.fields(Settings)}
     assert field_docstrings(Settings).keys() == named
 
 
@@ -111,7 +113,7 @@ def test_every_setting_says_what_it_means() -> None:
 def test_pages_on_the_inside_name_no_file_that_is_gone(page: str) -> None:
     named = re.findall(r"`((?:src/matins/)?[\w/]+\.(?:py|sql|yaml))`", PAGES[page])
     paths = {it.removeprefix("src/matins/") for it in named}
-    assert sorted(it for it in paths if not (SOURCE / it).exists()) == []
+    assert sorted(path for path in paths if not (SOURCE / path).exists()) == []
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/how-it-works.md"])
@@ -132,12 +134,12 @@ def test_contributing_names_no_path_that_is_gone() -> None:
 
 def test_the_index_names_every_page() -> None:
     linked = {it.partition("#")[0] for it in _LINK.findall(PAGES["docs/README.md"])}
-    pages = {it.removeprefix("docs/") for it in PAGES if it.startswith("docs/")}
+    pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
     assert sorted(pages - linked - {"README.md"}) == []
 
 
 def test_decisions_are_numbered_dated_and_titled() -> None:
-    names = sorted(it for it in PAGES if it.startswith("docs/decisions/"))
+    names = sorted(page for page in PAGES if page.startswith("docs/decisions/"))
     numbers = [int(Path(it).name[:4]) for it in names]
     assert numbers == list(range(1, len(names) + 1))
     for name, number in zip(names, numbers, strict=True):
@@ -160,18 +162,18 @@ def test_the_decision_on_dependencies_names_each() -> None:
 
 
 def _prose(text: str) -> str:
-    """The page without its code."""
+    """Return the page without its code."""
     return _CODE.sub("", _FENCE.sub("", text))
 
 
 def _anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     plain = [re.sub(r"[^\w\- ]", "", it.lower()) for it in _HEADING.findall(_FENCE.sub("", text))]
     return {it.replace(" ", "-") for it in plain}
 
 
 def _commands(text: str, program: str) -> Iterator[list[str]]:
-    """The words of each call of a program: in code spans, and behind a `$` in code blocks."""
+    """Yield the words of each call of a program: in code spans, and behind a `$` in code blocks."""
     lines = [f"$ {it}" for it in _CODE.findall(_FENCE.sub("", text))]
     for _, block in _FENCE.findall(text):
         lines += block.splitlines()
@@ -179,6 +181,6 @@ def _commands(text: str, program: str) -> Iterator[list[str]]:
         words = line.split("#")[0].split()
         if words[:1] != ["$"]:
             continue
-        words = [it for it in words[1:] if not re.fullmatch(r"[A-Z_]+=\S*", it)]
+        words = [word for word in words[1:] if not re.fullmatch(r"[A-Z_]+=\S*", word)]
         if words[:1] == [program]:
             yield words

@@ -27,7 +27,7 @@ def test_example_files_are_valid(text: str) -> None:
     assert read_jobs(text, "jobs.yaml").jobs
 
 
-@pytest.mark.parametrize("number", range(len(STRUCTS)), ids=[it.__name__ for it in STRUCTS])
+@pytest.mark.parametrize("number", range(len(STRUCTS)), ids=[struct.__name__ for struct in STRUCTS])
 def test_each_table_has_the_fields_of_its_struct_with_their_defaults(number: int) -> None:
     fields = {field.name: field for field in msgspec.structs.fields(STRUCTS[number])}
     rows = {name.strip("`"): told for name, _, told in tables(PAGE, FIELDS)[number]}

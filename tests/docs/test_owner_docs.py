@@ -12,7 +12,7 @@ from tests.unit.cli.commands import is_command
 from matins.cli.applying import read_jobs
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *sorted(str(it.relative_to(ROOT)) for it in ROOT.glob("docs/*.md"))]
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(matins [^`]+)`")
 
@@ -26,11 +26,11 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def commands(page: str) -> list[list[str]]:
-    """What stands after `matins` in blocks of shell and in running text."""
+    """Return what stands after `matins` in blocks of shell and in running text."""
     lines = [line for text in blocks(page, "sh") for line in text.splitlines()]
     lines += INLINE.findall(read(page))
     words = [shlex.split(line, comments=True) for line in lines if "matins " in line]
-    return [it[it.index("matins") + 1 :] for it in words if "matins" in it]
+    return [word[word.index("matins") + 1 :] for word in words if "matins" in word]
 
 
 @pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/job-file.md"])

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "matins"
-MODULES = {it.relative_to(SOURCE).as_posix(): it for it in sorted(SOURCE.rglob("*.py"))}
+MODULES = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
 TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
 
 
 def imports_of(tree: ast.Module) -> dict[str, str]:
-    """What each imported name means, in full."""
+    """Return what each imported name means, in full."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -22,7 +22,7 @@ def imports_of(tree: ast.Module) -> dict[str, str]:
                 top = it.name if it.asname else it.name.split(".")[0]
                 found[it.asname or top] = top
         elif isinstance(node, ast.ImportFrom):
-            found |= {it.asname or it.name: f"{node.module}.{it.name}" for it in node.names}
+            found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
     return found
 
 
@@ -92,8 +92,10 @@ def test_no_statement_is_longer_than_a_screen() -> None:
 
 
 def test_names_of_files_say_what_is_in_them() -> None:
-    names = [it.relative_to(SOURCE) for it in SOURCE.rglob("*") if "__pycache__" not in it.parts]
-    assert [str(it) for it in names if it.stem in BANNED] == []
+    names = [
+        path.relative_to(SOURCE) for path in SOURCE.rglob("*") if "__pycache__" not in path.parts
+    ]
+    assert [str(name) for name in names if name.stem in BANNED] == []
 
 
 def test_only_the_two_clocks_read_time() -> None:
@@ -153,7 +155,7 @@ def test_a_driver_is_imported_by_its_own_folder_only(driver: str, folder: str) -
 
 
 def _mentions() -> Iterator[tuple[str, int, str]]:
-    """Every name that comes from an import: module, line, and what it is in full."""
+    """Yield every name that comes from an import: module, line, and what it is in full."""
     for name, tree in TREES.items():
         imports = IMPORTS[name]
         for node in ast.walk(tree):
@@ -172,6 +174,8 @@ def _full_name(node: ast.expr, imports: dict[str, str]) -> str:
 
 
 def _is_shared_generator(what: str) -> bool:
-    """Whether it is a function of the module `random`, which all share: `random.uniform`, …"""
+    """Return whether it is a function of the module `random`, which all share:
+    `random.uniform`, …
+    """
     module, _, function = what.rpartition(".")
     return module == "random" and function not in ("Random", "SystemRandom")

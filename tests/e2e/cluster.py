@@ -92,7 +92,7 @@ class Role:
             return await self.process.wait()
 
     def said(self, words: str) -> int:
-        """How often its log holds these words."""
+        """Return how often its log holds these words."""
         return self.log.read_text(errors="replace").count(words)
 
 
@@ -220,12 +220,12 @@ class Cluster:
         return list(ids)
 
     async def now(self) -> datetime:
-        """The database's clock."""
+        """Return the database's clock."""
         now: datetime = await self.value("SELECT clock_timestamp()")
         return now
 
     async def whole_second(self, ahead_s: int) -> datetime:
-        """A whole second that lies ahead, by the database's clock."""
+        """Return a whole second that lies ahead, by the database's clock."""
         return (await self.now()).astimezone(UTC).replace(microsecond=0) + timedelta(
             seconds=ahead_s
         )
@@ -267,7 +267,7 @@ class Cluster:
         await until(ended, within_s)
 
     async def history(self, end: datetime) -> History:
-        """All that is known, after it has come to rest."""
+        """Return all that is known, after it has come to rest."""
         calls = read_ledger(self.folder / "ledger")
         attempts = await self.rows(
             "SELECT run_id, number, outcome, executor, started_at, finished_at FROM attempts"
@@ -317,7 +317,9 @@ async def until(condition: Callable[[], Any], within_s: float, every_s: float = 
 
 
 def _free_port() -> int:
-    """A port below those that the kernel gives to clients, so it is still free after a kill."""
+    """Return a port below those that the kernel gives to clients, so it is still free after a
+    kill.
+    """
     for port in sample(range(20_000, 30_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

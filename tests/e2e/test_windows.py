@@ -27,16 +27,16 @@ async def put_window(cluster: Cluster, ends_at: datetime) -> datetime:
 
 
 async def audited(cluster: Cluster) -> list[dict[str, Any]]:
-    """What the audit finds, job by job."""
+    """Return what the audit finds, job by job."""
     async with cluster.http.get(f"{cluster.urls[0]}/v1/audit?team=e2e") as answer:
         found: list[dict[str, Any]] = (await answer.json())["jobs"]
         return found
 
 
 def calls_due(cluster: Cluster, since: datetime, before: datetime) -> list[Call]:
-    """The calls for what was due in between."""
+    """Return the calls for what was due in between."""
     calls = read_ledger(cluster.folder / "ledger")
-    return [it for it in calls if it.due_at and since <= it.due_at < before]
+    return [call for call in calls if call.due_at and since <= call.due_at < before]
 
 
 async def test_nothing_is_called_while_a_window_holds_and_all_of_it_after() -> None:

@@ -36,7 +36,7 @@ class Area(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def tests_of(self, fault: Fault) -> list[str]:
         """Return what to play for a fault, in order."""
-        return [*fault.tests, *(it for it in self.tests if it not in fault.tests)]
+        return [*fault.tests, *(test for test in self.tests if test not in fault.tests)]
 
 
 class GoneError(Exception):

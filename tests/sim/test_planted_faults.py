@@ -71,7 +71,9 @@ class Careless(MemoryAgenda):
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
-        return await super().claim(holder, epochs, [it for it in claims if it.run_id.int % 100])
+        return await super().claim(
+            holder, epochs, [claim for claim in claims if claim.run_id.int % 100]
+        )
 
 
 class Impatient(MemoryAgenda):

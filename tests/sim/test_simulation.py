@@ -77,7 +77,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("simulation")]
 
 @cache
 def played(seed: int) -> Simulation:
-    """A simulation that has been played to its end."""
+    """Return a simulation that has been played to its end."""
     simulation = Simulation(seed, hours=HOURS)
     simulation.run()
     return simulation

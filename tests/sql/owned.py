@@ -41,7 +41,7 @@ _LONG_S = 1e8
 
 
 def spec(schedule: Schedule | None, *, name: str = "job", program: str = "true") -> JobSpec:
-    """A job with that schedule."""
+    """Return a job with that schedule."""
     return JobSpec(name=name, target=Target(command=CommandTarget([program])), schedule=schedule)
 
 
@@ -147,28 +147,31 @@ class Owned:
         await self._agenda.quarantine(job.id, job.revision, "it can't be computed")
 
     async def ledger(self, name: str = "job") -> list[tuple[str, str]]:
-        """A job's rows: due time as month, day and clock in UTC, state or reason."""
+        """Return a job's rows: due time as month, day and clock in UTC, state or reason."""
         page = await self.reads.runs_of_job(TEAM, name, None, 1000)
         return [
-            (f"{it.due_at:%m-%d %H:%M}", it.reason or it.state.value) for it in reversed(page.runs)
+            (f"{run.due_at:%m-%d %H:%M}", run.reason or run.state.value)
+            for run in reversed(page.runs)
         ]
 
     async def rows(self, name: str = "job") -> list[tuple[int, str, int]]:
-        """A job's rows: due time in minutes after noon, state or reason, number of due times."""
+        """Return a job's rows: due time in minutes after noon, state or reason, number of due
+        times.
+        """
         page = await self.reads.runs_of_job(TEAM, name, None, 1000)
         return [
-            (int((it.due_at - NOON) / MINUTE), it.reason or it.state.value, it.due_count)
-            for it in reversed(page.runs)
+            (int((run.due_at - NOON) / MINUTE), run.reason or run.state.value, run.due_count)
+            for run in reversed(page.runs)
         ]
 
     async def queued(self) -> int:
-        """How many runs are on the dispatch queue."""
+        """Return how many runs are on the dispatch queue."""
         async with self.database.session() as session:
             count: int = await session.fetchval("SELECT count(*) FROM dispatch")
             return count
 
     async def audit(self) -> list[JobAudit]:
-        """The audit of all jobs from noon until now inclusive, when no claim will follow."""
+        """Return the audit of all jobs from noon until now inclusive, when no claim will follow."""
         await self._hold_leases()
         await self._leases.renew(self._holder, self._epochs, self.now, _LONG_S)
         self.now += MINUTE

@@ -24,7 +24,7 @@ CLOSED_ON_THE_5TH = Calendar("bank", exclude=[Item(dates="2026-03-05")])
 
 
 def due(cron: str, on_closed: OnClosed = "skip", *, name: str = "job") -> JobSpec:
-    """A job that keeps to the calendar, and catches up whatever was missed."""
+    """Return a job that keeps to the calendar, and catches up whatever was missed."""
     schedule = Schedule(cron=cron, calendars=["bank"], on_closed=on_closed)
     return msgspec.structs.replace(spec(schedule, name=name), misfire=Misfire(max_age="30d"))
 
@@ -239,9 +239,9 @@ async def test_calendars_come_in_pages_by_name(world: Owned) -> None:
     for name in ("a", "c", "b"):
         await world.calendars.put(TEAM, Calendar(name))
     first = await world.stored_calendars.page(TEAM, "", 2)
-    assert [it.calendar.name for it in first.calendars] == ["a", "b"]
+    assert [calendar.calendar.name for calendar in first.calendars] == ["a", "b"]
     rest = await world.stored_calendars.page(TEAM, first.next or "", 100)
-    assert [it.calendar.name for it in rest.calendars] == ["bank", "c"]
+    assert [calendar.calendar.name for calendar in rest.calendars] == ["bank", "c"]
     assert rest.next is None
 
 
@@ -249,8 +249,8 @@ async def test_changes_of_one_calendar_at_the_same_time_come_one_after_the_other
     world: Owned,
 ) -> None:
     days = [Calendar("new", exclude=[Item(dates=f"2026-03-0{day}")]) for day in range(1, 7)]
-    await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
-    await asyncio.gather(*(world.calendars.put(TEAM, it) for it in days))
+    await asyncio.gather(*(world.calendars.put(TEAM, day) for day in days))
+    await asyncio.gather(*(world.calendars.put(TEAM, day) for day in days))
     assert (await world.stored_calendars.show(TEAM, "new")).calendar in days
 
 

@@ -33,14 +33,14 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     async def days(self, table: str) -> list[date]:
-        """The days of which a table has its part."""
+        """Return the days of which a table has its part."""
         async with self.database.session() as session:
             rows = await session.fetch(
                 "SELECT right(inhrelid::regclass::text, 8) AS day FROM pg_inherits"
                 " WHERE inhparent = $1::text::regclass ORDER BY 1",
                 table,
             )
-        return [datetime.strptime(it["day"], "%Y%m%d").replace(tzinfo=UTC).date() for it in rows]
+        return [datetime.strptime(row["day"], "%Y%m%d").replace(tzinfo=UTC).date() for row in rows]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ async def world(dsn: str) -> AsyncIterator[Upkept]:
 
 
 async def exists(world: Upkept, name: str = "job") -> bool:
-    """Whether the job is there after the upkeep has looked."""
+    """Return whether the job is there after the upkeep has looked."""
     await world.work()
     try:
         await world.job(name)

@@ -25,13 +25,13 @@ async def world(dsn: str) -> AsyncIterator[Windowed]:
 
 
 async def states(world: Windowed) -> list[RunState]:
-    """The states of the newest job's runs, by due time."""
+    """Return the states of the newest job's runs, by due time."""
     page = await world.reads.runs_of_job(TEAM, "job", None, 100)
     return [run.state for run in reversed(page.runs)]
 
 
 async def tried(world: Windowed) -> Running:
-    """What is known of the attempt that runs when it ends badly."""
+    """Return what is known of the attempt that runs when it ends badly."""
     page = await world.reads.runs_of_job(TEAM, "job", None, 1)
     [running] = await world.dispatch.running(world.executor, [page.runs[0].id])
     return running
@@ -132,7 +132,7 @@ async def test_its_runs_are_still_listed_by_team_and_by_name(world: Windowed) ->
     await world.owners.delete(TEAM, "job")
     of_team = await world.reads.runs(TEAM, list(RunState), None, None, 10)
     of_job = await world.reads.runs_of_job(TEAM, "job", None, 10)
-    assert [it.reason for it in of_team.runs] == ["its job was deleted"]
+    assert [run.reason for run in of_team.runs] == ["its job was deleted"]
     assert of_team == of_job
 
 
@@ -153,7 +153,7 @@ async def test_of_several_jobs_that_had_a_name_the_last_ones_runs_are_listed(
         await world.manual.trigger(TEAM, "job")
         await world.owners.delete(TEAM, "job")
     page = await world.reads.runs_of_job(TEAM, "job", None, 10)
-    assert [it.due_at for it in page.runs] == [minute(2)]
+    assert [run.due_at for run in page.runs] == [minute(2)]
 
 
 async def test_who_asks_for_it_is_told_that_its_runs_are_still_there(world: Windowed) -> None:

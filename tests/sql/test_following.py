@@ -40,7 +40,7 @@ async def world(dsn: str) -> AsyncIterator[Owned]:
 
 
 async def next_due(world: Owned) -> float | None:
-    """When the job is due next, in minutes after noon."""
+    """Return when the job is due next, in minutes after noon."""
     due = (await world.reads.job(TEAM, "job")).next_due_at
     return None if due is None else (due - NOON) / MINUTE
 
@@ -289,8 +289,8 @@ async def test_whatever_owners_do_each_chain_is_whole_and_no_runs_overlap(
     await world.end()
     await world.follow()
     findings = await world.audit()
-    assert [it for it in findings if not it.agrees or it.pending] == []
-    assert sum(it.succeeded + it.dead for it in findings) > 0
+    assert [finding for finding in findings if not finding.agrees or finding.pending] == []
+    assert sum(finding.succeeded + finding.dead for finding in findings) > 0
 
 
 @pytest.mark.parametrize("change", ["edited", "paused"])

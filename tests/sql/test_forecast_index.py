@@ -45,7 +45,7 @@ def fires(live: LiveIndex) -> float:
 
 
 async def refreshed(world: Owned, live: LiveIndex) -> tuple[int, float]:
-    """How many jobs and fires the index holds after a look."""
+    """Return how many jobs and fires the index holds after a look."""
     await live.refresh(world.now)
     return len(live.index), fires(live)
 

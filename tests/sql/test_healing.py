@@ -43,7 +43,7 @@ class Scene:
         await self._healing.heal()
 
     async def count(self, table: str) -> int:
-        """How many rows a table has."""
+        """Return how many rows a table has."""
         count: int = await self.session.fetchval(f"SELECT count(*) FROM {table}")
         return count
 

@@ -160,16 +160,18 @@ async def test_past_tables_are_as_the_hot_ones(world: Upkept, kind: str) -> None
             for name in (kind, f"past_{kind}", f"all_{kind}")
         ]
     assert columns[0] == columns[1]
-    assert [it["attname"] for it in columns[0]] == [it["attname"] for it in columns[2]]
+    assert [column["attname"] for column in columns[0]] == [
+        column["attname"] for column in columns[2]
+    ]
 
 
 async def test_stretches_leave_out_no_day_and_none_comes_twice(world: Upkept) -> None:
     for day in (100, 64, 65, 1):
         await world.execute("SELECT ensure_day($1)", TODAY - day * DAY)
-    found = [it async for it in stretches(world.database.fetch)]
+    found = [stretche async for stretche in stretches(world.database.fetch)]
     assert found[-1].first <= NOON - 100 * DAY
     assert all(later.first == earlier.past for later, earlier in pairwise(found))
-    [first, *_] = [it async for it in stretches(world.database.fetch, NOON - 64 * DAY)]
+    [first, *_] = [stretche async for stretche in stretches(world.database.fetch, NOON - 64 * DAY)]
     assert first.past == datetime(2025, 12, 29, tzinfo=UTC)
 
 
@@ -206,10 +208,10 @@ async def parent(world: Upkept, kind: str, day: date = TODAY) -> str:
 
 
 async def all_answers(world: Upkept) -> list[object]:
-    """What owners are told of the runs of the first day."""
+    """Return what owners are told of the runs of the first day."""
     page = await world.reads.runs_of_job(TEAM, "job", None, 10)
     assert len(page.runs) == 2
-    ids: list[UUID] = [it.id for it in page.runs]
+    ids: list[UUID] = [run.id for run in page.runs]
     audits = await world.audits.page(TEAM, None, NOON, NOON + 2 * MINUTE, None)
     return [
         page.runs,
@@ -217,12 +219,12 @@ async def all_answers(world: Upkept) -> list[object]:
         await world.reads.runs(None, list(LISTED), NOON, None, 10),
         sorted(await world.reads.statuses(ids), key=lambda status: status.id),
         [await world.reads.attempts(run) for run in ids],
-        [(it.due, it.missing, it.unexpected) for it in audits.jobs],
+        [(job.due, job.missing, job.unexpected) for job in audits.jobs],
     ]
 
 
 async def locks_of_hot_statements(world: Upkept) -> dict[str, int]:
-    """How many tables and indexes each statement locks by its generic plan."""
+    """Return how many tables and indexes each statement locks by its generic plan."""
     settings = session_settings("locks", by_key_only=True, deadline_s=10)
     session = await asyncpg.connect(world.database.server.dsn, server_settings=settings)
     locks = {}

@@ -47,9 +47,10 @@ class World:
         self.leases = PostgresLeases(self.database)
 
     async def watermarks(self) -> dict[int, datetime | None]:
-        """What owners are shown."""
+        """Return what owners are shown."""
         return {
-            it.partition: it.watermark for it in await PostgresReads(self.database).partitions()
+            partition.partition: partition.watermark
+            for partition in await PostgresReads(self.database).partitions()
         }
 
 

@@ -113,7 +113,11 @@ async def test_a_team_s_runs_are_found_by_its_own_index(world: Upkept) -> None:
         values = ", ".join(given[name] for name in query.parameters)
         text = await session.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE listed({values})")
         await session.execute("DEALLOCATE listed")
-    conditions = [it for it in index_conditions(json.loads(text)[0]["Plan"]) if "runs" in it[0]]
+    conditions = [
+        condition
+        for condition in index_conditions(json.loads(text)[0]["Plan"])
+        if "runs" in condition[0]
+    ]
     assert conditions
     assert all("team_id" in condition for _, condition in conditions)
 
@@ -126,7 +130,7 @@ async def test_an_audit_s_pages_of_a_team_hold_each_job_once(world: Upkept) -> N
     found, after = [], None
     while True:
         page = await world.audits.page(TEAM, None, world.now - MINUTE, None, after)
-        found += [it.job for it in page.jobs]
+        found += [job.job for job in page.jobs]
         after = page.next
         if after is None:
             break
@@ -192,7 +196,7 @@ async def become(world: Upkept, sql: str, *, every: int) -> list[UUID]:
 
 
 async def pages(world: Upkept, team: str | None, state: RunState, limit: int) -> list[UUID]:
-    """All runs in a state, page by page."""
+    """Return all runs in a state, page by page."""
     found: list[UUID] = []
     before = None
     while True:
@@ -204,7 +208,7 @@ async def pages(world: Upkept, team: str | None, state: RunState, limit: int) ->
 
 
 def index_conditions(plan: dict[str, object]) -> list[tuple[str, str]]:
-    """Each index of a plan with what is looked up in it."""
+    """Return each index of a plan with what is looked up in it."""
     found = []
     if "Index Name" in plan:
         found.append((str(plan["Index Name"]), str(plan.get("Index Cond", ""))))

@@ -112,7 +112,7 @@ def test_a_migration_waits_for_locks_more_briefly_than_a_claim_does() -> None:
 
 
 async def _reading(dsn: str) -> asyncpg.Connection:
-    """A session that reads the jobs for a long time, as pg_dump does."""
+    """Return a session that reads the jobs for a long time, as pg_dump does."""
     session = await asyncpg.connect(dsn, server_settings={"application_name": "pg_dump"})
     await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
     await session.fetch("SELECT count(*) FROM jobs")

@@ -112,7 +112,7 @@ async def test_heartbeats_pass_by_the_polls_that_were_closed(session: asyncpg.Co
 
 
 async def read_put_back(session: asyncpg.Connection, polls: SettledPolls, beat: Heartbeat) -> int:
-    """How many pages are looked at for what a heartbeat puts back."""
+    """Return how many pages are looked at for what a heartbeat puts back."""
     ranges = polls.unsettled(beat)
     given = {"executor": beat.executor, "known": [], "now": NOON, "suspect_after": 2}
     given |= {"firsts": [it for it, _ in ranges], "pasts": [it for _, it in ranges]}
@@ -127,7 +127,7 @@ async def expect_fewer_pages(session: asyncpg.Connection, name: str) -> None:
 
 
 async def pages(session: asyncpg.Connection, name: str, after: datetime) -> int:
-    """How many pages of tables and indexes a query looks at, that finds a single row."""
+    """Return how many pages of tables and indexes a query looks at, that finds a single row."""
     given = {
         "partitions": [7],
         "after_ats": [after],
@@ -139,7 +139,7 @@ async def pages(session: asyncpg.Connection, name: str, after: datetime) -> int:
 
 
 async def read(session: asyncpg.Connection, name: str, given: dict[str, object]) -> int:
-    """How many pages a query looks at."""
+    """Return how many pages a query looks at."""
     query = QUERIES[name]
     text = await session.fetchval(
         f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query.sql}", *query.arguments(given)

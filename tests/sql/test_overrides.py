@@ -182,7 +182,7 @@ async def test_a_quarantined_job_has_to_be_mended_first(world: Owned) -> None:
 async def test_a_wrong_override_is_refused(world: Owned, override: Override, where: str) -> None:
     with pytest.raises(InvalidInputError) as error:
         await world.owners.override(TEAM, "job", override)
-    assert [it.where for it in error.value.problems] == [where]
+    assert [problem.where for problem in error.value.problems] == [where]
     assert (await world.reads.job(TEAM, "job")).revision == 1
 
 

@@ -234,8 +234,8 @@ async def test_whatever_owners_do_every_due_time_is_accounted_for_once(
     await world.owners.resume(TEAM, "job", "all")
     await world.claim()
     findings = await world.audit()
-    assert [it for it in findings if not it.agrees or it.pending] == []
-    assert sum(it.due for it in findings) > 0
+    assert [finding for finding in findings if not finding.agrees or finding.pending] == []
+    assert sum(finding.due for finding in findings) > 0
 
 
 async def _something(world: Owned, rng: Random) -> None:

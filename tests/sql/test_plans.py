@@ -62,7 +62,7 @@ async def test_only_runs_that_jobs_wait_for_are_looked_at_for_their_ends(
     session: asyncpg.Connection,
 ) -> None:
     plan = await plan_of(session, QUERIES["following.sql:ended"])
-    conditions = {it["Alias"]: it["Index Cond"] for it in nodes(plan) if "Index Cond" in it}
+    conditions = {node["Alias"]: node["Index Cond"] for node in nodes(plan) if "Index Cond" in node}
     assert "follows" in conditions.pop("j")
     assert all("job_id = j.id" in condition for condition in conditions.values())
 
@@ -72,22 +72,22 @@ async def test_executors_that_ended_and_hold_nothing_are_not_looked_at(
     session: asyncpg.Connection, name: str
 ) -> None:
     plan = await plan_of(session, QUERIES[f"dispatch.sql:{name}"])
-    looks = [it for it in nodes(plan) if it.get("Relation Name") == "executors"]
-    assert [it["Index Name"] for it in looks] == ["executors_to_empty"]
+    looks = [node for node in nodes(plan) if node.get("Relation Name") == "executors"]
+    assert [look["Index Name"] for look in looks] == ["executors_to_empty"]
 
 
 async def test_heartbeats_look_at_no_polls_beside_the_given_ranges(
     session: asyncpg.Connection,
 ) -> None:
     plan = await plan_of(session, QUERIES["dispatch.sql:put_back"])
-    looks = [it for it in nodes(plan) if it.get("Relation Name") == "handouts"]
-    conditions = [it["Index Cond"] for it in looks if "Index Cond" in it]
+    looks = [node for node in nodes(plan) if node.get("Relation Name") == "handouts"]
+    conditions = [look["Index Cond"] for look in looks if "Index Cond" in look]
     assert len(conditions) == 2
     assert all("seq" in condition for condition in conditions)
 
 
 async def plan_of(session: asyncpg.Connection, query: Query) -> dict[str, Any]:
-    """The generic plan of a query: the one that production's sessions are bound to use."""
+    """Return the generic plan of a query: the one that production's sessions are bound to use."""
     await session.execute(f"PREPARE hot AS {query.sql}")
     nulls = ", ".join(["NULL"] * len(query.parameters))
     text = await session.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE hot({nulls})")
@@ -96,7 +96,7 @@ async def plan_of(session: asyncpg.Connection, query: Query) -> dict[str, Any]:
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A plan's nodes."""
+    """Yield a plan's nodes."""
     yield plan
     for inner in plan.get("Plans", []):
         yield from nodes(inner)

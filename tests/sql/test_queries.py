@@ -22,7 +22,7 @@ from matins.domain.runs.states import FINAL, TRANSITIONS, Kind, Outcome, RunStat
 from matins.domain.views import AttemptRecord, ExecutorRecord, PartitionRecord, Run
 from matins.store.queries import Query, load_queries
 
-FILES = sorted(it.name for it in files("matins.store").iterdir() if it.name.endswith(".sql"))
+FILES = sorted(path.name for path in files("matins.store").iterdir() if path.name.endswith(".sql"))
 QUERIES = [query for file in FILES for query in load_queries(file).values()]
 
 FILLS: dict[str, type[msgspec.Struct]] = {
@@ -79,7 +79,9 @@ async def session(schema_dsn: str) -> AsyncIterator[asyncpg.Connection]:
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
 async def test_prepares_and_fills_its_type(session: asyncpg.Connection, query: Query) -> None:
     statement = await session.prepare(query.sql)
-    columns = {it.name: PYTHON.get(it.type.name) for it in statement.get_attributes()}
+    columns = {
+        attribute.name: PYTHON.get(attribute.type.name) for attribute in statement.get_attributes()
+    }
     assert len(statement.get_parameters()) == len(query.parameters)
 
     fills = FILLS.get(query.name)
@@ -111,7 +113,9 @@ async def test_check_constraints_name_the_values_of_the_domain(
         " WHERE conrelid = $1::text::regclass AND contype = 'c'",
         table,
     )
-    lists = [it["text"] for it in definitions if f"({column} = ANY" in it["text"]]
+    lists = [
+        definition["text"] for definition in definitions if f"({column} = ANY" in definition["text"]
+    ]
     named = [set(_quoted(text)) for text in lists if "IS NOT NULL" not in text]
     assert values in named
 
@@ -121,7 +125,11 @@ async def test_final_states_are_those_that_need_a_finish_time(session: asyncpg.C
         "SELECT pg_get_constraintdef(oid) AS text FROM pg_constraint"
         " WHERE conrelid = 'runs'::regclass AND contype = 'c'"
     )
-    [text] = [it["text"] for it in definitions if "finished_at IS NOT NULL" in it["text"]]
+    [text] = [
+        definition["text"]
+        for definition in definitions
+        if "finished_at IS NOT NULL" in definition["text"]
+    ]
     assert set(_quoted(text)) == FINAL == {it for it, after in TRANSITIONS.items() if not after}
 
 

@@ -29,7 +29,7 @@ async def world(dsn: str) -> AsyncIterator[Owned]:
 
 
 async def accounted(world: Owned) -> int:
-    """How many due times the rows account for."""
+    """Return how many due times the rows account for."""
     return sum(count for _, _, count in await world.rows())
 
 

@@ -157,12 +157,12 @@ async def test_what_is_purged_is_in_the_archive_first(world: Upkept, tmp_path: P
     assert [it["job"] for it in archived(tmp_path)] == ["short"]
     await after(world, DAYS * DAY)
     lines = archived(tmp_path)
-    assert [it["job"] for it in lines] == ["short", "job", "job"]
-    assert [it["due_at"] for it in lines[1:]] == [
+    assert [line["job"] for line in lines] == ["short", "job", "job"]
+    assert [line["due_at"] for line in lines[1:]] == [
         "2026-03-02T12:01:00+00:00",
         "2026-03-02T12:02:00+00:00",
     ]
-    assert [len(it["attempts"]) for it in lines[1:]] == [1, 0]
+    assert [len(line["attempts"]) for line in lines[1:]] == [1, 0]
 
 
 async def test_nothing_is_purged_that_cannot_be_archived(world: Upkept, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ WHERE due_at = $1
 
 
 def named(name: str, keep: Keep | None) -> JobSpec:
-    """A job that is due every minute."""
+    """Return a job that is due every minute."""
     return msgspec.structs.replace(spec(EVERY_MINUTE.schedule, name=name), keep=keep)
 
 
@@ -275,20 +275,20 @@ async def die(world: Upkept, due_at: object) -> UUID:
 
 
 async def count(world: Upkept, table: str) -> int:
-    """How many rows a table has."""
+    """Return how many rows a table has."""
     async with world.database.session() as session:
         number: int = await session.fetchval(f"SELECT count(*) FROM {table}")
         return number
 
 
 async def exists(world: Upkept, table: str) -> bool:
-    """Whether there is such a table."""
+    """Return whether there is such a table."""
     async with world.database.session() as session:
         return await session.fetchval("SELECT to_regclass($1)", table) is not None
 
 
 def archived(folder: Path) -> list[dict[str, Any]]:
-    """The lines of the archive's files."""
+    """Return the lines of the archive's files."""
     found = []
     for path in sorted((folder / "archive").iterdir()):
         assert path.name == "runs-2026-03-02.ndjson.gz"

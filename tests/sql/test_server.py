@@ -42,7 +42,7 @@ def socket_of(dsn: str) -> Path:
 
 
 def over_tcp(dsn: str, *ports: int) -> str:
-    """The same database behind these ports of 127.0.0.1."""
+    """Return the same database behind these ports of 127.0.0.1."""
     parts = urlsplit(dsn)
     hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
     return f"postgresql://{parts.username}:{parts.password}@{hosts}{parts.path}?sslmode=disable"

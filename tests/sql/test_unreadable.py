@@ -41,7 +41,7 @@ async def poison(world: Owned, name: str, how: str) -> None:
 
 
 async def followed(world: Owned) -> dict[str, bool]:
-    """Which jobs follow the current version of the calendar."""
+    """Return which jobs follow the current version of the calendar."""
     async with world.database.session() as session:
         rows = await session.fetch(
             "SELECT j.name, c.replaced_at IS NULL AS current"

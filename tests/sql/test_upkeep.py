@@ -64,8 +64,8 @@ async def test_whatever_older_data_said_every_due_time_is_accounted_for_once(
                 await world.owners.put(TEAM, _any_spec(rng))
     await world.claim()
     findings = await world.audit()
-    assert [it for it in findings if not it.agrees or it.pending] == []
-    assert sum(it.due for it in findings) > 0
+    assert [finding for finding in findings if not finding.agrees or finding.pending] == []
+    assert sum(finding.due for finding in findings) > 0
 
 
 def _any_spec(rng: Random) -> JobSpec:

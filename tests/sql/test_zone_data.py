@@ -214,7 +214,7 @@ async def test_two_at_once_do_no_harm(world: Upkept) -> None:
     world.now = RIGHT + HOUR
     await asyncio.gather(world.work(), world.upkeep(world.other).work())
     jobs = [await world.job(name) for name in names]
-    assert {(it.next_due_at, it.revision) for it in jobs} == {(RIGHT + 24 * HOUR, 2)}
+    assert {(job.next_due_at, job.revision) for job in jobs} == {(RIGHT + 24 * HOUR, 2)}
     assert [await world.ledger(name) for name in names] == [[("03-02 20:00", REASON)]] * 20
 
 

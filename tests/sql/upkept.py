@@ -36,7 +36,7 @@ class Upkept(Owned):
         self.history = Database(dsn, name="history", size=2, deadline_s=300, now=lambda: self.now)
 
     def upkeep(self, database: Database | None = None) -> Upkeep:
-        """A scheduler's upkeep."""
+        """Return a scheduler's upkeep."""
         database = database or self.one
         hints = PostgresHints(database)
         return make_upkeep(database, self.history, hints, HostClock(), Random(2), self.settings)
@@ -49,11 +49,11 @@ class Upkept(Owned):
         await self.upkeep().work()
 
     async def job(self, name: str = "job") -> Job:
-        """A job as it is stored."""
+        """Return a job as it is stored."""
         return await self.reads.job(TEAM, name)
 
     async def claims_at(self, due_at: datetime, name: str = "job") -> list[Claim]:
-        """What a scheduler claims that has a job in its memory, due at that instant."""
+        """Return what a scheduler claims that has a job in its memory, due at that instant."""
         job = await self.job(name)
         [known] = await self._agenda.find([job.id])
         run = run_id(job.id, due_at, Kind.SCHEDULED)
@@ -78,7 +78,7 @@ class Upkept(Owned):
         )
 
     async def recorded(self) -> str | None:
-        """The version with which next due times were computed last."""
+        """Return the version with which next due times were computed last."""
         async with self.database.session() as session:
             version: str | None = await session.fetchval("SELECT version FROM zone_data")
             return version

@@ -32,13 +32,13 @@ def minute(number: float) -> datetime:
 
 
 def window(first: float, last: float, **given: object) -> Window:
-    """The window `upgrade`, from one minute after noon to another."""
+    """Return the window `upgrade`, from one minute after noon to another."""
     made = Window("upgrade", minute(first), minute(last), reason="new disks")
     return msgspec.structs.replace(made, **given)
 
 
 def labelled(**labels: str) -> JobSpec:
-    """A job that is due every minute, named after its labels."""
+    """Return a job that is due every minute, named after its labels."""
     name = "-".join(labels.values()) or "job"
     return msgspec.structs.replace(EVERY_MINUTE, name=name, labels=labels)
 
@@ -72,7 +72,7 @@ class Windowed(Owned):
         return run.state, run.reason or run.state
 
     async def coming_up(self) -> list[Waiting]:
-        """What a scheduler's look finds due."""
+        """Return what a scheduler's look finds due."""
         return await self.room.load(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
 
     async def look(self, at: datetime | None = None) -> int:
@@ -82,7 +82,7 @@ class Windowed(Owned):
         return await self.queued()
 
     async def ended(self) -> list[AwaitedEnd]:
-        """The ends that due times are to follow."""
+        """Return the ends that due times are to follow."""
         return await self._agenda.ended(EVERYTHING, 1000)
 
     async def admit(self, due: list[Waiting]) -> CarriedOut:
@@ -118,12 +118,12 @@ class Windowed(Owned):
         return status
 
     async def status(self, run: UUID) -> RunStatus:
-        """How a run stands."""
+        """Return how a run stands."""
         [status] = await self.reads.statuses([run])
         return status
 
     async def held(self, name: str = "upgrade") -> int:
-        """How many runs a window holds."""
+        """Return how many runs a window holds."""
         return (await self.windows.show(TEAM, name)).held
 
 

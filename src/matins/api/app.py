@@ -163,7 +163,7 @@ class _Front:
 
 
 def _methods(resources: Litestar) -> list[tuple[re.Pattern[str], list[str]]]:
-    """The methods of each path."""
+    """Return the methods of each path."""
     found: list[tuple[re.Pattern[str], list[str]]] = []
     for route in resources.routes:
         if isinstance(route, HTTPRoute):

@@ -44,6 +44,6 @@ class Strict(AbstractDTO[T], Generic[T]):
     def create_openapi_schema(
         cls, field_definition: FieldDefinition, handler_id: str, schema_creator: SchemaCreator
     ) -> Reference | Schema:
-        """The schema of the Struct."""
+        """Return the schema of the Struct."""
         del handler_id
         return schema_creator.for_field_definition(field_definition)

@@ -44,6 +44,6 @@ def describe(app: Litestar) -> dict[str, Any]:
 
 
 def _open(summary: str) -> dict[str, Any]:
-    """An operation that needs no token and answers with plain text."""
+    """Return an operation that needs no token and answers with plain text."""
     answer = {"description": summary, "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {"summary": summary, "tags": ["process"], "security": [], "responses": {"200": answer}}

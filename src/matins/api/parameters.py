@@ -37,7 +37,9 @@ async def refuse_unknown(request: Request[Any, Any, Any]) -> None:
 
 
 def _body_problems(body: bytes) -> list[Problem]:
-    """What is wrong with the body of a request that takes none; an empty object says nothing."""
+    """Return what is wrong with the body of a request that takes none; an empty object says
+    nothing.
+    """
     try:
         said = msgspec.json.decode(body) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -60,7 +62,7 @@ def check_same_name(said: str, name: str) -> None:
 
 
 def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> list[Problem]:
-    """What is wrong with the parameters or the body of a request, by name."""
+    """Return what is wrong with the parameters or the body of a request, by name."""
     names = _names(request)
     found = []
     for item in error.extra if isinstance(error.extra, list) else []:
@@ -72,7 +74,7 @@ def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> li
 
 
 def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The names of a handler's query parameters, by the names of its arguments."""
+    """Return the names of a handler's query parameters, by the names of its arguments."""
     found = {}
     for argument, field in request.route_handler.parsed_fn_signature.parameters.items():
         told = field.kwarg_definition

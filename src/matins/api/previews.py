@@ -15,7 +15,7 @@ from matins.domain.views import Preview, PreviewRequest
 
 @post("/preview", status_code=200, dto=Strict[PreviewRequest], return_dto=None)
 async def preview_schedule(previews: Previews, data: JSONBody[PreviewRequest]) -> Preview:
-    """Tell when a schedule would be due next, what it means, and what may surprise in it.
+    """Return when a schedule would be due next, what it means, and what may surprise in it.
 
     Nothing is stored.
     """
@@ -30,7 +30,7 @@ async def preview_job(
     count: FromQuery[int] = 10,
     after: FromQuery[datetime | None] = None,
 ) -> Preview:
-    """Tell when a job will be due next, with its calendars and overrides."""
+    """Return when a job will be due next, with its calendars and overrides."""
     check_instant("after", after)
     return await previews.of_job(team, name, count, after)
 

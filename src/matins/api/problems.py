@@ -27,7 +27,7 @@ BODY_MAX = 1024 * 1024
 
 
 def details_of(error: Exception) -> ProblemDetails:
-    """What is told of an error."""
+    """Return what is told of an error."""
     match error:
         case MatinsError():
             return problem_details(error)

@@ -31,7 +31,7 @@ class StatusReader:
         self._reader: asyncio.Task[None] | None = None
 
     async def read(self, run_id: UUID) -> bytes:
-        """A run's status. Raises NotFoundError, or UnavailableError without the database."""
+        """Return a run's status. Raises NotFoundError, or UnavailableError without the database."""
         due_at_of(run_id)
         told = await self._cache.get(run_id) or await self._from_database(run_id)
         if told is None:
@@ -72,7 +72,9 @@ class StatusReader:
 
 
 def run_asked_for(scope: Scope) -> UUID | None:
-    """The run whose status a request asks for, and no more; None if it asks for something else."""
+    """Return the run whose status a request asks for, and no more; None if it asks for
+    something else.
+    """
     path: str = scope["path"]
     if scope["method"] != "GET" or scope["query_string"]:
         return None

@@ -18,7 +18,7 @@ async def show_keep(teams: Teams, team: FromPath[str]) -> Keep:
 
 @put("/teams/{team:str}/keep", dto=Strict[Keep], return_dto=None)
 async def put_keep(teams: Teams, team: FromPath[str], data: JSONBody[Keep]) -> Keep:
-    """Say how long runs are kept of a team's jobs that don't say it themselves."""
+    """Return how long runs are kept of a team's jobs that don't say it themselves."""
     return await teams.put_keep(team, data)
 
 

@@ -133,7 +133,10 @@ def read_jobs(text: str, name: str) -> JobFile:
         file = read_value(document.value, JobFile)
         check([*file.problems(), *_shortened(file, document)])
     except InvalidInputError as error:
-        found = [Problem(_place(name, it.where, document), it.message) for it in error.problems]
+        found = [
+            Problem(_place(name, problem.where, document), problem.message)
+            for problem in error.problems
+        ]
         raise InvalidInputError(found) from error
     if not file.jobs and not file.calendars and not file.keep:
         raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")

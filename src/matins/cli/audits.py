@@ -80,7 +80,7 @@ async def _audit(
 def _show(page: AuditPage) -> None:
     if page.jobs:
         printer = console()
-        printer.print(table(printer, _HEADS, [_row(it) for it in page.jobs], _STACKS))
+        printer.print(table(printer, _HEADS, [_row(job) for job in page.jobs], _STACKS))
     for it in page.jobs:
         _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
         _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
@@ -97,17 +97,17 @@ def _show(page: AuditPage) -> None:
 
 def _verdict(jobs: list[JobAudit]) -> str:
     """One line on all jobs; what ended badly is counted though it is accounted for."""
-    bad = sum(not it.holds for it in jobs)
+    bad = sum(not job.holds for job in jobs)
     counts = {
-        "succeeded": sum(it.succeeded for it in jobs),
-        "dead": sum(it.dead for it in jobs),
-        "cancelled": sum(it.cancelled for it in jobs),
-        "unfinished": sum(it.unfinished for it in jobs),
-        "skipped": sum(sum(it.skipped.values()) for it in jobs),
-        "pending": sum(it.pending for it in jobs),
+        "succeeded": sum(job.succeeded for job in jobs),
+        "dead": sum(job.dead for job in jobs),
+        "cancelled": sum(job.cancelled for job in jobs),
+        "unfinished": sum(job.unfinished for job in jobs),
+        "skipped": sum(sum(job.skipped.values()) for job in jobs),
+        "pending": sum(job.pending for job in jobs),
     }
     ends = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    due = f"{counted(len(jobs), 'job')}, {counted(sum(it.due for it in jobs), 'due time')}"
+    due = f"{counted(len(jobs), 'job')}, {counted(sum(job.due for job in jobs), 'due time')}"
     verdict = f"{counted(bad, 'job')} in disorder" if bad else "every due time is accounted for"
     return f"{due}: {verdict}" + (f" ({ends})" if ends else "")
 

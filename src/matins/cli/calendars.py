@@ -51,7 +51,7 @@ def show(calendar: Named, as_json: AsJson = False) -> None:
     printer = console()
     printer.print(facts(pairs))
     if found.closed_days:
-        rows = [(f"{it.date:%a %Y-%m-%d}", it.reason) for it in found.closed_days]
+        rows = [(f"{day.date:%a %Y-%m-%d}", day.reason) for day in found.closed_days]
         printer.print(table(printer, ("CLOSED", "WHY"), rows))
     tell("")
     tell(yaml_text(found.calendar))

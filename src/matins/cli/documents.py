@@ -56,7 +56,9 @@ class Document:
         self._root = root
 
     def line(self, where: str) -> int | None:
-        """The line of a place, or of the innermost part of it that is there; None for JSON."""
+        """Return the line of a place, or of the innermost part of it that is there; None for
+        JSON.
+        """
         node = self._root
         line = None
         for step in _STEP.finditer(where):

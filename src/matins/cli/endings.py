@@ -39,7 +39,7 @@ def ended(command: Callable[[], object]) -> int:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The first error of a group: what lives together falls together."""
+    """Return the first error of a group: what lives together falls together."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -71,7 +71,9 @@ def _tell(error: BaseException) -> int:
 
 def _lines(error: MatinsError) -> list[str]:
     if isinstance(error, InvalidInputError):
-        return [f"{it.where}: {it.message}".removeprefix(": ") for it in error.problems]
+        return [
+            f"{problem.where}: {problem.message}".removeprefix(": ") for problem in error.problems
+        ]
     return [str(error)]
 
 
@@ -85,7 +87,7 @@ def _code(error: MatinsError) -> int:
 
 
 def _usage(error: TyperException) -> str:
-    """What was wrong with the words of a command, on one line, with where its help is."""
+    """Return what was wrong with the words of a command, on one line, with where its help is."""
     told = " ".join(error.format_message().split()).rstrip(".")
     for typers, ours in _WORDS.items():
         told = told.replace(typers, ours)
@@ -99,7 +101,9 @@ def _place(error: OSError) -> str:
 
 
 def _unexpected(error: BaseException) -> str:
-    """What nobody raised on purpose is a fault of ours; where it happened is for who looks."""
+    """What nobody raised on purpose is a fault of ours; where it happened is for who
+    looks.
+    """
     if os.environ.get("MATINS_LOG_LEVEL") == "debug":
         traceback.print_exception(error)
     told = " ".join(f"{type(error).__name__}: {error}".split())

@@ -84,7 +84,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
         ("reason", found.reason),
         ("next due time", local(found.next_due_at)),
         ("next fire time", local(found.next_fire_at)),
-        *[("override", override_line(it)) for it in found.overrides],
+        *[("override", override_line(override)) for override in found.overrides],
         ("revision", f"{found.revision} of {local(found.changed_at)}"),
         ("made", local(found.created_at)),
         ("id", str(found.id)),
@@ -146,7 +146,7 @@ def trigger(
 
 
 def describe(schedule: Schedule | None) -> str:
-    """A schedule in a few words; `matins jobs preview` has a sentence for it."""
+    """Return a schedule in a few words; `matins jobs preview` has a sentence for it."""
     if schedule is None:
         return "only triggered"
     if schedule.follows_end:
@@ -157,7 +157,7 @@ def describe(schedule: Schedule | None) -> str:
 
 
 def override_line(override: Override) -> str:
-    """What becomes of an occurrence that is skipped or moved."""
+    """Return what becomes of an occurrence that is skipped or moved."""
     what = f"moved to {local(override.move_to)}" if override.move_to else "skipped"
     return f"{local(override.due_at)}  {what}{': ' if override.reason else ''}{override.reason}"
 
@@ -170,7 +170,7 @@ def _kind(times: Times, timezone: str) -> str:
         case Times(cron=str(cron)):
             return f"{cron} in {timezone}"
         case Times(rrule=str(rrule)):
-            rule = next((it for it in rrule.split() if "FREQ=" in it), rrule)
+            rule = next((part for part in rrule.split() if "FREQ=" in part), rrule)
             return f"{rule.removeprefix('RRULE:')} in {timezone}"
     instants = times.instants
     more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""

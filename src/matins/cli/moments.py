@@ -67,7 +67,7 @@ def _length(text: str) -> float | None:
 
 
 def _shown(now: datetime, zone: Zone | None) -> datetime:
-    """What clocks show now."""
+    """Return what clocks show now."""
     if zone is None:
         return now.astimezone()
     return local_time(epoch_s(now), zone.offset_at(epoch_s(now)))

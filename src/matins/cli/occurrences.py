@@ -98,7 +98,7 @@ def _override(job: str, due: str, to: str | None, reason: str, *, as_json: bool)
 
 
 def _due_time(coming: Preview, text: str) -> datetime:
-    """A due time as it was typed; `next` is the first of those that come and will run."""
+    """Return a due time as it was typed; `next` is the first of those that come and will run."""
     if text != NEXT:
         return _instant(coming, "DUE", text)
     to_run = [it.utc for it in coming.due if not it.skipped]
@@ -108,10 +108,10 @@ def _due_time(coming: Preview, text: str) -> datetime:
 
 
 def _instant(coming: Preview, where: str, text: str) -> datetime:
-    """An instant as it was typed, in the job's zone."""
+    """Return an instant as it was typed, in the job's zone."""
     return parse_moment(where, text, find_zone(coming.timezone))
 
 
 def _words(answer: Changed) -> str:
-    overrides = (f"\n  {override_line(it)}" for it in answer.job.overrides)
+    overrides = (f"\n  {override_line(override)}" for override in answer.job.overrides)
     return f"{answer.change}  {answer.job.team}/{answer.job.spec.name}{''.join(overrides)}"

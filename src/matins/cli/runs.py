@@ -66,7 +66,9 @@ class Wanted(msgspec.Struct, frozen=True):
     limit: int = 20
 
     async def read(self, client: Matins) -> list[Run]:
-        """The newest of them; of one job's runs in a state those among its last few thousand."""
+        """Return the newest of them; of one job's runs in a state those among its last few
+        thousand.
+        """
         found: list[Run] = []
         before: UUID | None = None
         for _ in range(LOOK_PAGES):

@@ -58,12 +58,12 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def local(instant: datetime | None) -> str:
-    """An instant on this host's clocks, with the name of their zone."""
+    """Return an instant on this host's clocks, with the name of their zone."""
     return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if instant else NEVER
 
 
 def between(begin: datetime | None, end: datetime | None) -> str:
-    """How long it took from one instant to another, to the millisecond."""
+    """Return how long it took from one instant to another, to the millisecond."""
     if begin is None or end is None:
         return NEVER
     seconds = (end - begin).total_seconds()
@@ -71,5 +71,5 @@ def between(begin: datetime | None, end: datetime | None) -> str:
 
 
 def clean(text: str) -> str:
-    """A text that can't command a terminal: what a job wrote may hold anything."""
+    """Return a text that can't command a terminal: what a job wrote may hold anything."""
     return "".join(mark if mark.isprintable() or mark in "\n\t" else "\ufffd" for mark in text)

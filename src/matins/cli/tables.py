@@ -51,7 +51,9 @@ def table(
     rows: Sequence[Sequence[Cell]],
     stacks: Sequence[Sequence[str]] = (),
 ) -> Table:
-    """A table without lines. Where it is too wide, each of `stacks` is shown as one column."""
+    """Return a table without lines. Where it is too wide, each of `stacks` is shown as one
+    column.
+    """
     made = _table(heads, rows)
     unbounded = printer.options.update(max_width=WIDE)
     if not stacks or printer.measure(made, options=unbounded).maximum <= printer.width:
@@ -90,5 +92,5 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Table:
 
 
 def state(name: str) -> Text:
-    """A state in its colour."""
+    """Return a state in its colour."""
     return Text(name, style=_STYLES.get(name, ""))

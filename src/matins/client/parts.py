@@ -32,11 +32,14 @@ def parts(specs: Sequence[JobSpec]) -> Iterator[list[JobSpec]]:
 
 
 def as_of_all(error: InvalidInputError, before: int) -> InvalidInputError:
-    """What is wrong with a part, with its places counted from the first of all jobs."""
+    """Return what is wrong with a part, with its places counted from the first of all jobs."""
 
     def place(match: re.Match[str]) -> str:
         return f"jobs[{int(match[1]) + before}]"
 
     return InvalidInputError(
-        [Problem(_PLACE.sub(place, it.where, count=1), it.message) for it in error.problems]
+        [
+            Problem(_PLACE.sub(place, problem.where, count=1), problem.message)
+            for problem in error.problems
+        ]
     )

@@ -39,7 +39,7 @@ class UnreachableError(UnavailableError):
 
 
 def refusal(status: int, body: bytes, call: str) -> MatinsError:
-    """The error that an answer tells of."""
+    """Return the error that an answer tells of."""
     try:
         told = msgspec.json.decode(body, type=ProblemDetails)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -79,7 +79,7 @@ class Matins:
         await self._calls.close()
 
     async def is_ready(self) -> bool:
-        """Whether an API is there and can do its work."""
+        """Return whether an API is there and can do its work."""
         try:
             _, status, _ = await self._calls.exchange("GET", "/ready")
         except UnavailableError:
@@ -115,20 +115,20 @@ class Matins:
         return answers
 
     async def job(self, team: str, name: str) -> Job:
-        """A job by its name."""
+        """Return a job by its name."""
         return await self._calls.ask(Job, "GET", _job(team, name))
 
     async def jobs(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
-        """A page of a team's jobs, by name."""
+        """Return a page of a team's jobs, by name."""
         query = _query(after=after or None, limit=limit)
         return await self._calls.ask(JobPage, "GET", _jobs(team), query=query)
 
     async def all_jobs(self, team: str | None = None) -> list[Job]:
-        """All jobs of a team by name, or of all teams, by team and name; those that can be read."""
+        """Return the readable jobs of a team by name, or of all teams, by team and name."""
         return (await self.whole_list(team)).jobs
 
     async def whole_list(self, team: str | None = None) -> JobPage:
-        """All jobs of a team, or of all teams, as one page: with those that can't be read."""
+        """Return all jobs of a team, or of all teams, as one page, with the unreadable ones."""
         path = "/v1/jobs" if team is None else _jobs(team)
         pages = [page async for page in self._pages(JobPage, path)]
         jobs = [job for page in pages for job in page.jobs]
@@ -164,11 +164,11 @@ class Matins:
         return await self._calls.ask(Changed, "DELETE", f"{_job(team, name)}/overrides/{instant}")
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
-        """Say how long runs are kept of a team's jobs that don't say it themselves."""
+        """Return how long runs are kept of a team's jobs that don't say it themselves."""
         return await self._calls.ask(Keep, "PUT", _all_of(team, "keep"), said=keep)
 
     async def keep(self, team: str) -> Keep:
-        """How long runs are kept of a team's jobs that don't say it themselves."""
+        """Return how long runs are kept of a team's jobs that don't say it themselves."""
         return await self._calls.ask(Keep, "GET", _all_of(team, "keep"))
 
     async def put_calendar(
@@ -180,13 +180,13 @@ class Matins:
         return await self._calls.ask(CalendarChanged, "PUT", path, said=calendar, query=query)
 
     async def calendar(self, team: str, name: str) -> CalendarRecord:
-        """A calendar by its name."""
+        """Return a calendar by its name."""
         return await self._calls.ask(CalendarRecord, "GET", _calendar(team, name))
 
     async def calendars(self, team: str) -> list[CalendarRecord]:
-        """All calendars of a team, by name."""
+        """Return all calendars of a team, by name."""
         pages = self._pages(CalendarPage, _all_of(team, "calendars"))
-        return [it async for page in pages for it in page.calendars]
+        return [calendar async for page in pages for calendar in page.calendars]
 
     async def delete_calendar(self, team: str, name: str) -> CalendarChanged:
         """Delete a calendar. Raises ConflictError while a job follows it."""
@@ -198,11 +198,11 @@ class Matins:
         return await self._calls.ask(WindowChanged, "PUT", path, said=window)
 
     async def window(self, team: str, name: str) -> WindowRecord:
-        """A maintenance window by its name."""
+        """Return a maintenance window by its name."""
         return await self._calls.ask(WindowRecord, "GET", _window(team, name))
 
     async def windows(self, team: str) -> list[WindowRecord]:
-        """A team's maintenance windows by their begin, with those that were over lately."""
+        """Return a team's maintenance windows by their begin, with those that were over lately."""
         return await self._calls.ask(list[WindowRecord], "GET", _all_of(team, "windows"))
 
     async def delete_window(self, team: str, name: str) -> WindowChanged:
@@ -218,23 +218,23 @@ class Matins:
         before: UUID | None = None,
         limit: int = 100,
     ) -> RunPage:
-        """A page of runs, newest due time first, of a team's jobs or of all."""
+        """Return a page of runs, newest due time first, of a team's jobs or of all."""
         query = _query(team=team, state=state, since=since, before=before, limit=limit)
         return await self._calls.ask(RunPage, "GET", "/v1/runs", query=query)
 
     async def runs_of_job(
         self, team: str, name: str, *, before: UUID | None = None, limit: int = 100
     ) -> RunPage:
-        """A page of a job's runs, newest due time first."""
+        """Return a page of a job's runs, newest due time first."""
         query = _query(before=before, limit=limit)
         return await self._calls.ask(RunPage, "GET", _job(team, name) + "/runs", query=query)
 
     async def run(self, run_id: UUID) -> RunStatus:
-        """How a run stands. Cheap: poll it as often as you like."""
+        """Return how a run stands. Cheap: poll it as often as you like."""
         return await self._calls.ask(RunStatus, "GET", f"/v1/runs/{run_id}")
 
     async def attempts(self, run_id: UUID) -> list[AttemptRecord]:
-        """A run's attempts, first to last, with what they wrote."""
+        """Return a run's attempts, first to last, with what they wrote."""
         return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
 
     async def cancel_run(self, run_id: UUID) -> RunStatus:
@@ -273,30 +273,30 @@ class Matins:
         team: str | None = None,
         job: str | None = None,
     ) -> Preview:
-        """The next due times of a schedule, without making a job."""
+        """Return the next due times of a schedule, without making a job."""
         said = PreviewRequest(schedule, count, after, team, job)
         return await self._calls.ask(Preview, "POST", "/v1/preview", said=said)
 
     async def preview_job(
         self, team: str, name: str, *, count: int = 10, after: datetime | None = None
     ) -> Preview:
-        """A job's next due times, with its calendars and overrides."""
+        """Return a job's next due times, with its calendars and overrides."""
         query = _query(count=count, after=after)
         return await self._calls.ask(Preview, "GET", _job(team, name) + "/preview", query=query)
 
     async def forecast(
         self, *, team: str | None = None, pool: str | None = None, hours: int = 24
     ) -> Forecast:
-        """How many fires the coming hours hold, of all active jobs or of a team's or pool's."""
+        """Return how many fires the coming hours hold: all, a team's or a pool's."""
         query = _query(team=team, pool=pool, hours=hours)
         return await self._calls.ask(Forecast, "GET", "/v1/forecast", query=query)
 
     async def executors(self) -> list[ExecutorRecord]:
-        """All executors alive, and those that ended within a day."""
+        """Return all executors alive, and those that ended within a day."""
         return await self._calls.ask(list[ExecutorRecord], "GET", "/v1/executors")
 
     async def partitions(self) -> list[PartitionRecord]:
-        """All partitions with their holders and watermarks."""
+        """Return all partitions with their holders and watermarks."""
         return await self._calls.ask(list[PartitionRecord], "GET", "/v1/partitions")
 
     async def _pages(self, kind: type[Page], path: str) -> AsyncIterator[Page]:
@@ -327,7 +327,7 @@ def _window(team: str, name: str) -> str:
 
 
 def _all_of(team: str, kind: str) -> str:
-    """The path of all that a team has; a name has no characters that would need encoding."""
+    """Return the path of all that a team has; a name has no characters that would need encoding."""
     check_name("team", team)
     return f"/v1/teams/{team}/{kind}"
 
@@ -338,7 +338,7 @@ def _one_of(team: str, kind: str, name: str) -> str:
 
 
 def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:
-    """The parameters that are given, as they are written in a query."""
+    """Return the parameters that are given, as they are written in a query."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else str(value)
         for name, value in given.items()

@@ -1,8 +1,7 @@
 """The audit of one job: its due times computed anew from its revisions, beside the ledger's rows.
 
-A due time belongs to the last revision that began before it. Those of a pause come on record when
-the pause ends, so while it lasts nothing is expected. What follows the ends of runs is computed
-from the rows themselves (see `chains`).
+A due time belongs to the last revision that began before it. Those of a pause are recorded when it
+ends, so while it lasts nothing is expected. `runs.after_end` computes what follows ends of runs.
 """
 
 from __future__ import annotations
@@ -133,8 +132,8 @@ def _judged_from(
     judged_from = job.purged_until.replace(microsecond=0)
     if judged_from < job.purged_until:
         judged_from += SECOND
-    schedules = [it.spec.schedule for it in revisions]
-    if not any(it.follows_end for it in schedules if it is not None):
+    schedules = [revision.spec.schedule for revision in revisions]
+    if not any(schedule.follows_end for schedule in schedules if schedule is not None):
         return judged_from
     kept = [row.due_at for row in rows if row.due_at >= judged_from]
     return min(kept, default=span.until) + SECOND
@@ -165,7 +164,7 @@ def _judge(
     unclaimed = {at: due[at].fire_time(at) for at in sorted(due.keys() - on_record.keys())}
     claimed_until = min(span.now - GRACE, job.watermark or span.now)
     missing = [at for at, fires in unclaimed.items() if fires <= claimed_until]
-    unknown = [it for it in rows if it.due_at not in chained]
+    unknown = [row for row in rows if row.due_at not in chained]
     strange = [it.due_at for it in unknown if _is_strange(it, periods, span)]
     late = _Late()
     if fleet is not None:
@@ -176,16 +175,16 @@ def _judge(
 
 def _to_the_second(span: Span) -> Span:
     """Return the span with its end at a whole second: due times before it are the same."""
-    over = timedelta(microseconds=span.until.microsecond)
-    return msgspec.structs.replace(span, until=span.until - over + SECOND) if over else span
+    until = span.until.replace(microsecond=0)
+    return span if until == span.until else msgspec.structs.replace(span, until=until + SECOND)
 
 
 def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
     """From when on rows are needed: `max_runs` of what follows ends counts from its beginning."""
     counted = [
-        it.timing.since
-        for it in revisions
-        if it.spec.schedule and it.spec.schedule.follows_end and it.spec.schedule.max_runs
+        revision.timing.since
+        for revision in revisions
+        if (schedule := revision.spec.schedule) and schedule.follows_end and schedule.max_runs
     ]
     return min([span.since, *counted])
 
@@ -204,7 +203,7 @@ def _periods(job: AuditedJob, revisions: Sequence[Revision], span: Span) -> list
 
 
 def _open_pause(revisions: Sequence[Revision]) -> int:
-    """The index from which on a job is stopped, with one schedule and until now."""
+    """Return the index from which on a job is stopped, with one schedule and until now."""
     index = len(revisions)
     while index and revisions[index - 1].state in (JobState.PAUSED, JobState.QUARANTINED):
         if revisions[index - 1].spec.schedule != revisions[-1].spec.schedule:
@@ -222,7 +221,7 @@ def _within(period: _Period, span: Span) -> list[datetime]:
 def _chained(
     periods: Iterable[_Period], rows: Iterable[LedgerRow], span: Span
 ) -> dict[datetime, Timetable]:
-    """The due times that follow the ends of runs, within the span."""
+    """Return the due times that follow the ends of runs, within the span."""
     runs = sorted(rows, key=lambda row: row.due_at)
     return {
         at: chain.timetable
@@ -252,7 +251,7 @@ def _chains(periods: Iterable[_Period]) -> list[Chain]:
 
 
 def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datetime, LedgerRow]:
-    """The row of each due time that has one; its own goes before a range that covers it."""
+    """Return the row of each due time that has one; its own goes before a range that covers it."""
     ordered = sorted(due)
     found: dict[datetime, LedgerRow] = {}
     for row in sorted(rows, key=lambda row: row.due_until is None):
@@ -263,7 +262,7 @@ def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datet
 
 
 def _doubled(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> list[datetime]:
-    """The due times that are accounted for by more than one row."""
+    """Return the due times that are accounted for by more than one row."""
     ordered = sorted(due)
     changes = [0] * (len(ordered) + 1)
     for row in rows:
@@ -273,13 +272,14 @@ def _doubled(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> list[datetim
 
 
 def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: Span) -> bool:
-    """Whether no revision, one just left included, was due when the row says so."""
+    """Return whether no revision, one just left included, was due when the row says so."""
     at = row.due_at
     if not span.since <= at < span.until:
         return False
     return not any(
-        it.begin < at <= it.end + UNDER_WAY and it.timetable.next_after(at - SECOND) == at
-        for it in periods
+        period.begin < at <= period.end + UNDER_WAY
+        and period.timetable.next_after(at - SECOND) == at
+        for period in periods
     )
 
 
@@ -303,7 +303,7 @@ def _late(
 
 
 def _is_stalled(row: LedgerRow, fleet: Fleet) -> bool:
-    """Whether a run should have gone on by now: to an executor, or to the queue."""
+    """Return whether a run should have gone on by now: to an executor, or to the queue."""
     since = row.retry_at if row.state is RunState.RETRYING else row.claimed_at
     waits = fleet.now - (since or fleet.now)
     if row.state is RunState.RETRYING or row.reason == TO_BE_ADMITTED:

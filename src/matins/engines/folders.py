@@ -25,7 +25,7 @@ _HALF_MARKED = "matins-data.new"
 
 
 def default_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Tell where data lies without MATINS_DATA: /var/lib for root, XDG_DATA_HOME for a user."""
+    """Return where data lies without MATINS_DATA: /var/lib for root, XDG_DATA_HOME for a user."""
     if os.geteuid() == 0:
         return ROOTS_DATA
     given = environ.get("XDG_DATA_HOME", "")
@@ -145,7 +145,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_or_make_secret(path: Path) -> str:
-    """Give the secret that the file holds, made on first use: 256 random bits in hex."""
+    """Return the secret that the file holds, made on first use: 256 random bits in hex."""
     if not path.exists():
         write_private(path, secrets.token_hex(32) + "\n")
     return path.read_text().strip()

@@ -21,7 +21,7 @@ def running_pid(cluster: Path) -> int | None:
 
 
 def is_ready(cluster: Path, pid: int) -> bool:
-    """Tell whether the postmaster of that pid takes connections."""
+    """Return whether the postmaster of that pid takes connections."""
     lines = _lines(cluster)
     return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
 

@@ -35,15 +35,15 @@ class Places:
         self._port_file = self.data / "port"
 
     def postgres(self) -> str:
-        """The DSN of PostgreSQL. Raises SettingsError when nothing says where it is."""
+        """Return the DSN of PostgreSQL. Raises SettingsError when nothing says where it is."""
         return self._settings.postgres or self._address("postgres", "MATINS_POSTGRES")
 
     def valkey(self) -> str:
-        """The URL of Valkey. Raises SettingsError when nothing says where it is."""
+        """Return the URL of Valkey. Raises SettingsError when nothing says where it is."""
         return self._settings.valkey or self._address("valkey", "MATINS_VALKEY")
 
     def api_url(self) -> str:
-        """The URL of the API. Raises SettingsError when nothing says where it is."""
+        """Return the URL of the API. Raises SettingsError when nothing says where it is."""
         if self._settings.url:
             return self._settings.url
         try:
@@ -55,11 +55,11 @@ class Places:
             ) from None
 
     def admin_token(self) -> str:
-        """The token of owners. Raises SettingsError when nothing says it."""
+        """Return the token of owners. Raises SettingsError when nothing says it."""
         return self._settings.token or self._settings.admin_token or self._token("admin-token")
 
     def executor_token(self) -> str:
-        """The token of executors. Raises SettingsError when nothing says it."""
+        """Return the token of executors. Raises SettingsError when nothing says it."""
         given = self._settings.executor_token or self._settings.token
         return given or self._token("executor-token")
 
@@ -75,7 +75,7 @@ class Places:
             write_private(self._api_file, msgspec.json.encode(place).decode() + "\n")
 
     def published_api(self) -> ApiPlace | None:
-        """The API that was published last."""
+        """Return the API that was published last."""
         try:
             return msgspec.json.decode(self._api_file.read_bytes(), type=ApiPlace)
         except (OSError, msgspec.DecodeError):
@@ -97,7 +97,7 @@ class Places:
             write_private(self._port_file, f"{urlsplit(place.url).port}\n")
 
     def remembered_port(self) -> int:
-        """The port that was kept; 0 if none was."""
+        """Return the port that was kept; 0 if none was."""
         try:
             return int(self._port_file.read_text())
         except (OSError, ValueError):

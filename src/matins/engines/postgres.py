@@ -173,7 +173,9 @@ class EmbeddedPostgres:
 
 
 def configuration(sockets: Path, settings: Mapping[str, str]) -> str:
-    """The whole configuration: the cluster's own file, what we set, and `settings` above all."""
+    """Return the whole configuration: the cluster's own file, what we set, and `settings` above
+    all.
+    """
     ours = {
         "listen_addresses": "",
         "port": str(PORT),
@@ -196,7 +198,9 @@ def configuration(sockets: Path, settings: Mapping[str, str]) -> str:
 
 
 def shared_buffers_mb() -> int:
-    """A thirty-second of the host's memory, from 128 MB to 1 GB: one host carries all of Matins."""
+    """Return a thirty-second of the host's memory, from 128 MB to 1 GB: one host carries all of
+    Matins.
+    """
     host_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
     return min(max(host_mb // 32, 128), 1024)
 

@@ -97,7 +97,7 @@ async def run(
 
 
 def succeeds(argv: Sequence[str | Path], account: Account | None) -> bool:
-    """Tell whether a program that ends at once, such as test(1), ends well for that account."""
+    """Return whether a program that ends at once, such as test(1), ends well for that account."""
     with tempfile.TemporaryFile() as output, _file_of("") as nothing:
         process = spawn(argv, account, output=output, stdin=nothing)
         try:
@@ -107,7 +107,7 @@ def succeeds(argv: Sequence[str | Path], account: Account | None) -> bool:
 
 
 def _file_of(text: str) -> IO[bytes]:
-    """A nameless file that holds the text, to be a program's stdin."""
+    """Return a nameless file that holds the text, to be a program's stdin."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 # the caller closes it
     file.write(text.encode())
     file.seek(0)
@@ -115,7 +115,7 @@ def _file_of(text: str) -> IO[bytes]:
 
 
 def last_lines(text: str, count: int = 15) -> str:
-    """The last lines of a log, for an error message."""
+    """Return the last lines of a log, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-count:])
 
 
@@ -139,11 +139,11 @@ class ServerProcess:
         self.pid = self._process.pid
 
     def returncode(self) -> int | None:
-        """The exit code, negative for a signal; None while it lives."""
+        """Return the exit code, negative for a signal; None while it lives."""
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last lines that this process logged."""
+        """Return the last lines that this process logged."""
         with self._log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(min(self._started_at, size), size - 20_000))
@@ -194,7 +194,7 @@ async def end(
 
 
 def is_running(pid: int, uid: int, words: Sequence[str]) -> bool:
-    """Tell whether the process lives, belongs to that account and has these words in its argv."""
+    """Return whether the process lives, belongs to that account and has these words in its argv."""
     try:
         os.kill(pid, 0)
         owner, argv = _describe(pid)
@@ -204,7 +204,7 @@ def is_running(pid: int, uid: int, words: Sequence[str]) -> bool:
 
 
 def _describe(pid: int) -> tuple[int, list[str] | str]:
-    """The owner and the command line of a process; by ps(1) where there is no /proc."""
+    """Return the owner and the command line of a process; by ps(1) where there is no /proc."""
     folder = Path("/proc", str(pid))
     if folder.exists():
         argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")

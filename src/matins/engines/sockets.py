@@ -52,7 +52,7 @@ def remove_socket_folder(folder: Path, account: Account | None) -> None:
 
 
 def fits(folder: Path) -> bool:
-    """Tell whether sockets in the folder have a path that every part of the chain can take."""
+    """Return whether sockets in the folder have a path that every part of the chain can take."""
     short = len(os.fsencode(folder)) + 1 + NAME_MAX <= PATH_MAX
     return short and _PLAIN.fullmatch(str(folder)) is not None
 

@@ -112,7 +112,7 @@ class EmbeddedValkey:
 
 
 def configuration(path: Path, password: str) -> str:
-    """The whole valkey.conf."""
+    """Return the whole valkey.conf."""
     return f"""\
 port 0
 unixsocket {path}

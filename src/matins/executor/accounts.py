@@ -46,7 +46,7 @@ class Accounts:
             self._fixed = _find(run_as)
 
     def take(self) -> Identity | None:
-        """Give an identity for one command; None: the executor's own. Give it back afterwards."""
+        """Return an identity for one command; None: the executor's own. Give it back afterwards."""
         if not self._is_range:
             return self._fixed
         number = self._free.popleft()

@@ -44,7 +44,7 @@ class Executor:
         self._incarnation: Incarnation | None = None
 
     def is_ready(self) -> bool:
-        """Whether a gateway has lately answered a heartbeat, and new work may be taken."""
+        """Return whether a gateway has lately answered a heartbeat, and new work may be taken."""
         return self._incarnation is not None and self._incarnation.is_in_touch
 
     async def run(self) -> None:

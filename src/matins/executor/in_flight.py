@@ -28,7 +28,9 @@ class InFlight:
         self._held: dict[AttemptName, int] = {}
 
     def __len__(self) -> int:
-        """How many attempts are held: those that run and those whose end is not confirmed."""
+        """Return how many attempts are held: those that run and those whose end is not
+        confirmed.
+        """
         return len(self._held)
 
     def ask(self) -> int:
@@ -70,7 +72,7 @@ class InFlight:
     def picture(
         self, executor: UUID, name: str, pools: list[str], slots: int, *, stopped: bool = False
     ) -> Heartbeat:
-        """The heartbeat that says all of this as it is now."""
+        """Return the heartbeat that says all of this as it is now."""
         return Heartbeat(
             executor=executor,
             name=name,

@@ -53,7 +53,7 @@ class HeadTail:
             self._trim()
 
     def text(self) -> str:
-        """What was kept, cleaned; a line between head and tail says how much is missing."""
+        """Return what was kept, cleaned; a line between head and tail says how much is missing."""
         self._trim()
         if not self.cut:
             return clean(bytes(self._head + self._tail))

@@ -83,7 +83,7 @@ class Polls:
                     await self._changed.wait()
 
     def _wanted(self) -> int:
-        """How many attempts the next poll should ask for; 0 if none should be sent now."""
+        """Return how many attempts the next poll should ask for; 0 if none should be sent now."""
         free = self._slots - self._reserved - self._busy()
         if free <= 0 or self._in_flight == POLLS_MAX:
             return 0

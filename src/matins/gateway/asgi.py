@@ -65,7 +65,7 @@ class Gateway:
         }
 
     def services(self) -> list[Service]:
-        """What must run beside the handlers."""
+        """Return what must run beside the handlers."""
         return [self._recorder, self._dispenser]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

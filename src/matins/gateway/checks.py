@@ -64,7 +64,7 @@ def check_heartbeat(heartbeat: Heartbeat) -> None:
 
 
 def check_report(report: Report) -> list[End]:
-    """Give the ends with text that can be stored; raise InvalidInputError for the rest."""
+    """Return the ends with text that can be stored; raise InvalidInputError for the rest."""
     check(_length("ends", len(report.ends), REPORT_MAX))
     for index, end in enumerate(report.ends):
         result = end.result

@@ -176,7 +176,7 @@ class Recorder:
         return recorded
 
     async def _decide(self, executor: UUID, ends: list[End]) -> list[Ending]:
-        """What follows each end. Only those that went badly need to be looked up."""
+        """Return what follows each end. Only those that went badly need to be looked up."""
         bad = [end for end in ends if end.result.outcome is not Outcome.SUCCEEDED]
         if not bad:
             return [Ending(end, RunState.SUCCEEDED) for end in ends]
@@ -237,7 +237,9 @@ def _ending(end: End, running: Running, rng: Random) -> Ending:
 
 
 def _bare_ending(end: End, error: Exception) -> Ending:
-    """An outcome stands as it was; what failed is not tried again, for it would end the same."""
+    """An outcome stands as it was; what failed is not tried again, for it would end the
+    same.
+    """
     outcome = end.result.outcome
     told = f"its result could not be recorded: {type(error).__name__}"
     states = {Outcome.SUCCEEDED: RunState.SUCCEEDED, Outcome.CANCELLED: RunState.CANCELLED}

@@ -40,12 +40,14 @@ class TooLongError(MatinsError):
 
 
 def header(scope: Scope, name: bytes) -> bytes:
-    """The value of a request's header, by its lower-case name; empty if there is none."""
+    """Return the value of a request's header, by its lower-case name; empty if there is none."""
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 
 def media_type(scope: Scope) -> str:
-    """The media type of body and answer: JSON unless told otherwise. Raises MediaTypeError."""
+    """Return the media type of body and answer: JSON unless told otherwise. Raises
+    MediaTypeError.
+    """
     given = header(scope, b"content-type").decode("latin-1").partition(";")[0].strip().lower()
     if given in ("", JSON):
         return JSON
@@ -55,7 +57,7 @@ def media_type(scope: Scope) -> str:
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body. Raises TooLongError, DisconnectedError."""
+    """Return the whole body. Raises TooLongError, DisconnectedError."""
     declared = header(scope, b"content-length")
     if declared.isdigit() and int(declared) > BODY_MAX:
         raise TooLongError(f"a body may have at most {BODY_MAX} bytes")

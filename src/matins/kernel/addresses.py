@@ -13,7 +13,7 @@ _VALKEY_SCHEMES = {"redis", "rediss", "unix", "valkey", "valkeys"}
 
 
 def postgres_fault(dsn: str) -> str:
-    """What is wrong with the DSN of a PostgreSQL; empty if nothing is."""
+    """Return what is wrong with the DSN of a PostgreSQL; empty if nothing is."""
     scheme, slashes, rest = dsn.partition("://")
     if not slashes or scheme not in ("postgresql", "postgres"):
         return f"is not read as an address; write it as {_POSTGRES}"
@@ -27,7 +27,7 @@ def postgres_fault(dsn: str) -> str:
 
 
 def valkey_fault(url: str) -> str:
-    """What is wrong with the URL of a Valkey; empty if nothing is."""
+    """Return what is wrong with the URL of a Valkey; empty if nothing is."""
     scheme, slashes, rest = url.partition("://")
     if not slashes or scheme.lower() not in _VALKEY_SCHEMES:
         return f"is not read as an address; write it as {_VALKEY}"
@@ -37,7 +37,7 @@ def valkey_fault(url: str) -> str:
 
 
 def api_fault(urls: str) -> str:
-    """What is wrong with the URLs of an API, separated by commas; empty if nothing is."""
+    """Return what is wrong with the URLs of an API, separated by commas; empty if nothing is."""
     for url in urls.split(","):
         scheme, slashes, rest = url.strip().partition("://")
         host = rest.partition("/")[0].rpartition("@")[2]
@@ -47,14 +47,14 @@ def api_fault(urls: str) -> str:
 
 
 def token_fault(token: str) -> str:
-    """What is wrong with a bearer token; empty if nothing is."""
+    """Return what is wrong with a bearer token; empty if nothing is."""
     if all("!" <= mark <= "~" for mark in token):
         return ""
     return "may hold printable ASCII characters only, and no spaces"
 
 
 def _is_host(text: str) -> bool:
-    """Whether a host, with a port or without one, can be read; the host may be left out."""
+    """Return whether a host, with a port or without one, can be read; the host may be left out."""
     try:
         parts = urlsplit(f"//{text}")
         return parts.port != 0 and all(mark.isprintable() and mark != " " for mark in text)

@@ -21,7 +21,9 @@ def elapsed_s() -> float:
 
 
 def wall_ns() -> int:
-    """The host's wall clock in ns since 1970; for logs and the test bench, never for a decision."""
+    """Return the host's wall clock in ns since 1970; for logs and the test bench, never for a
+    decision.
+    """
     return time.time_ns()
 
 
@@ -29,7 +31,7 @@ class HostClock:
     """The host's own clock, for processes that know no database; decides nothing by wall time."""
 
     def now(self) -> datetime:
-        """The host's wall clock."""
+        """Return the host's wall clock."""
         return datetime.now(UTC)
 
     def elapsed_s(self) -> float:
@@ -56,7 +58,9 @@ class DatabaseClock(HostClock):
         self._zero = datetime(1970, 1, 1, tzinfo=UTC)
 
     def now(self) -> datetime:
-        """The database's time, never ahead of it. Raises UnavailableError before `measure`."""
+        """Return the database's time, never ahead of it. Raises UnavailableError before
+        `measure`.
+        """
         if not self._ahead:
             raise UnavailableError("the database's clock has not been read yet")
         return self._zero + timedelta(seconds=elapsed_s()) + max(self._ahead)

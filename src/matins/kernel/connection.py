@@ -35,7 +35,7 @@ class Connection(Protocol):
         """Return the next bytes; none at the end. Raises OSError."""
 
     def is_idle(self) -> bool:
-        """Whether all was sent, and the other side neither says anything nor has hung up."""
+        """Return whether all was sent, and the other side neither says anything nor has hung up."""
 
     def close(self) -> None:
         """Close it here and now."""

@@ -97,7 +97,9 @@ class HttpServer:
 
 
 def _told(error: Exception) -> str:
-    """The operating system's word for it; `create_server` adds to that what we say ourselves."""
+    """Return the operating system's word for it; `create_server` adds to that what we say
+    ourselves.
+    """
     number = getattr(error, "errno", None)
     return os.strerror(number) if number and number > 0 else str(error).partition(" (while")[0]
 
@@ -169,7 +171,7 @@ async def respond_problem(
 
 
 def problem_headers(problem: ProblemDetails) -> dict[str, str]:
-    """The headers that go with an error, beside the media type."""
+    """Return the headers that go with an error, beside the media type."""
     if problem.status == UnavailableError.status:
         return {"retry-after": str(RETRY_AFTER_S)}
     if problem.status == UnauthorizedError.status:

@@ -70,5 +70,5 @@ GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor
 
 
 def exposition() -> bytes:
-    """All metrics of this process in Prometheus's text format."""
+    """Return all metrics of this process in Prometheus's text format."""
     return generate_latest(REGISTRY)

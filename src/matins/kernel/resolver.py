@@ -67,7 +67,7 @@ class Resolver:
 
         Raises OSError; cancelled, it returns at once.
         """
-        return [_with_port(it, port) for it in await self._addresses(host, asker)]
+        return [_with_port(address, port) for address in await self._addresses(host, asker)]
 
     async def _addresses(self, host: str, asker: str) -> Sequence[AddressInfo]:
         with suppress(OSError):

@@ -92,7 +92,10 @@ async def pause(seconds: float, clock: Stopwatch, *events: asyncio.Event) -> Non
     """Wait for so long, or until one of the events is set."""
     if any(event.is_set() for event in events):
         return
-    waits: list[Coroutine[Any, Any, Any]] = [clock.sleep(seconds), *(it.wait() for it in events)]
+    waits: list[Coroutine[Any, Any, Any]] = [
+        clock.sleep(seconds),
+        *(event.wait() for event in events),
+    ]
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

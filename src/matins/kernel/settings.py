@@ -92,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def variable(field: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return "MATINS_" + field.removesuffix("_s").upper()
 
 
@@ -127,7 +127,7 @@ def _read(field: msgspec.structs.FieldInfo, text: str) -> object:
 
 
 def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
-    """What is wrong with each of the settings, by field, and then with them together."""
+    """Yield what is wrong with each of the settings, by field, and then with them together."""
     for name, (least, most) in _COUNTS.items():
         count = getattr(settings, name)
         if count is not None and not least <= count <= most:
@@ -157,7 +157,7 @@ def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _pools_fault(pools: str) -> str:
     names = [part.strip() for part in pools.split(",") if part.strip()]
-    problems = [it for name in names for it in name_problems("pools", name)]
+    problems = [problem for name in names for problem in name_problems("pools", name)]
     return problems[0].message if problems else "" if names else "names no pool"
 
 

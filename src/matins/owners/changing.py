@@ -142,7 +142,9 @@ async def _calendars(
     found = await tx.current_calendars(team, names)
     check_known(team, names, found)
     versions = [found[name] for name in names]
-    return tuple(it.id for it in versions), tuple(it.closures for it in versions)
+    return tuple(version.id for version in versions), tuple(
+        version.closures for version in versions
+    )
 
 
 def _next_after(job: LockedJob, until: datetime) -> NextDue:

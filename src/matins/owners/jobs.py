@@ -76,7 +76,7 @@ class Jobs:
                 return await self._put(team, spec, dry_run=dry_run)
 
         results = await asyncio.gather(*map(put, jobs.jobs), return_exceptions=True)
-        done = [it for it in results if isinstance(it, Changed)]
+        done = [result for result in results if isinstance(result, Changed)]
         if not dry_run:
             await self._notify(done)
         _raise_first(results)
@@ -137,9 +137,9 @@ class Jobs:
 
     async def _notify(self, changes: Sequence[Changed]) -> None:
         """Let schedulers look at the jobs, and gateways at what was queued."""
-        if jobs := [str(it.job.id) for it in changes if it.change != "unchanged"]:
+        if jobs := [str(change.job.id) for change in changes if change.change != "unchanged"]:
             await notify(self._hints, "jobs", *jobs)
-        if pools := {it.job.spec.pool for it in changes if it.queued}:
+        if pools := {change.job.spec.pool for change in changes if change.queued}:
             await notify(self._hints, "dispatch", *sorted(pools))
 
     def _new_id(self) -> UUID:

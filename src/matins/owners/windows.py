@@ -54,7 +54,7 @@ def put_window(team: str, window: Window, found: TeamWindows) -> WindowChange:
         return WindowChange("unchanged", window, found.held)
     check(window.problems(found.now))
     others = [it for it in found.windows.values() if it.name != window.name]
-    if sum(it.ends_at > found.now for it in others) >= WINDOWS_MAX:
+    if sum(other.ends_at > found.now for other in others) >= WINDOWS_MAX:
         message = f"team {team} has {WINDOWS_MAX} windows in force or to come; delete one first"
         raise ConflictError(message)
     return WindowChange("changed" if old else "created", window, found.held)

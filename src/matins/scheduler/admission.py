@@ -114,7 +114,9 @@ class Admission:
             self._working_set.drop_partitions(done.refused)
         for waiting in kept:
             self._working_set.waiting.forget(waiting)
-        fenced = [it for it in decisions if it.waiting.partition not in done.refused]
+        fenced = [
+            decision for decision in decisions if decision.waiting.partition not in done.refused
+        ]
         again = [it.waiting for it in fenced if it.waiting.team_id in done.outdated]
         self._working_set.waiting.ask_about(again)
         _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)

@@ -42,13 +42,13 @@ class Batch:
 
     def keep(self, partitions: set[int]) -> None:
         """Leave out all that is not of these partitions."""
-        self.epochs = {it: self.epochs[it] for it in self.epochs.keys() & partitions}
-        self.steps = [it for it in self.steps if it.entry.job.partition in partitions]
-        self.claims = list(chain.from_iterable(it.claims for it in self.steps))
+        self.epochs = {key: self.epochs[key] for key in self.epochs.keys() & partitions}
+        self.steps = [step for step in self.steps if step.entry.job.partition in partitions]
+        self.claims = list(chain.from_iterable(step.claims for step in self.steps))
 
     def split(self, partitions: Collection[int]) -> Batch:
         """Take what is of these partitions out of it; return that as a batch of its own."""
-        taken = [it for it in self.steps if it.entry.job.partition in partitions]
+        taken = [step for step in self.steps if step.entry.job.partition in partitions]
         rest = self.epochs.keys() - set(partitions)
         batch = Batch(self.epochs, taken)
         self.keep(rest)

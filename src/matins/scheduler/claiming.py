@@ -74,12 +74,14 @@ class Claimer:
         self._paused_until_s = self._clock.elapsed_s() + seconds
 
     def lag_s(self) -> float:
-        """How old the oldest due and unclaimed fire time is, in seconds."""
+        """Return how old the oldest due and unclaimed fire time is, in seconds."""
         oldest_s = self.oldest_s()
         return 0.0 if oldest_s is None else max(0.0, self._now_s() - oldest_s)
 
     def oldest_s(self) -> int | None:
-        """The oldest fire time that has no row for sure: in the wheel, queued or being claimed."""
+        """Return the oldest fire time that has no row for sure: in the wheel, queued or being
+        claimed.
+        """
         oldest = [batch.oldest_s for batch in (*self._flying, *self._aside.batches())]
         if (waiting := self._working_set.oldest_s()) is not None:
             oldest.append(waiting)
@@ -150,7 +152,7 @@ class Claimer:
             self._flying.remove(batch)
 
     def _trusted(self) -> dict[int, int]:
-        """The partitions that are in memory under a lease that can still be trusted."""
+        """Return the partitions that are in memory under a lease that can still be trusted."""
         return self._working_set.trusted(self._leases.epochs())
 
     def _next_batch(self) -> Batch:
@@ -268,7 +270,7 @@ class Claimer:
 
 
 def _known_before(claims: Iterable[Claim], answer: Claimed) -> int:
-    """How many of the claims met their row."""
+    """Return how many of the claims met their row."""
     return sum(
         claim.run_id not in answer.made
         and claim.partition not in answer.refused

@@ -45,7 +45,7 @@ class Coverage:
         return Reading(self, partitions, now)
 
     def mark(self, partition: int, epoch: int, now: datetime) -> Mark:
-        """Where to begin with a partition."""
+        """Return where to begin with a partition."""
         read = self._read.get(partition)
         if read is None or read.epoch != epoch or read.sweep_at <= now:
             return BEGINNING
@@ -100,9 +100,9 @@ class Reading:
         """
         places = list(page)
         count, last, share = Counter(it for it, _ in places), dict(places), self.share
-        kept = {it for it in self.marks if loaded.get(it) == self._epochs[it]}
+        kept = {mark for mark in self.marks if loaded.get(mark) == self._epochs[mark]}
         done = {it: self._epochs[it] for it in kept if count[it] < share}
         for partition, epoch in done.items():
             self._coverage.note(partition, epoch, self._begun_at)
-        self.marks = {it: last[it] for it in kept - done.keys()}
+        self.marks = {key: last[key] for key in kept - done.keys()}
         return done

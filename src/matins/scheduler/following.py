@@ -36,7 +36,8 @@ class Follower:
         self._complete_at: datetime | None = None
 
     def complete_at(self, partitions: Mapping[int, int]) -> datetime | None:
-        """When all that had ended in these partitions was followed last; None if it never was.
+        """Return when all that had ended in these partitions was followed last; None if it
+        never was.
 
         The partitions come with the epochs of their leases.
         """
@@ -92,7 +93,9 @@ class Follower:
 
 
 def follow_up_of(ended: AwaitedEnd) -> tuple[FollowUp, DueJob]:
-    """What follows the end of a job's last run, and the job with it. Raises ScheduleError."""
+    """Return what follows the end of a job's last run, and the job with it. Raises
+    ScheduleError.
+    """
     job = ended.job
     if job.fault:
         raise ScheduleError(job.fault)

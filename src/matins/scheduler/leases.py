@@ -74,7 +74,7 @@ class LeaseHolder:
         self._stopping = asyncio.Event()
 
     def epochs(self) -> dict[int, int]:
-        """The partitions whose leases can be trusted at this moment, with their epochs."""
+        """Return the partitions whose leases can be trusted at this moment, with their epochs."""
         now_s = self._clock.elapsed_s()
         return {
             partition: lease.epoch
@@ -83,7 +83,7 @@ class LeaseHolder:
         }
 
     def is_in_touch(self) -> bool:
-        """Whether a renewal, of any number of leases, was answered within the last term."""
+        """Return whether a renewal, of any number of leases, was answered within the last term."""
         return self._clock.elapsed_s() < self._in_touch_until_s
 
     def drop(self, partitions: Collection[int]) -> None:
@@ -170,7 +170,11 @@ class LeaseHolder:
 
     async def _release(self, partitions: list[int]) -> None:
         """Give up partitions: first here, so that nothing is claimed in them any more."""
-        epochs = {it: self._held.pop(it).epoch for it in partitions if it in self._held}
+        epochs = {
+            partition: self._held.pop(partition).epoch
+            for partition in partitions
+            if partition in self._held
+        }
         self._tell()
         await self._before_release(epochs.keys())
         await self._leases.release(self.holder, epochs)

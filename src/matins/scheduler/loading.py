@@ -63,7 +63,7 @@ class Loader:
         self._stopping = asyncio.Event()
 
     def settled_until(self, oldest_s: int | None) -> datetime | None:
-        """Up to when all fire times have their rows; None while that can't be said.
+        """Return up to when all fire times have their rows; None while that can't be said.
 
         `oldest_s` is the oldest fire time in memory that has none.
         """

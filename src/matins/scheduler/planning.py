@@ -32,17 +32,19 @@ _SECOND = timedelta(seconds=1)
 
 
 def slot_of(instant: datetime) -> int:
-    """The slot of an instant: the first whole second at or after it, so that none is early."""
+    """Return the slot of an instant: the first whole second at or after it, so that none is
+    early.
+    """
     return -((_EPOCH - instant) // _SECOND)
 
 
 def seconds_of(instant: datetime) -> float:
-    """An instant in seconds since 1970."""
+    """Return an instant in seconds since 1970."""
     return (instant - _EPOCH).total_seconds()
 
 
 def instant_of(second: float) -> datetime:
-    """The instant of seconds since 1970."""
+    """Return the instant of seconds since 1970."""
     return _EPOCH + timedelta(0, second)
 
 
@@ -151,7 +153,9 @@ def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
 def _verdicts(
     entry: LoadedJob, pending: Sequence[datetime], now: datetime, *, complete: bool
 ) -> list[CatchUp]:
-    """What becomes of pending due times: its timetable says what never runs, then its policy."""
+    """Return what becomes of pending due times: its timetable says what never runs, then its
+    policy.
+    """
     policy = entry.job.misfire
     reasons = {due: entry.timetable.skip_reason(slot_of(due)) for due in pending}
     to_run = [due for due in pending if not reasons[due]]
@@ -165,7 +169,9 @@ def _verdicts(
 
 
 def _pending(entry: LoadedJob, due: datetime, now: datetime) -> list[datetime]:
-    """The due times to account for, oldest first; the stored one counts whatever the rule says."""
+    """Return the due times to account for, oldest first; the stored one counts whatever the
+    rule says.
+    """
     pending = [due, *entry.timetable.due_between(due, now, LOOK_MAX + COUNT_MAX - 1)]
     # Each fires before the next is due: only of the newest can the fire time lie ahead.
     if len(pending) > 1 and entry.timetable.fire_time(pending[-1]) > now:
@@ -176,7 +182,7 @@ def _pending(entry: LoadedJob, due: datetime, now: datetime) -> list[datetime]:
 def _claims_of(
     entry: LoadedJob, stretch: Sequence[datetime], skip_reason: str | None, room: int
 ) -> tuple[list[Claim], int]:
-    """The claims for the beginning of a stretch, and how many due times they account for."""
+    """Return the claims for the beginning of a stretch, and how many due times they account for."""
     if not stretch or room <= 0:
         return [], 0
     if skip_reason is None:

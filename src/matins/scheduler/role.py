@@ -53,11 +53,11 @@ class SchedulerRole:
         await self._era.scheduler.stop()
 
     def is_ready(self) -> bool:
-        """Whether the database answered within the last lease term."""
+        """Return whether the database answered within the last lease term."""
         return self._era.scheduler.is_ready()
 
     def lag_s(self) -> float:
-        """How old the oldest due and unclaimed fire time in memory is, in seconds."""
+        """Return how old the oldest due and unclaimed fire time in memory is, in seconds."""
         return self._era.scheduler.lag_s()
 
     async def _schedule(self) -> None:

@@ -112,15 +112,15 @@ class Scheduler:
         return self._leases.holder
 
     def is_ready(self) -> bool:
-        """Whether the database answered within the last lease term."""
+        """Return whether the database answered within the last lease term."""
         return self._leases.is_in_touch()
 
     def lag_s(self) -> float:
-        """How old the oldest due and unclaimed fire time in memory is, in seconds."""
+        """Return how old the oldest due and unclaimed fire time in memory is, in seconds."""
         return self._claimer.lag_s()
 
     def epochs(self) -> dict[int, int]:
-        """The partitions under a lease that can be trusted now, with their epochs."""
+        """Return the partitions under a lease that can be trusted now, with their epochs."""
         return self._leases.epochs()
 
     async def _read_clock(self) -> bool:

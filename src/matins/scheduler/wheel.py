@@ -40,5 +40,5 @@ class Wheel:
         return fired
 
     def first(self) -> int | None:
-        """The second of the oldest slot."""
+        """Return the second of the oldest slot."""
         return self._seconds[0] if self._seconds else None

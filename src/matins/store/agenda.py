@@ -70,7 +70,7 @@ class PostgresAgenda:
         return jobs
 
     async def _under_way(self) -> int:
-        """The oldest transaction that has not ended, as a number."""
+        """Return the oldest transaction that has not ended, as a number."""
         row = await self._reads.fetchrow(_Q["under_way"])
         assert row is not None
         seen: int = row["seen"]

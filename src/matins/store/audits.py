@@ -115,7 +115,7 @@ class PostgresAudits:
     async def _revisions(
         self, job_ids: list[UUID]
     ) -> tuple[dict[UUID, list[Revision]], dict[UUID, str]]:
-        """The revisions of jobs; and of which jobs one can't be read, with the reason."""
+        """Return the revisions of jobs; and of which jobs one can't be read, with the reason."""
         found: dict[UUID, list[Revision]] = defaultdict(list)
         faults: dict[UUID, str] = {}
         rows = await self._database.fetch(_Q["revisions"], job_ids=job_ids)

@@ -30,7 +30,7 @@ class PostgresCalendars:
         self._database = database
 
     async def page(self, team: str, after: str, limit: int) -> CalendarPage:
-        """A team's calendars by name, those after `after`."""
+        """Return a team's calendars by name, those after `after`."""
         check_name("team", team)
         now = await self._database.clock()
         rows = await self._current(team, after=after, limit=limit)
@@ -120,7 +120,7 @@ class PostgresCalendars:
 
 
 def _calendars(row: asyncpg.Record) -> tuple[Calendar, Calendar]:
-    """A calendar as it was written, and as it was resolved."""
+    """Return a calendar as it was written, and as it was resolved."""
     written, resolved = row["written"], row["resolved"]
     return (
         msgspec.json.decode(written, type=Calendar),

@@ -203,7 +203,7 @@ class _Transaction:
 
 
 def _columns(revision: JobRevision) -> dict[str, object]:
-    """What the first revision of a job and all later ones write alike."""
+    """Return what the first revision of a job and all later ones write alike."""
     return {
         "at": revision.at,
         "since": revision.timing.since,

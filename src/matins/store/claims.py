@@ -115,12 +115,14 @@ def _apart(
 
 
 def _locked(claims: Sequence[Claim]) -> set[UUID]:
-    """The jobs of which a change must not come between: it may record the same due times, and the
-    key holds off a second row only for what is the first of both.
+    """Return the jobs of which a change must not come between: it may record the same due
+    times, and the key holds off a second row only for what is the first of both.
     """
-    locked = {it.job_id for it in claims if it.follows_end or it.due_until is not None}
-    if len({it.job_id for it in claims}) < len(claims):
-        locked |= {job for job, count in Counter(it.job_id for it in claims).items() if count > 1}
+    locked = {claim.job_id for claim in claims if claim.follows_end or claim.due_until is not None}
+    if len({claim.job_id for claim in claims}) < len(claims):
+        locked |= {
+            job for job, count in Counter(claim.job_id for claim in claims).items() if count > 1
+        }
     return locked
 
 

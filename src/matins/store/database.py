@@ -73,7 +73,8 @@ async def driver_errors() -> AsyncIterator[None]:
 def session_settings(
     name: str, *, by_key_only: bool, deadline_s: float, lock_s: float | None = None
 ) -> dict[str, str]:
-    """The server's settings of a session: no statement, lock or idle transaction may outlast us.
+    """Return the server's settings of a session: no statement, lock or idle transaction may
+    outlast us.
 
     `lock_s`: how long it waits for a lock; half of the deadline if that is not told.
     """
@@ -129,7 +130,7 @@ class Database:
         self._opening = asyncio.Lock()
 
     def pinned(self) -> Database:
-        """Give the same pool for the present era only: every later call of it fails."""
+        """Return the same pool for the present era only: every later call of it fails."""
         pinned = copy(self)
         pinned._era = self.server.era  # noqa: SLF001 # of its own kind
         return pinned
@@ -151,7 +152,7 @@ class Database:
         return await session.fetch(query.sql, *self.ordered(query, given))
 
     async def clock(self, session: asyncpg.pool.PoolConnectionProxy | None = None) -> datetime:
-        """The database's clock, read now; within a session, if one is given."""
+        """Return the database's clock, read now; within a session, if one is given."""
         query = _Q["clock"]
         rows = await (self.run(session, query) if session else self.fetch(query))
         now: datetime = rows[0]["now"]
@@ -162,7 +163,7 @@ class Database:
         await self.run(session, _Q["make_team"], team=team)
 
     def ordered(self, query: Query, given: dict[str, object]) -> list[object]:
-        """The arguments of a query in order, with `:now` filled in."""
+        """Return the arguments of a query in order, with `:now` filled in."""
         if "now" in query.parameters:
             given.setdefault("now", self.now())
         return query.arguments(given)
@@ -230,7 +231,7 @@ async def check_writable(*databases: Database) -> None:
 
 
 async def can_write(*databases: Database, within_s: float = 2.0) -> bool:
-    """Whether something can be written through each of these pools."""
+    """Return whether something can be written through each of these pools."""
     try:
         async with asyncio.timeout(within_s):
             await check_writable(*databases)

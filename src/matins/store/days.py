@@ -46,7 +46,7 @@ async def with_days(
 
 
 def _is_day_missing(error: asyncpg.CheckViolationError) -> bool:
-    """Whether no table takes the row: the one such violation that names no constraint.
+    """Return whether no table takes the row: the one such violation that names no constraint.
 
     Its text would tell, too, but in the language of the server's `lc_messages`.
     """

@@ -106,7 +106,8 @@ class PostgresDispatch:
         return await self._handout(poll.executor, rows) if rows else None
 
     async def _handout(self, executor: UUID, rows: Sequence[asyncpg.Record]) -> Handout:
-        """What can be read is handed out; a run whose job can't be read becomes a dead letter.
+        """What can be read is handed out; a run whose job can't be read becomes a dead
+        letter.
 
         A run that was claimed, or was to be tried again, by a statement that was under way while
         its job was deleted, ends here.
@@ -269,7 +270,7 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
 
 
 def status_of(row: asyncpg.Record) -> RunStatus:
-    """The status of a run from its row, with `team` and `job` by name."""
+    """Return the status of a run from its row, with `team` and `job` by name."""
     return RunStatus(
         id=row["id"],
         team=row["team"],

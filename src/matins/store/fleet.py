@@ -27,7 +27,7 @@ class PostgresFleet:
         self._database = database
 
     async def read(self) -> Fleet:
-        """All of it, now."""
+        """Return all of it, now."""
         partitions = await self._database.fetch(_Q["partitions"])
         seen = await self._database.fetch(_Q["seen"])
         queues = await self._database.fetch(_Q["queues"])
@@ -43,7 +43,7 @@ class PostgresFleet:
         )
 
     async def served(self) -> dict[str, int]:
-        """How many executors serve each pool."""
+        """Return how many executors serve each pool."""
         rows = await self._database.fetch(_Q["served"], silent=SILENT)
         return {row["pool"]: row["executors"] for row in rows}
 
@@ -58,14 +58,14 @@ class PostgresFleet:
         return row["claim_lag_s"], max(0.0, (row["now"] - oldest).total_seconds())
 
     async def tell_overdue(self, jobs: Sequence[Job]) -> list[Job]:
-        """The jobs, where due times wait for their claim with the reason."""
+        """Return the jobs, where due times wait for their claim with the reason."""
         if not any(job.next_fire_at for job in jobs):
             return list(jobs)
         fleet = await self.read()
         return [msgspec.structs.replace(job, overdue=fleet.overdue(job)) for job in jobs]
 
     async def tell_waiting(self, rows: Sequence[asyncpg.Record], runs: list[R]) -> list[R]:
-        """The runs of these rows; those that wait for executors that aren't there say so."""
+        """Return the runs of these rows; those that wait for executors that aren't there say so."""
         if not any(run.state is RunState.QUEUED for run in runs):
             return runs
         served = await self.served()

@@ -59,7 +59,7 @@ class PostgresHints:
                 session.terminate()
 
     async def _next(self, words: asyncio.Queue[str], session: Session) -> str | None:
-        """The next word; None after a silence in which the connection proved to be alive.
+        """Return the next word; None after a silence in which the connection proved to be alive.
 
         Raises UnavailableError once another server has taken over, whose words are not heard here.
         """

@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 def job_of(row: asyncpg.Record, team: str) -> Job:
-    """A job from its row."""
+    """Return a job from its row."""
     return Job(
         id=row["id"],
         team=team,
@@ -56,7 +56,7 @@ def unreadable_job(job_id: UUID, team: str, name: str, error: Exception) -> Unre
 
 
 def spec_columns(spec: JobSpec) -> dict[str, object]:
-    """The columns that follow from what the owner wrote."""
+    """Return the columns that follow from what the owner wrote."""
     return {
         "spec": as_json(spec),
         "schedule": None if spec.schedule is None else as_json(spec.schedule),

@@ -62,7 +62,7 @@ class Migration(msgspec.Struct, frozen=True):
 
 
 def migrations() -> list[Migration]:
-    """All migrations that this version knows, in order."""
+    """Return all migrations that this version knows, in order."""
     folder = files("matins.store") / "migrations"
     found = [
         Migration(int(match[1]), file.name, file.read_text("utf-8"))
@@ -119,7 +119,7 @@ async def check_database(server: Server) -> None:
 
 
 async def _schema(session: Session) -> int:
-    """The last migration that was applied; 0 where none was."""
+    """Return the last migration that was applied; 0 where none was."""
     try:
         found: int | None = await session.fetchval("SELECT max(number) FROM migrations")
     except asyncpg.UndefinedTableError:

@@ -38,7 +38,7 @@ class PostgresPreviews:
         self._forecasts = forecasts
 
     async def of_job(self, team: str, name: str, count: int, after: datetime | None) -> Preview:
-        """A job's next due times, with its calendars and overrides. Raises NotFoundError."""
+        """Return a job's next due times, with its calendars and overrides. Raises NotFoundError."""
         row = await self._job(team, name)
         if row is None:
             raise NotFoundError(f"team {team} has no job {name!r}")
@@ -53,7 +53,7 @@ class PostgresPreviews:
         return await self._under_windows(shown, team, spec.labels)
 
     async def of_schedule(self, asked: PreviewRequest) -> Preview:
-        """The next due times of a schedule as if it were set now."""
+        """Return the next due times of a schedule as if it were set now."""
         check_request(asked.schedule, asked.count)
         after = await self._start(asked.after)
         closures = await self._current(asked.team, asked.schedule)
@@ -87,7 +87,7 @@ class PostgresPreviews:
         return under_windows(shown, windows, labels)
 
     async def _start(self, after: datetime | None) -> datetime:
-        """The instant after which to look; one without an offset is of UTC."""
+        """Return the instant after which to look; one without an offset is of UTC."""
         start = after or await self._database.clock()
         return start.replace(tzinfo=start.tzinfo or UTC)
 
@@ -97,7 +97,7 @@ class PostgresPreviews:
         return await self._database.fetchrow(_Q["subject"], team=team, name=name)
 
     async def _current(self, team: str | None, schedule: Schedule) -> tuple[CompiledCalendar, ...]:
-        """The calendars that a schedule names, as they are now."""
+        """Return the calendars that a schedule names, as they are now."""
         if not schedule.calendars:
             return ()
         if team is None:
@@ -106,7 +106,7 @@ class PostgresPreviews:
         names = schedule.calendars
         found = await current_calendars(self._database.fetch, team, names)
         check_known(team, names, found)
-        return await self._calendars.closures(self._database.fetch, [found[it] for it in names])
+        return await self._calendars.closures(self._database.fetch, [found[name] for name in names])
 
 
 async def _look(subject: PreviewedJob, count: int, after: datetime) -> Preview:

@@ -44,7 +44,7 @@ _LAST_ID = UUID(int=(1 << 128) - 1)
 
 
 def due_at_of(run: UUID) -> datetime:
-    """The due time in a run's id. Raises NotFoundError when it can't be the id of a run."""
+    """Return the due time in a run's id. Raises NotFoundError when it can't be the id of a run."""
     if not names_instant(run):
         raise NotFoundError(f"there is no run {run}")
     return due_of(run)
@@ -58,11 +58,11 @@ class PostgresReads:
         self._fleet = PostgresFleet(database)
 
     async def now(self) -> datetime:
-        """The database's clock."""
+        """Return the database's clock."""
         return await self._database.clock()
 
     async def job(self, team: str, name: str) -> Job:
-        """A job by its name. Raises NotFoundError."""
+        """Return a job by its name. Raises NotFoundError."""
         check_name("team", team)
         check_name("name", name)
         row = await self._database.fetchrow(_Q["job"], team=team, name=name)
@@ -72,7 +72,7 @@ class PostgresReads:
         return job
 
     async def jobs(self, team: str, after: str, limit: int) -> JobPage:
-        """A team's jobs by name, from after that one on."""
+        """Return a team's jobs by name, from after that one on."""
         check_name("team", team)
         if after:
             check_name("after", after)
@@ -82,14 +82,14 @@ class PostgresReads:
         return JobPage(jobs, rows[-1]["name"] if len(rows) == limit else None, unreadable)
 
     async def all_jobs(self, after: UUID | None, limit: int) -> JobPage:
-        """All teams' jobs by id, from after that one on."""
+        """Return all teams' jobs by id, from after that one on."""
         rows = await self._database.fetch(_Q["all_jobs"], after=after or _FIRST_ID, limit=limit)
         found, unreadable = readable([(row["team"], row) for row in rows])
         jobs = await self._fleet.tell_overdue(found)
         return JobPage(jobs, str(rows[-1]["id"]) if len(rows) == limit else None, unreadable)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
-        """The statuses of those of the runs that exist; their ids come from `due_at_of`."""
+        """Return the statuses of those of the runs that exist; their ids come from `due_at_of`."""
         due_ats = [due_of(run) for run in run_ids]
         rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
         found = [status_of(row) for row in rows]
@@ -99,7 +99,7 @@ class PostgresReads:
         return found + [status_of(row) for row in rows]
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
-        """A job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
+        """Return a job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
         job = await self._job_ever(team, name)
         if job is None:
             raise NotFoundError(f"team {team} has no job {name!r}")
@@ -162,7 +162,7 @@ class PostgresReads:
         return found[:limit]
 
     async def _by_id(self, run_ids: Sequence[UUID]) -> list[asyncpg.Record]:
-        """The rows of runs, in the order of their ids downwards."""
+        """Return the rows of runs, in the order of their ids downwards."""
         found: list[asyncpg.Record] = []
         if run_ids:
             async for days in stretches(self._database.fetch, due_of(run_ids[0])):
@@ -179,7 +179,7 @@ class PostgresReads:
         return await self._database.fetchrow(_Q["job_ever"], team=team, name=name)
 
     async def _end_of(self, team: str, name: str) -> str:
-        """What there is to be told of a job that is no more."""
+        """Return what there is to be told of a job that is no more."""
         job = await self._job_ever(team, name)
         if job is None:
             return ""
@@ -188,7 +188,7 @@ class PostgresReads:
     async def _newest(
         self, query: Query, before: UUID | None, limit: int, **given: object
     ) -> list[asyncpg.Record]:
-        """The newest runs that a query finds, a stretch of days after the other."""
+        """Return the newest runs that a query finds, a stretch of days after the other."""
         until, since = _until(before), given.get("since")
         given |= {"until": until, "before": before or _LAST_ID}
         found: list[asyncpg.Record] = []
@@ -200,7 +200,7 @@ class PostgresReads:
         return found
 
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
-        """A run's attempts, first to last. Raises NotFoundError."""
+        """Return a run's attempts, first to last. Raises NotFoundError."""
         due_at = due_at_of(run)
         query = around(due_at, due_at).pin(_Q["attempts"])
         rows = await self._database.fetch(query, run_id=run, due_at=due_at)
@@ -209,18 +209,18 @@ class PostgresReads:
         return [msgspec.convert(dict(row), AttemptRecord) for row in rows]
 
     async def executors(self) -> list[ExecutorRecord]:
-        """All executors alive, and those that ended within a day."""
+        """Return all executors alive, and those that ended within a day."""
         rows = await self._database.fetch(_Q["executors"], silent=SILENT)
         return [msgspec.convert(dict(row), ExecutorRecord) for row in rows]
 
     async def partitions(self) -> list[PartitionRecord]:
-        """All partitions with their holders and watermarks."""
+        """Return all partitions with their holders and watermarks."""
         rows = await self._database.fetch(_Q["partitions"])
         return [msgspec.convert(dict(row), PartitionRecord) for row in rows]
 
 
 def _until(before: UUID | None) -> datetime:
-    """Up to which due time a page may reach."""
+    """Return up to which due time a page may reach."""
     if before is None:
         return LATEST
     if not names_instant(before):

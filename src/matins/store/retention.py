@@ -97,9 +97,9 @@ def _old_runs(rows: Sequence[asyncpg.Record]) -> list[OldRun]:
 
 def _columns(cuts: Sequence[Cut]) -> dict[str, object]:
     return {
-        "job_ids": [it.job_id for it in cuts],
-        "succeeded_untils": [it.succeeded_until for it in cuts],
-        "others_untils": [it.others_until for it in cuts],
+        "job_ids": [cut.job_id for cut in cuts],
+        "succeeded_untils": [cut.succeeded_until for cut in cuts],
+        "others_untils": [cut.others_until for cut in cuts],
     }
 
 

@@ -171,7 +171,7 @@ class Server:
         begun.set()
 
     def _refusal(self, errors: list[Exception]) -> Exception:
-        """What to raise when no host can be used."""
+        """Return what to raise when no host can be used."""
         if not self.is_known and all(map(_refused, errors)):
             return SettingsError(f"MATINS_POSTGRES: {_refused(errors[0])}")
         return UnavailableError("PostgreSQL: " + "; ".join(map(_words, errors)))
@@ -231,7 +231,7 @@ async def _introduce(session: Session, deadline_s: float) -> asyncpg.Record:
 
 
 def _refused(error: Exception) -> str:
-    """What has to be mended before a session can be had; empty if waiting may be enough."""
+    """Return what has to be mended before a session can be had; empty if waiting may be enough."""
     match error:
         case _PooledError():
             return POOLED

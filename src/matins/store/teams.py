@@ -21,7 +21,7 @@ class PostgresTeams:
         self._database = database
 
     async def keep(self, team: str) -> Keep:
-        """What a team's jobs keep that don't say it themselves. Raises NotFoundError."""
+        """Return what a team's jobs keep that don't say it themselves. Raises NotFoundError."""
         check_name("team", team)
         row = await self._database.fetchrow(_Q["keep"], team=team)
         if row is None:

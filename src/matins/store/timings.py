@@ -99,6 +99,6 @@ def schedule_of(text: str) -> Schedule:
 
 
 def _closures(calendars: Iterable[int], versions: Versions) -> tuple[CompiledCalendar, ...]:
-    if unread := [it for it in calendars if it not in versions]:
+    if unread := [calendar for calendar in calendars if calendar not in versions]:
         raise ScheduleError(f"version {unread[0]} of a calendar can't be read")
-    return tuple(versions[it] for it in calendars)
+    return tuple(versions[calendar] for calendar in calendars)

@@ -67,12 +67,12 @@ class PostgresWaitingRoom:
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
     ) -> CarriedOut:
         """See `domain.ports.WaitingRoom`."""
-        wanted = sorted({it.waiting.partition for it in decisions})
+        wanted = sorted({decision.waiting.partition for decision in decisions})
         leased = [partition for partition in wanted if partition in epochs]
         rules = {
-            team_id: it.rules
-            for it in decisions
-            if (team_id := it.waiting.team_id) is not None and it.rules is not None
+            team_id: decision.rules
+            for decision in decisions
+            if (team_id := decision.waiting.team_id) is not None and decision.rules is not None
         }
         row = await self._decided.fetchrow(
             _Q["carry_out"],
@@ -80,8 +80,8 @@ class PostgresWaitingRoom:
             partitions=leased,
             epochs=[epochs[partition] for partition in leased],
             team_ids=list(rules),
-            rules_revisions=[it.revision for it in rules.values()],
-            valid_untils=[it.valid_until for it in rules.values()],
+            rules_revisions=[rule.revision for rule in rules.values()],
+            valid_untils=[rule.valid_until for rule in rules.values()],
             suspect_after=SUSPECT_AFTER,
             **_columns(decisions),
         )
@@ -115,16 +115,16 @@ def _rules(row: asyncpg.Record) -> Rules:
 
 def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
     """Return what the statement is told of its decisions, column by column."""
-    places = [it.waiting for it in decisions]
-    verdicts = [it.verdict for it in decisions]
+    places = [decision.waiting for decision in decisions]
+    verdicts = [decision.verdict for decision in decisions]
     return {
-        "run_ids": [it.run_id for it in places],
-        "run_partitions": [it.partition for it in places],
-        "ready_ats": [it.ready_at for it in places],
-        "states": [it.state for it in verdicts],
-        "reasons": [it.reason for it in verdicts],
-        "untils": [it.until for it in verdicts],
-        "causes": [it.cause for it in verdicts],
-        "blockers": [it.blocker for it in verdicts],
-        "asked": [it.revision for it in decisions],
+        "run_ids": [place.run_id for place in places],
+        "run_partitions": [place.partition for place in places],
+        "ready_ats": [place.ready_at for place in places],
+        "states": [verdict.state for verdict in verdicts],
+        "reasons": [verdict.reason for verdict in verdicts],
+        "untils": [verdict.until for verdict in verdicts],
+        "causes": [verdict.cause for verdict in verdicts],
+        "blockers": [verdict.blocker for verdict in verdicts],
+        "asked": [decision.revision for decision in decisions],
     }

@@ -30,7 +30,9 @@ class PostgresWindows:
         self._database = database
 
     async def kept(self, team: str) -> list[WindowRecord]:
-        """A team's windows by their begin: in force, to come, and those that were over lately."""
+        """Return a team's windows by their begin: in force, to come, and those that were over
+        lately.
+        """
         check_name("team", team)
         return await self._kept(team, None)
 
@@ -83,7 +85,7 @@ class PostgresWindows:
 async def windows_of(
     database: Database, team: str, labels: Mapping[str, str], since: datetime, until: datetime
 ) -> list[Window]:
-    """The windows that a job with these labels meets at some time between the two instants.
+    """Return the windows that a job with these labels meets at some time between the two instants.
 
     For `domain.jobs.windows.window_at`.
     """

@@ -52,11 +52,11 @@ class PostgresNextDueTimes:
         """See `domain.ports.upkeep.NextDueTimes`."""
         rows = await self._database.fetch(
             _Q["correct"],
-            job_ids=[it.job.id for it in corrections],
-            revisions=[it.job.revision for it in corrections],
-            was_due_ats=[it.was_due_at for it in corrections],
-            next_due_ats=[it.next_due.due_at for it in corrections],
-            next_fire_ats=[it.next_due.fire_at for it in corrections],
+            job_ids=[correction.job.id for correction in corrections],
+            revisions=[correction.job.revision for correction in corrections],
+            was_due_ats=[correction.was_due_at for correction in corrections],
+            next_due_ats=[correction.next_due.due_at for correction in corrections],
+            next_fire_ats=[correction.next_due.fire_at for correction in corrections],
         )
         return len(rows)
 

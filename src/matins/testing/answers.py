@@ -20,11 +20,11 @@ class Request(msgspec.Struct):
     keep_alive: bool
 
     def number(self, name: str, default: float) -> float:
-        """A number from the query; raises ValueError."""
+        """Return a number from the query; raises ValueError."""
         return float(dict(parse_qsl(urlsplit(self.path).query)).get(name, default))
 
     def text(self, name: str, default: str) -> str:
-        """A text from the query."""
+        """Return a text from the query."""
         return dict(parse_qsl(urlsplit(self.path).query)).get(name, default)
 
 
@@ -36,7 +36,7 @@ Answer = Callable[[Request], AsyncIterator[bytes]]
 
 
 def answer_to(request: Request) -> AsyncIterator[bytes]:
-    """Give the parts of the answer; raises AnswerBrokenError where a reset is wanted."""
+    """Return the parts of the answer; raises AnswerBrokenError where a reset is wanted."""
     return ANSWERS.get(urlsplit(request.path).path.split("/")[1], _unknown)(request)
 
 

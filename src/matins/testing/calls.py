@@ -209,7 +209,7 @@ exit $?
 
 
 def command_script(ledger: Path, work: str = "true") -> str:
-    """Give a script for `sh -c` that notes a command's start, works, and notes its end.
+    """Return a script for `sh -c` that notes a command's start, works, and notes its end.
 
     For command targets: it reads the MATINS_* variables of the attempt. Each line is one append,
     so any number of commands and a server may share the file. It needs GNU date for its ns. What

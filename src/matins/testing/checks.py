@@ -189,7 +189,7 @@ class Checker:
         self._check_epoch(run)
 
     def _latest_now(self) -> datetime:
-        """The latest that anybody may take the time to be."""
+        """Return the latest that anybody may take the time to be."""
         now = self._world.now()
         return now + self._unseen if now < self._unseen_until else now
 
@@ -260,7 +260,7 @@ class Checker:
         """Return from when on a job's due times can be told, whatever the clock did."""
         if not self._back:
             return revisions[0].effective_at
-        ends = [*(it.effective_at for it in revisions[1:]), now]
+        ends = [*(revision.effective_at for revision in revisions[1:]), now]
         chained = [
             end + self._back
             for revision, end in zip(revisions, ends, strict=True)

@@ -50,7 +50,7 @@ def count(history: History) -> dict[str, int]:
     return {
         "due": len(history.due),
         "rows": len(history.rows),
-        "skipped due times": sum(it.due_count for it in history.rows if it.state == "skipped"),
+        "skipped due times": sum(row.due_count for row in history.rows if row.state == "skipped"),
         "calls": len(history.calls),
         "calls left": sum(call.how == "left" for call in history.calls),
         "attempts": len(history.attempts),
@@ -63,7 +63,7 @@ def count(history: History) -> dict[str, int]:
 
 
 def _take_overs(history: History) -> int:
-    """How often a partition's claims went on under another epoch."""
+    """Return how often a partition's claims went on under another epoch."""
     leased = {(row.partition, row.epoch) for row in history.rows if row.epoch}
     return len(leased) - len({partition for partition, _ in leased})
 
@@ -73,8 +73,8 @@ def report(violations: Sequence[Violation], counts: Mapping[str, int]) -> str:
     lines = [", ".join(f"{number} {what}" for what, number in counts.items())]
     if not violations:
         return "\n".join([*lines, "Every promise was kept."])
-    for invariant in sorted({it.invariant for it in violations}):
-        found = [it.message for it in violations if it.invariant == invariant]
+    for invariant in sorted({violation.invariant for violation in violations}):
+        found = [violation.message for violation in violations if violation.invariant == invariant]
         lines.append(f"{invariant} {invariant.name.lower()}: {len(found)}")
         lines += [f"  {message}" for message in found[:_SHOWN]]
         if len(found) > _SHOWN:

@@ -110,22 +110,22 @@ class Hook:
 
 
 def executes(fragment: str) -> Predicate:
-    """A client's message that starts a statement whose SQL holds the fragment."""
+    """Return a client's message that starts a statement whose SQL holds the fragment."""
     return lambda it: (
         it.direction is Direction.TO_SERVER and it.kind in {"E", "Q"} and fragment in it.text
     )
 
 
 def completes(fragment: str) -> Predicate:
-    """The server's word that such a statement is done."""
+    """Return the server's word that such a statement is done."""
     return lambda it: it.direction is Direction.TO_CLIENT and it.kind == "C" and fragment in it.text
 
 
 def requests(route: str) -> Predicate:
-    """A request of this route, as in "POST /v1/jobs"."""
+    """Return a request of this route, as in "POST /v1/jobs"."""
     return lambda it: it.kind == "request" and it.text == route
 
 
 def answers(route: str) -> Predicate:
-    """The answer to a request of this route."""
+    """Return the answer to a request of this route."""
     return lambda it: it.kind == "response" and it.text == route

@@ -42,7 +42,7 @@ class Index:
             self.attempts[attempt.run_id].append(attempt)
 
     def is_judged(self, row: Row) -> bool:
-        """Whether the test had waited for this row to come to its end."""
+        """Return whether the test had waited for this row to come to its end."""
         return self.history.until is None or row.due_at < self.history.until
 
     def name(self, row: Row) -> str:
@@ -69,5 +69,5 @@ def name_call(call: Call) -> str:
 
 
 def to_ns(instant: datetime) -> int:
-    """An instant in the ledger's ns since 1970."""
+    """Return an instant in the ledger's ns since 1970."""
     return (instant - _EPOCH) // _US * 1000

@@ -65,7 +65,11 @@ def no_overlap_of_calls(index: Index) -> Iterator[str]:
     executor that was cut off called may come late.
     """
     for run_id, calls in index.calls.items():
-        executors = {it.number: it.executor for it in index.attempts[run_id]} if calls[1:] else {}
+        executors = (
+            {attempt.number: attempt.executor for attempt in index.attempts[run_id]}
+            if calls[1:]
+            else {}
+        )
         for before, call in combinations(calls, 2):
             older = min(before.attempt, call.attempt)
             if before.attempt == call.attempt or executors.get(older) in index.history.cut_off:
@@ -207,7 +211,7 @@ def every_call_has_a_row(index: Index) -> Iterator[str]:
 
 
 def _with_twins(index: Index) -> Iterator[tuple[Call, Row | None]]:
-    """The calls without a row, each with the row that its job and due time have, if any."""
+    """Yield the calls without a row, each with the row that its job and due time have, if any."""
     if index.orphans:
         rows = index.history.rows
         twins = {(index.names.get(row.job_id), row.due_at, row.kind): row for row in rows}

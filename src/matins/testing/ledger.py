@@ -105,7 +105,9 @@ class LedgerServer:
 
 
 def _arrival(call: str, at_ns: int, request: Request) -> Arrived:
-    """What the headers say of the caller; what they lack, or what can't be read, stays empty."""
+    """Return what the headers say of the caller; what they lack, or what can't be read, stays
+    empty.
+    """
     told = request.headers
     return Arrived(
         call,

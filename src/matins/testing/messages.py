@@ -85,7 +85,9 @@ class _Buffered:
         return Part("data", "", bytes(gathered))
 
     def _next(self, direction: Direction, gathered: bytearray) -> Part | None:
-        """The first message, if it is whole. ValueError, IndexError: this is not the protocol."""
+        """Return the first message, if it is whole. ValueError, IndexError: this is not the
+        protocol.
+        """
         raise NotImplementedError
 
 
@@ -127,7 +129,9 @@ class PostgresTalk(_Buffered):
         return Part(kind, "", payload)
 
     def _sql_of(self, kind: str, body: bytes) -> str:
-        """The SQL that a client's message belongs to; it is remembered by the names it is given."""
+        """Return the SQL that a client's message belongs to; it is remembered by the names it
+        is given.
+        """
         names = body.split(b"\0", 2)
         match kind:
             case "Q":
@@ -146,7 +150,9 @@ class PostgresTalk(_Buffered):
 
 
 def _sized(gathered: bytearray, skip: int) -> bytes | None:
-    """A message whose length stands in four bytes, that count themselves, after `skip` others."""
+    """Return a message whose length stands in four bytes, that count themselves, after `skip`
+    others.
+    """
     if len(gathered) < skip + 4:
         return None
     length = int.from_bytes(gathered[skip : skip + 4], "big")
@@ -191,7 +197,7 @@ class HttpTalk(_Buffered):
         return route
 
     def _answered(self, head: str) -> str:
-        """The route of the request that is answered; notes how the body goes on."""
+        """Return the route of the request that is answered; notes how the body goes on."""
         version, status = head.split(" ", 2)[:2]
         if not version.startswith("HTTP/"):
             raise ValueError(f"no answer of HTTP: {head[:60]!r}")
@@ -206,7 +212,7 @@ class HttpTalk(_Buffered):
         return route
 
     def _has_no_body(self, head: str) -> bool:
-        """Whether the answer to the oldest request has none, whatever its length says."""
+        """Return whether the answer to the oldest request has none, whatever its length says."""
         status = head.split(" ", 2)[1]
         return self._routes[0].startswith("HEAD ") or status in {"100", "204", "304"}
 

@@ -14,7 +14,7 @@ MINUTE = timedelta(minutes=1)
 def due_every(
     job_id: UUID, job: str, seconds: int, *, anchor: datetime, since: datetime, until: datetime
 ) -> list[Due]:
-    """When a job with `every: <seconds>s` is due: after `since`, before `until`.
+    """Return when a job with `every: <seconds>s` is due: after `since`, before `until`.
 
     It is due at its anchor and after each whole number of steps from there.
     """
@@ -36,7 +36,7 @@ def due_after_end(
     ends: Mapping[datetime, datetime | None],
     until: datetime,
 ) -> list[Due]:
-    """When a job with `every: <seconds>s, after: end` is due before `until`.
+    """Return when a job with `every: <seconds>s, after: end` is due before `until`.
 
     `ends` has the end of each run by its due time; None or none while it has not ended.
     """
@@ -52,14 +52,14 @@ def due_after_end(
 
 
 def _whole_second(instant: datetime) -> datetime:
-    """The first whole second that is no earlier."""
+    """Return the first whole second that is no earlier."""
     return instant + timedelta(microseconds=-instant.microsecond % 1_000_000)
 
 
 def due_cron(
     job_id: UUID, job: str, expression: str, *, since: datetime, until: datetime
 ) -> list[Due]:
-    """When a job with a simple cron expression in UTC is due: after `since`, before `until`.
+    """Return when a job with a simple cron expression in UTC is due: after `since`, before `until`.
 
     Minutes and hours may be `*`, numbers, ranges, steps and lists of these; the other three fields
     must be `*`. Looks at every minute. Raises ValueError.
@@ -83,7 +83,7 @@ def _minutes(since: datetime, until: datetime) -> Iterator[datetime]:
 
 
 def _numbers(field: str, size: int) -> set[int]:
-    """The numbers that a field names, all below `size`."""
+    """Return the numbers that a field names, all below `size`."""
     found: set[int] = set()
     for part in field.split(","):
         span, _, step = part.partition("/")

@@ -191,7 +191,7 @@ class Proxy:
         await self._flowing.wait()
 
     def swallows(self, direction: Direction) -> bool:
-        """Whether nothing gets through in a direction."""
+        """Return whether nothing gets through in a direction."""
         return direction in self._swallowed
 
 

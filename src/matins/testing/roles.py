@@ -110,7 +110,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
 
 
 def _upkeep(stage: Stage, process: Process) -> Upkeep:
-    """The upkeep, but for what it does to tables of whole days."""
+    """Return the upkeep, but for what it does to tables of whole days."""
     world, clock, stopping = stage.world, process.clock, asyncio.Event()
     hints, owners = faulty(stage.hints, process), _owners(stage, process)
     repairs = faulty(_WatchedRepairs(stage.repairs(world), stage.checker), process)
@@ -205,7 +205,7 @@ async def run_executor(stage: Stage, process: Process) -> None:
 
 
 def open_doors(doors: list[Door[S]]) -> list[Door[S]]:
-    """Those of processes that have not crashed: a load balancer sees that much."""
+    """Return those of processes that have not crashed: a load balancer sees that much."""
     return [door for door in doors if not door[0].crashed.is_set()]
 
 
@@ -287,5 +287,7 @@ async def at_once(work: Callable[..., Any], *given: object) -> Any:  # noqa: ANN
 
 
 def rng_of(parent: Random) -> Random:
-    """A generator of its own for each process, so that one's draws don't disturb another's."""
+    """Return a generator of its own for each process, so that one's draws don't disturb
+    another's.
+    """
     return Random(parent.getrandbits(64))  # noqa: S311 # chance, not secrecy

@@ -103,7 +103,7 @@ class VirtualTime:
         """The sum of all jumps so far, in seconds."""
 
     def now(self) -> datetime:
-        """The database's time."""
+        """Return the database's time."""
         return self._start + timedelta(seconds=self._loop.time() + self.jumped_s)
 
     def jump(self, seconds: float) -> None:
@@ -128,7 +128,7 @@ class VirtualClock:
         self._stopped: asyncio.Future[None] | None = None
 
     def now(self) -> datetime:
-        """The database's time as this process believes it to be, never ahead of it."""
+        """Return the database's time as this process believes it to be, never ahead of it."""
         unseen = timedelta(seconds=self._time.jumped_s - self._jumped_s)
         return self._time.now() - unseen - self._behind
 

@@ -104,7 +104,9 @@ class Purge:
         after, began_at = place
         while after is not None and not self._is_over():
             jobs = await self._retention.jobs(after, PAGE)
-            cuts = [await self._cut(it, scope.now) for it in jobs if it.differs(scope.longest_days)]
+            cuts = [
+                await self._cut(job, scope.now) for job in jobs if job.differs(scope.longest_days)
+            ]
             if not await self._purge_rows(cuts):
                 return  # these jobs again at the next call
             after = jobs[-1].job_id if len(jobs) == PAGE else None
@@ -126,9 +128,9 @@ class Purge:
         """Purge the rows of some jobs up to their cuts, oldest first; False if some are left."""
         if not cuts:
             return True
-        sinces = [it.since for it in cuts if it.since]
+        sinces = [cut.since for cut in cuts if cut.since]
         since = min(sinces) if len(sinces) == len(cuts) else None
-        for span in await self._retention.spans(max(it.until for it in cuts)):
+        for span in await self._retention.spans(max(cut.until for cut in cuts)):
             if since is not None and span.past <= since:
                 continue
             while runs := await self._retention.old_runs(span, cuts, PAGE):

@@ -115,7 +115,7 @@ class ZoneDataSync:
                 suspects.append(job)
         if not suspects:
             return []
-        newest = await self._due_times.newest_runs([it.job.id for it in suspects])
+        newest = await self._due_times.newest_runs([suspect.job.id for suspect in suspects])
         found = [_correction(job, now, newest.get(job.job.id)) for job in suspects]
         return [it for it in found if it is not None]
 

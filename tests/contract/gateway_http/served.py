@@ -42,7 +42,7 @@ class Served:
         )
 
     def link(self, token: str = TOKEN, *, call_s: float = 10.0) -> HttpGatewayLink:
-        """A new link to it."""
+        """Return a new link to it."""
         return HttpGatewayLink(self.url, token, call_s=call_s)
 
 

@@ -84,7 +84,7 @@ class World:
         return runs
 
     async def states(self) -> dict[str, int]:
-        """How many runs are in each state."""
+        """Return how many runs are in each state."""
         rows = await self.session.fetch("SELECT state, count(*) AS n FROM runs GROUP BY state")
         return {row["state"]: row["n"] for row in rows}
 
@@ -143,7 +143,10 @@ async def test_gw03_a_repeated_poll_gives_the_same_attempts(world: World) -> Non
     first = await world.poll(executor)
     assert len(first.attempts) == 3
     again = await world.poll(executor, repeat=True)
-    names = [sorted((it.run_id, it.number) for it in got.attempts) for got in (first, again)]
+    names = [
+        sorted((attempt.run_id, attempt.number) for attempt in got.attempts)
+        for got in (first, again)
+    ]
     assert names[0] == names[1]
 
 
@@ -154,7 +157,10 @@ async def test_gw05_attempts_whose_answer_was_lost_are_handed_out_again(world: W
     lost = await world.poll(executor)
     await world.heartbeat(executor, next_seq=2)
     again = await world.poll(executor, seq=2)
-    names = [sorted((it.run_id, it.number) for it in got.attempts) for got in (lost, again)]
+    names = [
+        sorted((attempt.run_id, attempt.number) for attempt in got.attempts)
+        for got in (lost, again)
+    ]
     assert names[0] == names[1]
     assert len(names[0]) == 2
 

@@ -17,7 +17,7 @@ CLOSED = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", calendars=[
 
 
 def closing(until: str) -> Calendar:
-    """A calendar that is closed from noon until then."""
+    """Return a calendar that is closed from noon until then."""
     return Calendar("closing", exclude=[Item(spans=[f"2026-11-29T12:00/2026-11-29T{until}"])])
 
 

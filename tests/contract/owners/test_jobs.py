@@ -25,7 +25,7 @@ CHAINED = msgspec.structs.replace(SPEC, schedule=Schedule(every="1m", after="end
 
 def skipped(*minutes: int, reason: str) -> list[Row]:
     """Rows of due times that were skipped, each for itself."""
-    return [Row(60.0 * it, "skipped", reason) for it in minutes]
+    return [Row(60.0 * minute, "skipped", reason) for minute in minutes]
 
 
 async def test_a_new_job_is_due_from_now_on(ground: Ground) -> None:
@@ -143,7 +143,7 @@ async def test_one_occurrence_is_skipped_or_moved_and_restored(ground: Ground) -
     restored = await ground.owners.jobs.restore(TEAM, "job", first)
     assert (restored.job.next_due_at, restored.job.overrides) == (first, [])
     kept = await ground.owners.jobs.override(TEAM, "job", Override(first))
-    assert [it.due_at for it in kept.job.overrides] == [first]
+    assert [override.due_at for override in kept.job.overrides] == [first]
     ground.clock.move(61)
     with pytest.raises(ConflictError, match="has passed"):
         await ground.owners.jobs.restore(TEAM, "job", first)

@@ -190,13 +190,13 @@ class BothSides(RuleBasedStateMachine):
                 wait_s = 5.0 if state is RunState.RETRYING else None
                 ends.append(Ending(end, state, "why", wait_s))
             statuses = await side.dispatch.record(EXECUTOR, ends) if ends else []
-            return [(it.id, it.state) for it in statuses]
+            return [(status.id, status.state) for status in statuses]
 
         self.both(call)
         self.look()
 
     def _minute(self) -> datetime:
-        """The whole minute that has begun last."""
+        """Return the whole minute that has begun last."""
         return self.sides[0].clock.now().replace(second=0, microsecond=0)
 
 

@@ -17,7 +17,7 @@ ONCE = msgspec.structs.replace(SPEC, schedule=Schedule(at="2026-11-29T12:01:00Z"
 
 
 def ref(job: Job) -> JobRef:
-    """A job as somebody has read it."""
+    """Return a job as somebody has read it."""
     return JobRef(TEAM, job.spec.name, job.id, job.revision)
 
 

@@ -73,7 +73,7 @@ class Clock:
         self.instant = START
 
     def now(self) -> datetime:
-        """The time."""
+        """Return the time."""
         return self.instant
 
     def move(self, seconds: float) -> None:
@@ -107,7 +107,7 @@ class Rows(Protocol):
         """Count a job's revision up, as a change does."""
 
     async def runs(self, job: UUID) -> list[Row]:
-        """A job's rows, in the order of their due times."""
+        """Return a job's rows, in the order of their due times."""
 
     async def lose_place(self, run: UUID) -> bool:
         """Delete a run's place on the dispatch queue; False if it has none."""
@@ -152,7 +152,7 @@ class Ground:
         return await self.leases.acquire(holder, 256, 3600)
 
     async def waiting(self, *jobs: UUID) -> list[Waiting]:
-        """What is to be asked about by now of the partitions of these jobs, or of all."""
+        """Return what is to be asked about by now of the partitions of these jobs, or of all."""
         partitions = [partition_of(job) for job in jobs] or range(256)
         return await self.room.load(dict.fromkeys(partitions, BEGINNING), self.clock.now(), 9)
 
@@ -170,7 +170,7 @@ class Ground:
 
 
 def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Claim:
-    """The claim of one due time of a job made with `SPEC`."""
+    """Return the claim of one due time of a job made with `SPEC`."""
     given = Claim(
         run_id=run_id(job, due, "scheduled"),
         job_id=job,
@@ -184,7 +184,7 @@ def claim(job: UUID, due: datetime, revision: int = 1, **fields: object) -> Clai
 
 
 def advance(job: UUID, due: datetime, revision: int = 1) -> Advance:
-    """The next due time of a job; each before it has its row."""
+    """Return the next due time of a job; each before it has its row."""
     return Advance(job, revision, due, due, due - timedelta(seconds=1))
 
 
@@ -237,7 +237,7 @@ class MemoryRows:
 
     async def lose_handouts(self, executor: UUID) -> None:
         """See `Rows`."""
-        for key in [it for it in self._world.handouts if it[0] == executor]:
+        for key in [handout for handout in self._world.handouts if handout[0] == executor]:
             del self._world.handouts[key]
 
     async def lose_executor(self, executor: UUID) -> None:
@@ -365,7 +365,7 @@ class PostgresRows:
 
 
 def on_memory() -> Ground:
-    """All ports over an empty world."""
+    """Return all ports over an empty world."""
     clock = Clock()
     world = World(clock.now)
     changes, calendars, hints = MemoryJobChanges(world), MemoryCalendars(world), MemoryHints()
@@ -392,7 +392,9 @@ def on_memory() -> Ground:
 
 
 def on_postgres(dsn: str) -> tuple[Ground, Database]:
-    """All ports over an empty database, with the same settings of the planner as in production."""
+    """Return all ports over an empty database, with the same settings of the planner as in
+    production.
+    """
     clock = Clock()
     database = Database(dsn, name="contract", by_key_only=True, now=clock.now)
     leases, hints, known = PostgresLeases(database), PostgresHints(database), KnownCalendars()

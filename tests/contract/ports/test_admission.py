@@ -31,7 +31,7 @@ async def epochs(ground: Ground) -> dict[int, int]:
 
 
 async def taken(ground: Ground, seq: int = 1) -> list[UUID]:
-    """The runs that are on the queue."""
+    """Return the runs that are on the queue."""
     poll = Poll(EXECUTOR, seq, ["default"], 9)
     handout = await ground.dispatch.take(poll, "default") or Handout()
     return [attempt.run_id for attempt in handout.attempts]

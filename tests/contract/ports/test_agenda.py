@@ -28,7 +28,7 @@ def minutes(count: float) -> datetime:
 
 
 def skipped(first: int, last: int) -> Claim:
-    """The claim of a range of due times, from one minute to another."""
+    """Return the claim of a range of due times, from one minute to another."""
     return claim(
         JOB,
         minutes(first),

@@ -42,7 +42,7 @@ class Queue:
         return made.run_id
 
     async def take(self, executor: UUID = EXECUTOR) -> tuple[UUID, int] | None:
-        """The run that is handed out next, with its attempt."""
+        """Return the run that is handed out next, with its attempt."""
         self.seq += 1
         poll = Poll(executor, self.seq, ["default"], 1)
         found = (await self.ground.dispatch.take(poll, "default") or Handout()).attempts
@@ -167,7 +167,7 @@ async def test_pools_are_served_apart(queue: Queue) -> None:
     assert await queue.take() is None
     poll = Poll(EXECUTOR, 99, ["other"], 1)
     handout = await queue.ground.dispatch.take(poll, "other") or Handout()
-    assert [it.run_id for it in handout.attempts] == [made.run_id]
+    assert [attempt.run_id for attempt in handout.attempts] == [made.run_id]
 
 
 async def _end(queue: Queue, run: UUID, outcome: Outcome) -> None:

@@ -168,7 +168,7 @@ class BothPorts(RuleBasedStateMachine):
             if windows is not None:
                 await side.rows.put_windows(*([WINDOWS[windows]] if windows in WINDOWS else []))
             done = await side.room.carry_out(holder, epochs, decisions)
-            decided = [(it.waiting, it.verdict) for it in decisions]
+            decided = [(decision.waiting, decision.verdict) for decision in decisions]
             return batch, decided, done, await _standing(side)
 
         self.both(call)
@@ -181,7 +181,9 @@ class BothPorts(RuleBasedStateMachine):
             handout = await side.dispatch.take(poll, "default")
             if handout is None:
                 return None
-            return handout.unknown, {(it.run_id, it.number, it.due_at) for it in handout.attempts}
+            return handout.unknown, {
+                (attempt.run_id, attempt.number, attempt.due_at) for attempt in handout.attempts
+            }
 
         self.both(call)
 
@@ -200,7 +202,9 @@ class BothPorts(RuleBasedStateMachine):
         async def call(side: Ground) -> Any:
             statuses = await side.dispatch.record(executor, [ending])
             known = await side.dispatch.recorded([(run, number)])
-            return [(it.id, it.state, it.attempt, it.retry_at) for it in statuses], known
+            return [
+                (status.id, status.state, status.attempt, status.retry_at) for status in statuses
+            ], known
 
         self.both(call)
 
@@ -270,9 +274,9 @@ class BothPorts(RuleBasedStateMachine):
     def lose_and_look(self) -> None:
         async def call(side: Ground) -> Any:
             found = {
-                (executor, it.run_id, it.tried)
+                (executor, run.run_id, run.tried)
                 for executor, runs in await side.watch.abandoned(99)
-                for it in runs
+                for run in runs
             }
             seen = {(it.id, it.heartbeat_at) for it in await side.watch.executors()}
             for executor in EXECUTORS:
@@ -283,7 +287,7 @@ class BothPorts(RuleBasedStateMachine):
 
 
 async def _standing(side: Ground) -> Any:
-    """All places in the waiting room."""
+    """Return all places in the waiting room."""
     return await side.room.load(ALL, side.clock.now() + timedelta(days=1), 99)
 
 

@@ -38,7 +38,7 @@ class Handing:
         return made.run_id
 
     async def take(self, executor: UUID = FIRST, free: int = 9) -> list[Attempt]:
-        """What one more poll of an executor brings."""
+        """Return what one more poll of an executor brings."""
         seq = self._seqs[executor]
         self._seqs[executor] += 1
         heartbeat = Heartbeat(
@@ -52,8 +52,10 @@ class Handing:
         """Record attempts of the first executor as lost, and put their runs on the queue again."""
         lost = Result(Outcome.LOST, "gone")
         endings = [
-            Ending(End(it.run_id, it.number, lost), RunState.RETRYING, "gone", 0.0, shared)
-            for it in attempts
+            Ending(
+                End(attempt.run_id, attempt.number, lost), RunState.RETRYING, "gone", 0.0, shared
+            )
+            for attempt in attempts
         ]
         assert len(await self._ground.dispatch.record(FIRST, endings)) == len(attempts)
         retries = await self._ground.waiting(JOB)

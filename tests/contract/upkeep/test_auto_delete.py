@@ -26,7 +26,7 @@ HOLDER, EXECUTOR = UUID(int=1), UUID(int=3)
 
 
 async def exists(ground: Ground) -> bool:
-    """Whether the job is there after the upkeep has looked."""
+    """Return whether the job is there after the upkeep has looked."""
     await AutoDelete(ground.ended_jobs, ground.owners.upkeep, asyncio.Event()).delete()
     try:
         await ground.owners.jobs.resume(TEAM, ONCE.name)

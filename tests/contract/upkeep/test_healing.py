@@ -53,7 +53,7 @@ class Scene:
     async def take(self, seq: int = 1) -> list[tuple[UUID, int]]:
         """Let the executor ask for attempts."""
         handout = await self.ground.dispatch.take(Poll(EXECUTOR, seq, ["default"], 9), "default")
-        return [(it.run_id, it.number) for it in handout.attempts] if handout else []
+        return [(attempt.run_id, attempt.number) for attempt in handout.attempts] if handout else []
 
     async def heal(self, after_s: float = 120) -> None:
         """Let so much time pass, and the upkeep do its turn."""
@@ -176,6 +176,6 @@ async def test_a_walk_goes_on_where_the_turn_before_ended(
 
 
 async def retries(ground: Ground) -> list[object]:
-    """The retries of the job's partition in the next two hours."""
+    """Return the retries of the job's partition in the next two hours."""
     due = ground.clock.now() + timedelta(hours=2)
     return [*await ground.room.load({partition_of(JOB): BEGINNING}, due, 9)]

@@ -38,13 +38,13 @@ async def make(ground: Ground, next_due: datetime, version: str = OLDER) -> UUID
 
 
 async def next_due(ground: Ground, job: UUID) -> tuple[datetime | None, int]:
-    """A job's next due time, and its revision."""
+    """Return a job's next due time, and its revision."""
     [found] = await ground.agenda.find([job])
     return found.next_due_at, found.revision
 
 
 async def version(ground: Ground) -> str | None:
-    """The version that is recorded."""
+    """Return the version that is recorded."""
     return (await ground.due_times.computed_with()).version
 
 

@@ -48,7 +48,7 @@ async def test_a_file_comes_by_standard_input_and_json_goes_to_standard_output(
     process = await start(environment, "apply", "-f", "-", "--json")
     out, err = await process.communicate(HELLO)
     assert (process.returncode, err) == (0, b"")
-    assert [(it["job"], it["change"]) for it in json.loads(out)] == [("hello", "created")]
+    assert [(load["job"], load["change"]) for load in json.loads(out)] == [("hello", "created")]
 
 
 async def test_errors_go_to_standard_error_without_a_traceback(

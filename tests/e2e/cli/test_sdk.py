@@ -97,7 +97,7 @@ async def test_a_preview_and_an_audit_are_typed(matins: Matins) -> None:
     preview = await matins.preview(Schedule(cron="0 2 * * *"), count=1, after=after)
     assert preview.due[0].utc == datetime(2026, 11, 29, 2, tzinfo=UTC)
     page = await matins.audit(team="payments")
-    assert [(it.job, it.holds) for it in page.jobs] == [("nightly", True)]
+    assert [(job.job, job.holds) for job in page.jobs] == [("nightly", True)]
     assert len(await matins.partitions()) == 256
 
 

@@ -47,7 +47,7 @@ async def read_until(process: Process, words: str) -> str:
 
 
 def has_postgres(folder: Path) -> bool:
-    """Whether an engine of this folder runs, or has left its address behind."""
+    """Return whether an engine of this folder runs, or has left its address behind."""
     return (folder / "postgres" / "address").exists()
 
 

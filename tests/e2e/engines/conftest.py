@@ -25,7 +25,7 @@ from matins.engines.postgres import EmbeddedPostgres  # noqa: E402
 
 
 def _passable_folder() -> Iterator[Path]:
-    """An empty folder that everyone may pass: pytest's own belong to one account only."""
+    """Yield an empty folder that everyone may pass: pytest's own belong to one account only."""
     folder = make_folder("matins-test-", 0o711)
     yield folder
     shutil.rmtree(folder)

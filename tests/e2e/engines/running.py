@@ -43,7 +43,7 @@ async def running_valkey(folder: Path) -> AsyncIterator[str]:
 
 
 async def ask(dsn: str, query: str) -> Any:
-    """The answer of PostgreSQL to one query."""
+    """Return the answer of PostgreSQL to one query."""
     connection = await asyncpg.connect(dsn)
     try:
         return await connection.fetchval(query)
@@ -62,13 +62,13 @@ async def valkey_client(url: str) -> AsyncIterator[Valkey]:
 
 
 def command_lines() -> str:
-    """What ps shows to everyone."""
+    """Return what ps shows to everyone."""
     argv = ["ps", "-ww", "-eo", "args"]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 
 def sleeper(uid: int | None) -> Popen[bytes]:
-    """An alien process, of that account when we are root."""
+    """Return an alien process, of that account when we are root."""
     return Popen(["sleep", "60"], user=uid)
 
 

@@ -55,7 +55,7 @@ async def test_a_folder_with_foreign_files_is_refused_and_left_as_it_was(home: P
         before.st_gid,
         before.st_mtime_ns,
     )
-    assert [it.name for it in foreign.iterdir()] == ["thesis.txt"]
+    assert [path.name for path in foreign.iterdir()] == ["thesis.txt"]
 
 
 def test_a_file_in_place_of_the_folder_is_refused(home: Path) -> None:

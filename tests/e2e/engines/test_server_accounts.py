@@ -52,7 +52,7 @@ async def test_for_root_the_servers_run_as_another_account(cluster: Path, home: 
     async with running_postgres(cluster), running_valkey(home / "vk"):
         for folder in (cluster / "run", home / "vk" / "run"):
             assert folder.owner() in ("postgres", "nobody")
-            assert all(it.owner() == folder.owner() for it in folder.iterdir())
+            assert all(path.owner() == folder.owner() for path in folder.iterdir())
 
 
 @ONLY_ROOT

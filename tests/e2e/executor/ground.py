@@ -28,7 +28,7 @@ class Processes:
         self.sleep = f"sleep {seconds}.0{uuid4().int % 10**9:09}"
 
     def alive(self) -> list[int]:
-        """Who sleeps so; zombies have no command line and don't count."""
+        """Return who sleeps so; zombies have no command line and don't count."""
         wanted = self.sleep.replace(" ", "\0").encode()
         return [pid for pid in every_pid() if wanted in _read(pid, "cmdline")]
 
@@ -53,13 +53,13 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def keeper_pid(executor: int | None = None) -> int:
-    """The keeper of an executor process; of this one by default."""
+    """Return the keeper of an executor process; of this one by default."""
     [pid] = keeper_pids(executor)
     return pid
 
 
 def keeper_pids(executor: int | None = None) -> list[int]:
-    """The keepers of an executor process, in the order of their start."""
+    """Return the keepers of an executor process, in the order of their start."""
     parent = f"PPid:\t{executor or os.getpid()}\n".encode()
     pids = [
         pid
@@ -92,13 +92,13 @@ def command(
     alone: bool = False,
     team: str = "payments",
 ) -> Attempt:
-    """An attempt at a command."""
+    """Return an attempt at a command."""
     target = Target(command=CommandTarget(argv=list(argv), env=env or {}, cwd=cwd))
     return msgspec.structs.replace(attempt(target, timeout_s, run_id), alone=alone, team=team)
 
 
 def request(url: str, *, timeout_s: float = 20.0, **fields: object) -> Attempt:
-    """An attempt at an HTTP target."""
+    """Return an attempt at an HTTP target."""
     return attempt(Target(http=HttpTarget(url=url, **fields)), timeout_s)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from matins.executor.keeper.proc import hide
 
 
 def read(pid: int) -> str:
-    """What of a process can be read."""
+    """Return what of a process can be read."""
     found = [what for what in ("environ", "maps") if _opens(f"/proc/{pid}/{what}")]
     found += ["fd"] if _lists(f"/proc/{pid}/fd") else []
     return " ".join(found) or "nothing"

@@ -316,7 +316,7 @@ async def test_orphans_that_end_by_themselves_leave_no_zombies(
 
 
 def _zombies() -> list[int]:
-    """The processes below this one that have ended and were not taken leave of."""
+    """Return the processes below this one that have ended and were not taken leave of."""
     parents = {pid: stat for pid in every_pid() if (stat := _stat(pid))}
     found, family = [], {os.getpid()}
     for pid in sorted(parents):  # who is younger has the higher number, but for one in many

@@ -268,4 +268,4 @@ def _children(pid: int) -> list[int]:
 
 def _descendants(pid: int) -> list[int]:
     below = _children(pid)
-    return below + [it for child in below for it in _descendants(child)]
+    return below + [descendant for child in below for descendant in _descendants(child)]

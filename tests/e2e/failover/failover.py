@@ -101,7 +101,7 @@ class FailOver:
 
     async def _all_say(self, event: str) -> None:
         """Wait until each role that uses the database has logged an event."""
-        using = [it for it in self.cluster.roles if it.role != "executor"]
+        using = [role for role in self.cluster.roles if role.role != "executor"]
         await until(lambda: all(it.said(event) for it in using), 20)
 
     async def _is_unready(self) -> bool:

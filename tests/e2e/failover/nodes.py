@@ -63,7 +63,9 @@ class Node:
         """Start the server, and wait until it takes connections."""
         settings = {"unix_socket_directories": self._folder, "listen_addresses": "", "fsync": "off"}
         argv: list[str | Path] = [self._programs / "postgres", "-D", self._data, "-p", str(PORT)]
-        argv += [part for it in settings.items() for part in ("-c", f"{it[0]}={it[1]}")]
+        argv += [
+            part for setting in settings.items() for part in ("-c", f"{setting[0]}={setting[1]}")
+        ]
         server = self._server = ServerProcess(argv, self._account, self._folder / "log")
         await until(lambda: is_ready(self._data, server.pid), 60, 0.05)
 
@@ -107,7 +109,7 @@ class Node:
         return row[0]
 
     async def rows(self, sql: str) -> list[asyncpg.Record]:
-        """All rows."""
+        """Return all rows."""
         session = await self._connect(USER)
         rows: list[asyncpg.Record] = await session.fetch(sql)
         await session.close()

@@ -77,7 +77,7 @@ class Holder(NamedTuple):
 
 
 async def holdings(cluster: Cluster) -> dict[UUID, set[int]]:
-    """Which partitions each scheduler holds."""
+    """Return which partitions each scheduler holds."""
     rows = await cluster.rows(
         "SELECT holder, array_agg(partition) AS held FROM leases"
         " WHERE holder IS NOT NULL AND expires_at > clock_timestamp() GROUP BY holder"
@@ -107,7 +107,7 @@ async def shared_by(cluster: Cluster, number: int, within_s: float = 20.0) -> se
 
 
 async def epochs_of(cluster: Cluster, holder: UUID) -> dict[int, int]:
-    """The partitions of a scheduler, with the epochs under which it holds them."""
+    """Return the partitions of a scheduler, with the epochs under which it holds them."""
     rows = await cluster.rows("SELECT partition, epoch FROM partitions WHERE holder = $1", holder)
     return {row["partition"]: row["epoch"] for row in rows}
 
@@ -124,7 +124,7 @@ async def taken_over(
 
 
 async def claims_under(cluster: Cluster, epochs: dict[int, int], since: datetime) -> int:
-    """How many claims were made under these epochs, and not newer ones, after an instant."""
+    """Return how many claims were made under these epochs, and not newer ones, after an instant."""
     count: int = await cluster.value(
         "SELECT count(*) FROM runs r"
         " JOIN unnest($1::int[], $2::bigint[]) AS old (partition, epoch)"
@@ -138,12 +138,14 @@ async def claims_under(cluster: Cluster, epochs: dict[int, int], since: datetime
 
 
 async def metric(cluster: Cluster, role: Role, name: str) -> float:
-    """The sum of a metric over its labels; the role must have a health port."""
+    """Return the sum of a metric over its labels; the role must have a health port."""
     events = [json.loads(line) for line in role.log.read_text().splitlines() if line[:1] == "{"]
     url = next(event["url"] for event in events if event["event"] == "http.listening")
     async with cluster.http.get(f"{url}/metrics") as answer:
         lines = (await answer.text()).splitlines()
-    return sum(float(it.split()[-1]) for it in lines if it.startswith((f"{name} ", f"{name}{{")))
+    return sum(
+        float(line.split()[-1]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))
+    )
 
 
 class Load(NamedTuple):
@@ -181,7 +183,7 @@ async def check_load(cluster: Cluster, load: Load, broken: Collection[UUID] = ()
 
 
 def are_alive(roles: Iterable[Role]) -> bool:
-    """Whether none of these processes has ended."""
+    """Return whether none of these processes has ended."""
     return all(role.process.returncode is None for role in roles)
 
 

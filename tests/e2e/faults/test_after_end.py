@@ -17,7 +17,7 @@ SECOND = timedelta(seconds=1)
 
 
 async def chains(cluster: Cluster, delays: dict[UUID, int], end: datetime) -> list[Due]:
-    """When each job was due before an instant, as its rows' ends say."""
+    """Return when each job was due before an instant, as its rows' ends say."""
     rows = await cluster.rows(
         "SELECT j.id, j.name, j.created_at,"
         " array_agg(r.due_at) AS dues, array_agg(r.finished_at) AS ends"

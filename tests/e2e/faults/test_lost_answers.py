@@ -19,7 +19,7 @@ PATIENT = {"MATINS_CUT_OFF": "12s", "MATINS_LOST_AFTER": "16s"}
 
 
 def brings_attempts(message: Message) -> bool:
-    """Whether it is the answer to a poll, with attempts in it."""
+    """Return whether it is the answer to a poll, with attempts in it."""
     return answers(POLL)(message) and b"/ok" in message.payload
 
 
@@ -42,7 +42,7 @@ async def lose(proxy: Proxy, predicate: Predicate) -> int:
 
 
 async def attempts_used(cluster: Cluster) -> tuple[int, int]:
-    """The highest number of an attempt, and how many were recorded under a second number."""
+    """Return the highest number of an attempt, and how many were recorded under a second number."""
     [row] = await cluster.rows("SELECT max(attempt) AS most, max(lost_count) AS lost FROM runs")
     return row["most"], row["lost"]
 

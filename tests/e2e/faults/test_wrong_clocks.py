@@ -27,7 +27,7 @@ AHEAD_S, BEHIND_S = 3600.0, -600.0
 
 
 def shifted(cluster: Cluster, by_s: float) -> dict[str, str]:
-    """The settings of a role whose host's clock is wrong by so much."""
+    """Return the settings of a role whose host's clock is wrong by so much."""
     (cluster.folder / "shift").mkdir(exist_ok=True)
     (cluster.folder / "shift" / "sitecustomize.py").write_text(SHIFT)
     path = [str(cluster.folder / "shift"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -35,7 +35,7 @@ def shifted(cluster: Cluster, by_s: float) -> dict[str, str]:
 
 
 def wrong_by(log: Path) -> timedelta:
-    """How wrong the clock was by which a role has written its last log line, about."""
+    """Return how wrong the clock was by which a role has written its last log line, about."""
     [*_, last] = [line for line in log.read_text().splitlines() if line[:1] == "{"]
     return datetime.fromisoformat(json.loads(last)["timestamp"]) - datetime.now(UTC)
 

@@ -39,12 +39,12 @@ Rows = Sequence[asyncpg.Record]
 
 
 async def all_runs(cluster: Cluster) -> Rows:
-    """All runs with their jobs, in the order of jobs and due times."""
+    """Return all runs with their jobs, in the order of jobs and due times."""
     return await cluster.rows(RUNS)
 
 
 async def all_retries(cluster: Cluster) -> Rows:
-    """When each attempt began that was not the first of its run."""
+    """Return when each attempt began that was not the first of its run."""
     return await cluster.rows(RETRIES)
 
 
@@ -56,8 +56,10 @@ def broken_audits(audits: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def overlapping_chains(rows: Rows) -> Iterator[str]:
-    """A scheduled run of a job that follows ends is claimed after the one before it has ended."""
-    chained = (it for it in rows if it["after"] == "end" and it["kind"] == "scheduled")
+    """A scheduled run of a job that follows ends is claimed after the one before it has
+    ended.
+    """
+    chained = (row for row in rows if row["after"] == "end" and row["kind"] == "scheduled")
     for before, run in pairwise(chained):
         if before["job_id"] != run["job_id"]:
             continue
@@ -110,8 +112,8 @@ def calls_of_skipped(calls: Iterable[Call], rows: Rows) -> Iterator[str]:
 
 
 def _claimed(rows: Rows) -> Iterator[asyncpg.Record]:
-    """What schedulers claimed: neither triggered, nor put on record by an owner's change."""
-    return (it for it in rows if it["kind"] == "scheduled" and it["epoch"])
+    """Return what schedulers claimed: neither triggered, nor put on record by an owner's change."""
+    return (row for row in rows if row["kind"] == "scheduled" and row["epoch"])
 
 
 def _is_meant(row: asyncpg.Record, window: WindowSpan) -> bool:
@@ -119,6 +121,6 @@ def _is_meant(row: asyncpg.Record, window: WindowSpan) -> bool:
 
 
 def _name(row: asyncpg.Record) -> str:
-    """A run, for people."""
+    """Return a run, for people."""
     what = f"{row['name']} due at {row['due_at']} ({row['kind']}, {row['state']} {row['reason']})"
     return f"{what}, claimed at {row['claimed_at']}"

@@ -14,7 +14,7 @@ Schedule = dict[str, Any]
 
 
 def written(instant: datetime) -> str:
-    """An instant as an owner writes it."""
+    """Return an instant as an owner writes it."""
     return instant.isoformat().replace("+00:00", "Z")
 
 
@@ -63,7 +63,7 @@ def _ending(rng: Random, now: datetime) -> Schedule:
 
 def _at(rng: Random, now: datetime) -> Schedule:
     instants = sorted(rng.sample(range(2, 10), 3))
-    return {"at": [written(now + it * SECOND) for it in instants]} | _passing(rng)
+    return {"at": [written(now + instant * SECOND) for instant in instants]} | _passing(rng)
 
 
 def _passing(rng: Random) -> Schedule:
@@ -84,12 +84,12 @@ KINDS: dict[str, Callable[[Random, datetime], Schedule]] = {
 
 
 def schedule(kind: str, rng: Random, now: datetime) -> Schedule:
-    """A schedule of a kind, as it could be written at an instant."""
+    """Return a schedule of a kind, as it could be written at an instant."""
     return KINDS[kind](rng, now.replace(microsecond=0))
 
 
 def calendar(rng: Random, now: datetime) -> dict[str, Any]:
-    """A calendar that closes some of the coming seconds or minutes."""
+    """Return a calendar that closes some of the coming seconds or minutes."""
     first = now.replace(microsecond=0) + rng.randint(0, 2) * SECOND
     span = f"{written(first)}/{written(first + rng.randint(1, 4) * SECOND)}"
     minute = (now + timedelta(minutes=1)).replace(second=0)

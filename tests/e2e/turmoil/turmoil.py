@@ -112,10 +112,10 @@ async def _judge(
     cluster: Cluster, owners: Iterable[Owner], begun: datetime, end: datetime
 ) -> list[str]:
     """Find every broken promise about what was due before an instant."""
-    audits = [it async for it in _audits(cluster, begun, end)]
+    audits = [audit async for audit in _audits(cluster, begun, end)]
     history = await cluster.history(end)
     rows = await promises.all_runs(cluster)  # after the calls, so that each call has its run
-    windows: list[WindowSpan] = [it for owner in owners for it in owner.windows]
+    windows: list[WindowSpan] = [window for owner in owners for window in owner.windows]
     stops: dict[str, list[Span]] = {}
     for owner in owners:
         for name, spans in owner.stops.items():
@@ -135,7 +135,7 @@ async def _judge(
 
 
 async def _audits(cluster: Cluster, since: datetime, end: datetime) -> AsyncIterator[Any]:
-    """The audits of all jobs, page by page."""
+    """Yield the audits of all jobs, page by page."""
     asked = {"team": "e2e", "since": since.isoformat(), "until": end.isoformat()}
     while True:
         async with cluster.http.get(f"{cluster.urls[0]}/v1/audit", params=asked) as answer:

@@ -47,7 +47,7 @@ def rule(
 
 
 def walk(found: Rule, first: str, last: str) -> list[str]:
-    """Give the due times after one date and before another, as local times of Berlin."""
+    """Return the due times after one date and before another, as local times of Berlin."""
     zone = find_zone("Europe/Berlin")
     dues = []
     due = found.next_after(at(f"{first}T00:00") - 1)
@@ -241,20 +241,20 @@ def moved(due: int, calendars: list[CompiledCalendar], on_closed: str, zone: str
     for days in range(1, 32):
         target = wall + (days if on_closed == "next_business_day" else -days) * DAY_S
         instant = found.first_reached(target)
-        if all(it.is_business_day(target // DAY_S) for it in calendars) and all(
-            it.closed(instant) is None for it in calendars
+        if all(calendar.is_business_day(target // DAY_S) for calendar in calendars) and all(
+            calendar.closed(instant) is None for calendar in calendars
         ):
             return instant
     return None
 
 
 def expected(base: Rule, calendars: list[CompiledCalendar], on_closed: str, zone: str) -> list[int]:
-    """Give the due times of forty days, from all occurrences that may have come to lie there."""
+    """Return the due times of forty days, from all occurrences that may have come to lie there."""
     dues: set[int] = set()
     due = base.next_after(FIRST_DUE - 40 * DAY_S)
     while due is not None and due < LAST_DUE + 40 * DAY_S:
         dues.add(due)
-        if any(it.closed(due) is not None for it in calendars):
+        if any(calendar.closed(due) is not None for calendar in calendars):
             target = moved(due, calendars, on_closed, zone)
             dues |= {target} if target is not None else set()
         due = base.next_after(due)
@@ -307,7 +307,7 @@ def test_a_due_time_runs_unless_a_calendar_is_closed(
     calendars: list[CompiledCalendar], on_closed: OnClosed, due: int
 ) -> None:
     found = rule(InstantsRule([due]), *calendars, on_closed=on_closed, zone="Europe/Berlin")
-    closed = [it for it in calendars if it.closed(due) is not None]
+    closed = [calendar for calendar in calendars if calendar.closed(due) is not None]
     reason = found.skip_reason(due)
     assert reason.startswith(f"calendar {closed[0].name}: " if closed else "")
     assert bool(reason) == bool(closed)

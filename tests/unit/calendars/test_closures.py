@@ -15,7 +15,7 @@ from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 
 
 def closed_hours(cal: CompiledCalendar, text: str) -> list[int]:
-    """Give the hours of a day of the calendar's zone at whose start it is closed."""
+    """Return the hours of a day of the calendar's zone at whose start it is closed."""
     return [hour for hour in range(24) if cal.closed(at(f"{text}T{hour:02}:00", cal.zone.name))]
 
 
@@ -283,7 +283,9 @@ def meets(item: Item, instant: datetime, wall: datetime) -> bool:
             continue
         if item.dates is not None and not any(meets_dates(it, shown) for it in item.dates):
             continue
-        if item.weekdays is None or any(meets_weekdays(it, shown) for it in item.weekdays):
+        if item.weekdays is None or any(
+            meets_weekdays(weekday, shown) for weekday in item.weekdays
+        ):
             return True
     return False
 
@@ -312,7 +314,7 @@ def test_a_business_day_has_a_moment_that_is_open(cal: Calendar, number: int) ->
     shown = range(first * DAY_S - DAY_S, first * DAY_S + 2 * DAY_S, 30)
     moments = [it for it in shown if (it + found.zone.offset_at(it)) // DAY_S == first]
     is_weekend = (date(1970, 1, 1) + timedelta(first)).weekday() >= 5
-    expected = not is_weekend and any(found.closed(it) is None for it in moments)
+    expected = not is_weekend and any(found.closed(moment) is None for moment in moments)
     assert found.is_business_day(first) == expected
 
 

@@ -181,13 +181,13 @@ def items(
     label: str = "",
     include_free: bool = False,
 ) -> list[Item]:
-    """Give what a file stands for, with the line ends that files have."""
+    """Return what a file stands for, with the line ends that files have."""
     item = Item(icalendar=text.replace("\n", "\r\n"), label=label, include_free=include_free)
     return resolve(Calendar(name="cal", timezone=zone, exclude=[item]), *years).exclude
 
 
 def event(*lines: str) -> str:
-    """Give a file with one event, whose DTSTART is on line 4."""
+    """Return a file with one event, whose DTSTART is on line 4."""
     body = "\n".join(lines)
     head = "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\n"
     return f"{head}{body}\nSUMMARY:x\nEND:VEVENT\nEND:VCALENDAR\n"
@@ -261,7 +261,7 @@ def test_a_label_of_the_item_stands_for_all_its_events() -> None:
 
 
 def test_events_that_are_marked_as_free_are_taken_only_when_that_is_wanted() -> None:
-    assert "Birthday" not in [it.label for it in items(GOOGLE)]
+    assert "Birthday" not in [item.label for item in items(GOOGLE)]
     assert Item(dates=["2026-06-01"], label="Birthday") in items(GOOGLE, include_free=True)
 
 
@@ -322,7 +322,7 @@ def test_times_recur_at_the_wall_time_of_their_zone(lines: list[str], starts: li
     )
     (found,) = items(text)
     starts = starts or ["03-28T21", "03-29T20", "03-30T20", "04-01T10"]
-    assert [it[5:13] for it in found.spans or ()] == starts
+    assert [span[5:13] for span in found.spans or ()] == starts
 
 
 def test_a_period_has_an_end_of_its_own() -> None:
@@ -331,7 +331,7 @@ def test_a_period_has_an_end_of_its_own() -> None:
         "RDATE;VALUE=PERIOD:20260402T100000Z/20260402T120000Z,20260403T100000Z/PT3H",
     )
     (found,) = items(text)
-    assert [it[-9:] for it in found.spans or ()] == ["10:30:00Z", "12:00:00Z", "13:00:00Z"]
+    assert [span[-9:] for span in found.spans or ()] == ["10:30:00Z", "12:00:00Z", "13:00:00Z"]
 
 
 def test_one_occurrence_is_replaced_or_cancelled_by_an_event_of_the_same_name() -> None:

@@ -17,7 +17,7 @@ from matins.domain.values.errors import InvalidInputError
 
 
 def dates(year: int, **fields: object) -> dict[str, str]:
-    """Give the holidays of a year: label by date."""
+    """Return the holidays of a year: label by date."""
     item = Item(holidays=msgspec.convert(fields, Holidays))
     found = resolve(Calendar(name="cal", exclude=[item]), year, year).exclude
     return {day: it.label for it in found for day in it.dates or ()}

@@ -31,12 +31,12 @@ def closures(text: str) -> CompiledCalendar:
 
 
 def at(text: str, zone: str = "UTC") -> int:
-    """Give an instant in seconds; a local time is the zone's."""
+    """Return an instant in seconds; a local time is the zone's."""
     return parse_instant(text, find_zone(zone))
 
 
 def day(text: str) -> int:
-    """Give a date as days from 1970."""
+    """Return a date as days from 1970."""
     return epoch_s(datetime.fromisoformat(text).replace(tzinfo=UTC)) // DAY_S
 
 

@@ -11,7 +11,7 @@ from matins.cli.app import app
 
 
 def all_commands() -> dict[str, Any]:
-    """The commands by their full names, such as `jobs list`."""
+    """Return the commands by their full names, such as `jobs list`."""
     return dict(_below("", typer.main.get_command(app)))
 
 
@@ -25,7 +25,9 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_command(words: list[str]) -> bool:
-    """Whether words after `matins` begin with a command and give only options that it has."""
+    """Return whether words after `matins` begin with a command and give only options that it
+    has.
+    """
     for length in (2, 1):
         command = all_commands().get(" ".join(words[:length]))
         if command is not None:

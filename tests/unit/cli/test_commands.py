@@ -112,7 +112,9 @@ def test_an_api_that_is_gone_is_exit_code_3(
 
 
 def test_tokens_are_never_arguments() -> None:
-    options = {name for it in all_commands().values() for p in it.params for name in p.opts}
+    options = {
+        name for command in all_commands().values() for p in command.params for name in p.opts
+    }
     assert not any("token" in name or "secret" in name for name in options)
 
 

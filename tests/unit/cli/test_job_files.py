@@ -65,7 +65,7 @@ FAULTS = [
 def faults(text: str, name: str = "f.yaml") -> list[str]:
     with pytest.raises(InvalidInputError) as caught:
         read_jobs(text, name)
-    return [f"{it.where}: {it.message}" for it in caught.value.problems]
+    return [f"{problem.where}: {problem.message}" for problem in caught.value.problems]
 
 
 def job(text: str) -> JobFile:
@@ -199,8 +199,14 @@ def test_the_demo_has_each_kind_of_schedule_and_target() -> None:
     file = read_jobs(text, name)
     schedules = [it.schedule for it in file.jobs]
     kinds = {
-        None if it is None else "cron" if it.cron else "every" if it.every else "at"
-        for it in schedules
+        None
+        if schedule is None
+        else "cron"
+        if schedule.cron
+        else "every"
+        if schedule.every
+        else "at"
+        for schedule in schedules
     }
     assert kinds == {"cron", "every", "at", None}
     assert {kind for it in file.jobs for kind in it.target.given()} == {"http", "command"}

@@ -43,10 +43,10 @@ YAML = st.lists(st.sampled_from(LINES) | st.text(max_size=8)).map("".join)
 
 @st.composite
 def typed(draw: st.DrawFn) -> list[str]:
-    """A command with options and words that may be right or wrong."""
+    """Return a command with options and words that may be right or wrong."""
     name = draw(st.sampled_from(sorted(COMMANDS)))
     words = name.split()
-    options = [opt for it in COMMANDS[name].params for opt in it.opts if opt.startswith("-")]
+    options = [opt for param in COMMANDS[name].params for opt in param.opts if opt.startswith("-")]
     for _ in range(draw(st.integers(0, 4))):
         if options:
             words += draw(st.lists(st.sampled_from(options), max_size=1))
@@ -122,7 +122,7 @@ def test_whatever_a_file_of_jobs_holds_ends_in_lines(text: str, folder: Path) ->
     insist(["apply", "-f", str(path), "--dry-run"], environ)
 
 
-NAMES = [variable(it.name) for it in msgspec.structs.fields(Settings)]
+NAMES = [variable(field.name) for field in msgspec.structs.fields(Settings)]
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), WORDS, max_size=3))

@@ -17,7 +17,7 @@ BERLIN = find_zone("Europe/Berlin")
 
 
 def berlin(day: int, hour: int, minute: int = 0) -> datetime:
-    """A moment of November 2026 by Berlin's clocks, an hour ahead of UTC."""
+    """Return a moment of November 2026 by Berlin's clocks, an hour ahead of UTC."""
     return datetime(2026, 11, day, tzinfo=UTC) + timedelta(hours=hour - 1, minutes=minute)
 
 
@@ -81,7 +81,7 @@ def test_what_no_clock_shows_is_told_so() -> None:
     ],
 )
 def test_every_command_that_takes_a_moment_tells_what_it_reads(command: str, option: str) -> None:
-    [parameter] = [it for it in all_commands()[command].params if option in it.opts]
+    [parameter] = [param for param in all_commands()[command].params if option in param.opts]
     assert HELP in parameter.help
 
 

@@ -32,18 +32,18 @@ def minute(number: float) -> datetime:
 
 
 def candidate(cause: str = CLAIM, at: float = 1, **given: object) -> Candidate:
-    """A run that was to fire, and was claimed, some minutes after noon."""
+    """Return a run that was to fire, and was claimed, some minutes after noon."""
     made = Candidate(cause, Kind.SCHEDULED, minute(at), minute(at), {"tier": "gold"})
     return msgspec.structs.replace(made, **given)
 
 
 def window(first: float, last: float, **given: object) -> Window:
-    """A window that holds, from one minute after noon to another."""
+    """Return a window that holds, from one minute after noon to another."""
     return msgspec.structs.replace(Window("w", minute(first), minute(last)), **given)
 
 
 def state(run: Candidate, *windows: Window, at: float = 1) -> RunState:
-    """What becomes of a run, some minutes after noon."""
+    """Return what becomes of a run, some minutes after noon."""
     return ask(run, Rules(1, windows), minute(at)).state
 
 
@@ -108,6 +108,6 @@ def test_each_run_is_decided_by_the_rules_of_its_team() -> None:
     places = [Waiting(UUID(int=n), 0, NOON, team, CLAIM) for n, team in ((1, 1), (2, 2), (3, None))]
     rules = {1: Rules(7, [window(1, 4)]), 2: Rules(8)}
     decisions = decide(places, Facts(minute(1), rules, {RUN: candidate()}))
-    assert [it.verdict.state for it in decisions[:1]] == [RunState.WAITING]
-    assert [it.verdict for it in decisions[1:]] == [ADMITTED] * 2
-    assert [it.revision for it in decisions] == [7, 8, None]
+    assert [decision.verdict.state for decision in decisions[:1]] == [RunState.WAITING]
+    assert [decision.verdict for decision in decisions[1:]] == [ADMITTED] * 2
+    assert [decision.revision for decision in decisions] == [7, 8, None]

@@ -30,7 +30,7 @@ NOW = Moment(NOON, NOON)
 
 
 def job(state: JobState = ACTIVE, *overrides: Override, is_behind: bool = False) -> LockedJob:
-    """A job that is due hourly."""
+    """Return a job that is due hourly."""
     timing = Timing(NOON, NOON, overrides=overrides)
     due = NextDue(ONE, ONE) if state is ACTIVE else NextDue()
     where = (UUID(int=1), "team", 1, 1, 1)

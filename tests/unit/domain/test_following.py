@@ -23,7 +23,7 @@ NOW = NOON + 10 * MINUTE
 
 
 def missing(state: JobState, run: RecordedRun | None, follows: datetime | None) -> list[datetime]:
-    """What is missing now of a job that was changed last four minutes after noon."""
+    """Return what is missing now of a job that was changed last four minutes after noon."""
     timing = Timing(NOON, NOON)
     where = (UUID(int=1), "team", 1, 1, 1)
     dates = (NOON, NOON + 4 * MINUTE)

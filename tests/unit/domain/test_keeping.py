@@ -34,4 +34,4 @@ def test_a_job_s_word_replaces_its_team_s(
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(keep: Keep, places: list[str]) -> None:
-    assert [it.where for it in keep.problems()] == places
+    assert [problem.where for problem in keep.problems()] == places

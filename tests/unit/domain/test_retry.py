@@ -31,7 +31,7 @@ def test_full_jitter_draws_evenly_from_nothing_to_the_wait(failures: int, wait_s
 
 
 def after(tried: Tried, outcome: Outcome, policy: RetryPolicy) -> tuple[RunState, float | None]:
-    """The state that follows an attempt, and in how many seconds it is tried again."""
+    """Return the state that follows an attempt, and in how many seconds it is tried again."""
     found = decide(tried, outcome, policy, Random(1))
     return found.state, found.retry_in_s
 

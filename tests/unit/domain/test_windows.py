@@ -50,13 +50,13 @@ def test_what_is_wrong_is_told_where_it_is(
 
 def test_all_problems_are_told_at_once() -> None:
     wrong = window(name="", ends_at=NOW - HOUR, reason="x" * 501)
-    assert [it.where for it in wrong.problems(NOW)] == ["name", "ends_at", "reason"]
+    assert [problem.where for problem in wrong.problems(NOW)] == ["name", "ends_at", "reason"]
 
 
 def test_an_instant_far_out_is_refused_and_not_stumbled_over() -> None:
     first, last = b"0001-01-01T00:00:00+14:00", b"9999-12-31T23:00:00-12:00"
     text = b'{"name": "a", "starts_at": "%s", "ends_at": "%s"}' % (first, last)
-    assert [it.where for it in read_json(text, Window).problems(NOW)] == ["ends_at"]
+    assert [problem.where for problem in read_json(text, Window).problems(NOW)] == ["ends_at"]
 
 
 def test_it_covers_its_first_instant_and_not_its_last() -> None:

@@ -76,13 +76,13 @@ class Side:
         return frame
 
     def end_of(self, number: int) -> tuple[str, str]:
-        """How a command ended, which is the next to end."""
+        """Return how a command ended, which is the next to end."""
         frame = self.hear()
         assert frame["id"] == number, frame
         return frame["result"]["outcome"], frame["result"]["reason"]
 
     def still_runs(self, number: int) -> bool:
-        """Whether a command outlives one that was begun later."""
+        """Return whether a command outlives one that was begun later."""
         self.run(100 + number, ["true"])
         return self.end_of(100 + number) == ("succeeded", "")
 

@@ -38,7 +38,7 @@ async def test_a_closed_poll_is_told_until_a_heartbeat_of_it_was_answered_and_no
 
 
 async def next_heartbeat(bench: Bench) -> Heartbeat:
-    """The next heartbeat that is sent."""
+    """Return the next heartbeat that is sent."""
     before = len(bench.link.heartbeats)
     await bench.until(lambda: len(bench.link.heartbeats) > before)
     return bench.link.heartbeats[before]

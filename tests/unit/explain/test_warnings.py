@@ -25,13 +25,13 @@ BERLIN = "Europe/Berlin"
 
 
 def warned(schedule: Schedule, after: datetime = NOW, seed: str = "job") -> list[str]:
-    """Give the warnings about a schedule that is set on 1 December 2025."""
+    """Return the warnings about a schedule that is set on 1 December 2025."""
     timetable = compile_schedule(schedule, seed=seed, anchor=NOW)
     return warnings(schedule, timetable, after, seed=seed, anchor=NOW)
 
 
 def of_cron(expression: str, dialect: Dialect = "unix") -> list[str]:
-    """Give the warnings about an expression, in a zone whose clocks never change."""
+    """Return the warnings about an expression, in a zone whose clocks never change."""
     return warned(Schedule(cron=expression, dialect=dialect))
 
 

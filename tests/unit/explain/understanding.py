@@ -19,7 +19,7 @@ WORKDAY = r"weekday \(Monday to Friday, same month\)"
 
 
 def understand(sentence: str) -> Claim:
-    """Give what a sentence claims, for any wall time."""
+    """Return what a sentence claims, for any wall time."""
     rest = sentence.removesuffix(" (chosen from the job's id)")
     claims: list[Claim] = []
     for pattern, read in (

@@ -143,7 +143,7 @@ def enumerated(entries: Iterable[Entry], since: int, until: int) -> Counter[int]
 
 
 def expected(entries: Iterable[Entry], since: int, until: int, jitter: str) -> list[float]:
-    """Give the fires of each minute, with each fire spread over the seconds that it may take."""
+    """Return the fires of each minute, with each fire spread over the seconds that it may take."""
     minutes = [0.0] * ((until - since) // 60)
     longest_s = int(parse_duration(jitter))
     for job in entries:
@@ -170,7 +170,7 @@ def index_of(entries: Iterable[Entry], since: int) -> JobIndex:
 
 
 def jittered(entries: Iterable[Entry], jitter: str) -> list[Entry]:
-    """Give jobs with jitter in their schedules."""
+    """Return jobs with jitter in their schedules."""
     return [replace(job, schedule=replace(job.schedule, jitter=jitter)) for job in entries]
 
 

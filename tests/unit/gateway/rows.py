@@ -77,7 +77,7 @@ class Rows:
         return [row.id for row in made]
 
     def states(self) -> Counter[RunState]:
-        """How many runs are in each state."""
+        """Return how many runs are in each state."""
         return Counter(row.state for row in self.runs.values())
 
     async def take(self, poll: Poll, pool: str) -> Handout | None:

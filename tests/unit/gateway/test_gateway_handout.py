@@ -29,7 +29,7 @@ class Gate:
         self.dispenser = Dispatcher(self.rows, self.words, HostClock(), poll_s)
 
     def executor(self) -> UUID:
-        """A new executor that has sent one heartbeat."""
+        """Return a new executor that has sent one heartbeat."""
         name = uuid4()
         self.rows.executors[name] = Heartbeat(name, "e", ["default"], 100, 1)
         return name
@@ -40,7 +40,7 @@ class Gate:
     def asking(
         self, free: int = 10, pools: tuple[str, ...] = ("default",)
     ) -> asyncio.Task[Handout]:
-        """A poll of a new executor, under way."""
+        """Return a poll of a new executor, under way."""
         return asyncio.create_task(self.ask(Poll(self.executor(), 1, list(pools), free)))
 
 
@@ -84,7 +84,7 @@ async def test_a_retry_has_no_start_lag() -> None:
         before = REGISTRY.get_sample_value("matins_start_lag_seconds_count")
         [run] = gate.rows.enqueue()
         gate.rows.runs[run].attempt = 1
-        assert [it.number for it in (await gate.asking()).attempts] == [2]
+        assert [attempt.number for attempt in (await gate.asking()).attempts] == [2]
         assert REGISTRY.get_sample_value("matins_start_lag_seconds_count") == before
 
 
@@ -222,7 +222,7 @@ async def test_gw03_a_repeated_poll_gets_the_same_attempts() -> None:
         with pytest.raises(UnavailableError):
             await gate.ask(poll)
         again = await gate.ask(msgspec.structs.replace(poll, repeat=True))
-        assert [(it.run_id, it.number) for it in again.attempts] == [
+        assert [(attempt.run_id, attempt.number) for attempt in again.attempts] == [
             (name, 1) for name in gate.rows.runs
         ]
 

@@ -13,7 +13,7 @@ VALUES = [0.0, 0.01, 0.0100001, 0.4, 0.5, 1.0, 29.9, 30.0, 31.0, 1e9]
 def lines(registry: CollectorRegistry, name: str) -> list[str]:
     """Return what is exposed of a metric, without the time of its making."""
     text = generate_latest(registry).decode()
-    return [it for it in text.splitlines() if name in it and "_created" not in it]
+    return [line for line in text.splitlines() if name in line and "_created" not in line]
 
 
 def test_a_batch_is_counted_as_its_values_one_by_one() -> None:

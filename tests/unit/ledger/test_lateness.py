@@ -33,7 +33,7 @@ ALIVE = Fleet(NOW, frozenset(range(256)), seen_at=NOW, executors={"default": 2})
 
 
 def audited(rows: list[LedgerRow], fleet: Fleet = ALIVE, watermark: float = 10) -> JobAudit:
-    """The audit of the due times in the first four minutes after noon."""
+    """Return the audit of the due times in the first four minutes after noon."""
     subject = AuditedJob(JOB, "payments", "job", minute(watermark))
     revision = Revision(NOON, JobState.ACTIVE, Timing(NOON, NOON), SPEC)
     return audit(subject, [revision], rows, Span(NOON, minute(5), fleet.now), fleet)

@@ -24,7 +24,7 @@ JOB = UUID("0c6d14c7-b7f3-4093-a887-c5939e928b5d")
 
 
 def at(*minutes: int) -> list[datetime]:
-    return [NOON + timedelta(minutes=it) for it in minutes]
+    return [NOON + timedelta(minutes=minute) for minute in minutes]
 
 
 def standing(jitter: str = "0s") -> LockedJob:
@@ -85,8 +85,8 @@ def test_what_is_owed_is_what_no_row_covers(due: set[int], spans: list[tuple[int
 def test_few_skipped_due_times_get_a_row_each(timetable: Timetable) -> None:
     stretch = at(*range(RANGE_MIN))
     claims = skip(standing(), timetable, stretch, "paused")
-    assert [it.due_at for it in claims] == stretch
-    assert {(it.state, it.reason, it.due_count) for it in claims} == {
+    assert [claim.due_at for claim in claims] == stretch
+    assert {(claim.state, claim.reason, claim.due_count) for claim in claims} == {
         (RunState.SKIPPED, "paused", 1)
     }
 

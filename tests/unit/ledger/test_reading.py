@@ -30,11 +30,17 @@ COMMAND = b'"target": {}'
 
 
 def faults(text: str | bytes) -> dict[str, str]:
-    """What is wrong with a job, by place; without what is wrong with the meaning of its target."""
+    """Return what is wrong with a job, by place; without what is wrong with the meaning of its
+    target.
+    """
     body = text.encode() if isinstance(text, str) else text
     with pytest.raises(InvalidInputError) as refused:
         read_json(body, JobSpec)
-    return {it.where: it.message for it in refused.value.problems if it.where != "target"}
+    return {
+        problem.where: problem.message
+        for problem in refused.value.problems
+        if problem.where != "target"
+    }
 
 
 def nested(depth: int) -> bytes:
@@ -141,7 +147,7 @@ def test_all_that_is_wrong_comes_at_once_with_what_is_wrong_in_meaning() -> None
     ]
     with pytest.raises(InvalidInputError) as refused:
         read_value({"jobs": jobs, "team": 7}, JobFile)
-    assert {it.where for it in refused.value.problems} == {
+    assert {problem.where for problem in refused.value.problems} == {
         *("jobs[0].nam", "jobs[0].target", "jobs[0].retry.attempts"),
         *("team", "jobs[1].target.http.url"),
     }

@@ -22,7 +22,7 @@ AT_THREE = Override(NOON + timedelta(hours=3))
 
 
 def changed(schedule: Schedule | None) -> Timing:
-    """The timing of a job that was due hourly since noon, after a change of its schedule."""
+    """Return the timing of a job that was due hourly since noon, after a change of its schedule."""
     timing = Timing(NOON, NOON, overrides=(AT_THREE,))
     job = LockedJob(UUID(int=1), "team", 1, 1, 1, JobState.ACTIVE, SPEC, timing, (), NOON, NOW)
     return retimed(job, msgspec.structs.replace(SPEC, schedule=schedule), (), NOW)

@@ -50,7 +50,7 @@ class Ground:
     def job(
         self, *, misfire: Misfire = MISFIRE, pool: str = "default", **schedule: object
     ) -> JobRow:
-        """A job saved now; without a schedule it is due each minute."""
+        """Return a job saved now; without a schedule it is due each minute."""
         spec = JobSpec(
             name=f"job-{len(self.world.jobs)}",
             target=TARGET,
@@ -61,11 +61,11 @@ class Ground:
         return self.world.add_job(self.uuid(), spec)
 
     def uuid(self) -> UUID:
-        """A new name."""
+        """Return a new name."""
         return UUID(int=self.rng.getrandbits(128), version=4)
 
     def clock(self) -> VirtualClock:
-        """A process's clock."""
+        """Return a process's clock."""
         return VirtualClock(self.time)
 
     def scheduler(
@@ -74,7 +74,7 @@ class Ground:
         agenda: Agenda | None = None,
         room: WaitingRoom | None = None,
     ) -> Scheduler:
-        """A scheduler that does not run yet."""
+        """Return a scheduler that does not run yet."""
         return Scheduler(
             self.uuid(),
             leases=self.leases,
@@ -104,20 +104,20 @@ class Ground:
             await task
 
     def runs(self, job: JobRow) -> list[RunRow]:
-        """A job's runs by due time."""
+        """Return a job's runs by due time."""
         found = [run for run in self.world.runs.values() if run.job_id == job.id]
         return sorted(found, key=lambda run: run.due_at)
 
     def dues(self, job: JobRow, state: RunState = RunState.QUEUED) -> list[float]:
-        """The due times of a job's runs in a state, in seconds since the world began."""
+        """Return the due times of a job's runs in a state, in seconds since the world began."""
         return [seconds(run.due_at) for run in self.runs(job) if run.state is state]
 
 
 def seconds(instant: datetime) -> float:
-    """An instant in seconds since the world began."""
+    """Return an instant in seconds since the world began."""
     return (instant - START).total_seconds()
 
 
 def after(seconds_: float) -> datetime:
-    """An instant so many seconds after the world began."""
+    """Return an instant so many seconds after the world began."""
     return START + timedelta(seconds=seconds_)

@@ -38,8 +38,8 @@ class Locked(MemoryAgenda):
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
         await self.wait(
-            bool(self.jobs & {it.job_id for it in claims})
-            or bool(self.partitions & {it.partition for it in claims})
+            bool(self.jobs & {claim.job_id for claim in claims})
+            or bool(self.partitions & {claim.partition for claim in claims})
         )
         return await super().claim(holder, epochs, claims)
 
@@ -49,7 +49,7 @@ class Locked(MemoryAgenda):
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
-        await self.wait(bool(self.jobs & {it.job_id for it in advances}))
+        await self.wait(bool(self.jobs & {advance.job_id for advance in advances}))
         await super().advance(holder, advances)
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
@@ -76,14 +76,16 @@ class LockedRoom(MemoryWaitingRoom):
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
     ) -> CarriedOut:
         """See `domain.ports.WaitingRoom`."""
-        runs = [self._world.runs_by_id[it.waiting.run_id] for it in decisions]
+        runs = [self._world.runs_by_id[decision.waiting.run_id] for decision in decisions]
         jobs, partitions = self._locked.jobs, self._locked.partitions
-        await self._locked.wait(any(it.job_id in jobs or it.partition in partitions for it in runs))
+        await self._locked.wait(
+            any(run.job_id in jobs or run.partition in partitions for run in runs)
+        )
         return await super().carry_out(holder, epochs, decisions)
 
 
 def worst_lag_s(ground: Ground, jobs: Sequence[JobRow]) -> float:
-    """How late the latest claim of these jobs was."""
+    """Return how late the latest claim of these jobs was."""
     return max(
         (run.claimed_at - run.due_at).total_seconds() for job in jobs for run in ground.runs(job)
     )

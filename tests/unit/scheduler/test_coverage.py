@@ -23,7 +23,7 @@ def read(coverage: Coverage, partitions: Mapping[int, int], minutes: float) -> d
 
 
 def after(minutes: float) -> Mark:
-    """The mark of all that is due from so many minutes after the start on."""
+    """Return the mark of all that is due from so many minutes after the start on."""
     return Mark(START + minutes * MINUTE, UUID(int=0))
 
 

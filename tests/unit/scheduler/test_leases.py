@@ -82,7 +82,7 @@ class FrozenInClaim(MemoryAgenda):
 
 
 def lease_holder(ground: Ground, leases: MemoryLeases, clock: VirtualClock) -> LeaseHolder:
-    """A holder without anything around it."""
+    """Return a holder without anything around it."""
 
     async def nothing(_: object) -> None:
         pass

@@ -108,16 +108,16 @@ class Scene:
         await asyncio.sleep(second - self.clock.elapsed_s())
 
     def settled_s(self, oldest_s: int | None = None) -> float | None:
-        """Up to when all is accounted for, in seconds since the scene began."""
+        """Return up to when all is accounted for, in seconds since the scene began."""
         settled = self.loader.settled_until(oldest_s)
         return None if settled is None else seconds(settled)
 
     def has(self, job: JobRow) -> bool:
-        """Whether a job is in memory."""
+        """Return whether a job is in memory."""
         return self.working_set.find(job.id) is not None
 
     def made_unseen(self, changed_s: float) -> JobRow:
-        """A job whose change was made at an instant, and could not be seen before now."""
+        """Return a job whose change was made at an instant, and could not be seen before now."""
         job = self.ground.job()
         job.changed_at = after(changed_s)
         return job

@@ -38,7 +38,7 @@ ALL = Misfire()
 
 
 def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0) -> LoadedJob:
-    """A job whose next due time is `due_s`."""
+    """Return a job whose next due time is `due_s`."""
     timetable = compile_schedule(schedule, seed=str(JOB), anchor=START)
     job = DueJob(
         id=JOB,
@@ -56,7 +56,7 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
 
 
 def in_full(it: LoadedJob, now_s: float) -> list[Claim]:
-    """All claims until the job has caught up, piece by piece."""
+    """Return all claims until the job has caught up, piece by piece."""
     claims: list[Claim] = []
     while it.fire_s <= now_s:
         piece = plan(it, now_s)
@@ -67,7 +67,7 @@ def in_full(it: LoadedJob, now_s: float) -> list[Claim]:
 
 
 def covered(claims: list[Claim]) -> int:
-    """How many due times the claims account for."""
+    """Return how many due times the claims account for."""
     return sum(claim.due_count for claim in claims)
 
 

@@ -75,7 +75,7 @@ class Scene:
         await asyncio.sleep(second - self.clock.elapsed_s())
 
     def count(self) -> int:
-        """How many leases are trusted now."""
+        """Return how many leases are trusted now."""
         return len(self.holder.epochs())
 
 

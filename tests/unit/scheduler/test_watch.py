@@ -62,7 +62,7 @@ class Side:
         return len(handout.attempts)
 
     def lost(self) -> set[UUID]:
-        """Who was declared lost."""
+        """Return who was declared lost."""
         return {row.id for row in self.world.executors.values() if row.ended_at is not None}
 
 

@@ -31,7 +31,7 @@ JOB = DueJob(
 
 
 def due(second: int) -> DueJob:
-    """The job, due so many seconds after the start."""
+    """Return the job, due so many seconds after the start."""
     at = instant_of(T0 + second)
     return msgspec.structs.replace(JOB, next_due_at=at, next_fire_at=at)
 

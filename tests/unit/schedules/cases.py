@@ -50,7 +50,7 @@ class Case(msgspec.Struct):
     max_ms: float | None = None
 
     def schedule(self) -> Schedule:
-        """Give the schedule as an owner would write it."""
+        """Return the schedule as an owner would write it."""
         end = self.end.isoformat() if self.end else None
         name, _, rest = self.expr.partition(" ")
         if name.lower() == "@at":
@@ -75,7 +75,7 @@ def read_case(line: str) -> Case:
 
 
 def lines_of(path: Path) -> list[str]:
-    """Give the lines of a file that are not empty."""
+    """Return the lines of a file that are not empty."""
     return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
@@ -97,7 +97,7 @@ def mismatch(case: Case) -> str | None:
 
 
 def refused_by_choice(case: Case) -> bool:
-    """Whether a case asks for due times within a second, which Matins refuses on purpose."""
+    """Return whether a case asks for due times within a second, which Matins refuses on purpose."""
     if case.dialect != "interval" or case.expect == "error":
         return False
     return any("fraction of a second" in problem.message for problem in problems(case.schedule()))

@@ -29,20 +29,20 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes(zone: str) -> list[datetime]:
-    """Give the instants from 1990 to 2040 at which a zone's clocks change."""
+    """Return the instants from 1990 to 2040 at which a zone's clocks change."""
     starts = find_zone(zone).starts
     return [EPOCH + timedelta(seconds=start) for start in starts if FROM <= start < TO]
 
 
 @cache
 def all_changes() -> list[Change]:
-    """Give every change of every zone from 1990 to 2040."""
+    """Return every change of every zone from 1990 to 2040."""
     return [Change(zone, at) for zone in sorted(zone_names()) for at in changes(zone)]
 
 
 @cache
 def kinds_of_change() -> list[Change]:
-    """Give one example of each pair of offsets and time of day at which any zone changes."""
+    """Return one example of each pair of offsets and time of day at which any zone changes."""
     kinds: dict[tuple[int, int, int], Change] = {}
     for change in all_changes():
         zone, instant = find_zone(change.zone), epoch_s(change.at)
@@ -53,14 +53,14 @@ def kinds_of_change() -> list[Change]:
 
 @cache
 def zone_info(zone: str) -> ZoneInfo:
-    """Give the standard library's zone, with the same zone data as ours."""
+    """Return the standard library's zone, with the same zone data as ours."""
     with resources.files("tzdata.zoneinfo").joinpath(*zone.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, zone)
 
 
 @lru_cache(maxsize=64)
 def walls(zone: str, start: datetime, minutes: int) -> list[tuple[datetime, datetime]]:
-    """Give each UTC minute of a window with the wall time at it, by the standard library."""
+    """Return each UTC minute of a window with the wall time at it, by the standard library."""
     info = zone_info(zone)
     instants = [start + number * MINUTE for number in range(minutes)]
     return [(at, info.fromutc(at.replace(tzinfo=info)).replace(tzinfo=None)) for at in instants]
@@ -69,7 +69,7 @@ def walls(zone: str, start: datetime, minutes: int) -> list[tuple[datetime, date
 def walk(
     expression: Expression, zone: str, start: datetime, minutes: int, dst: ClockChanges
 ) -> list[datetime]:
-    """Give the due times in a window by the policy's own words."""
+    """Return the due times in a window by the policy's own words."""
     gap = dst.gap or ("run_after" if expression.is_fixed else "skip")
     overlap = dst.overlap or ("first" if expression.is_fixed else "both")
     around = walls(zone, start - BEYOND * MINUTE, minutes + 2 * BEYOND)

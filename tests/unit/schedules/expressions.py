@@ -26,17 +26,17 @@ class Expression(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Give it as an owner writes it."""
+        """Return it as an owner writes it."""
         fields = (self.minute, self.hour, self.day, self.month, self.weekday)
         return " ".join(field.text for field in fields)
 
     @property
     def is_fixed(self) -> bool:
-        """Tell whether neither minute nor hour begins with a star."""
+        """Return whether neither minute nor hour begins with a star."""
         return not self.minute.text.startswith("*") and not self.hour.text.startswith("*")
 
     def matches(self, wall: datetime) -> bool:
-        """Tell whether a wall time matches."""
+        """Return whether a wall time matches."""
         if wall.minute not in self.minute.values or wall.hour not in self.hour.values:
             return False
         by_day = wall.day in self.day.values

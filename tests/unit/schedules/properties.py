@@ -74,7 +74,7 @@ def broken_properties(props: Properties, schedule: Schedule, start: datetime) ->
 
 
 def _dues(timetable: Timetable, props: Properties, start: datetime) -> list[datetime]:
-    """Give all due times of a window that is long enough for the properties."""
+    """Return all due times of a window that is long enough for the properties."""
     days = 10 if props.fires_per_day or props.hour_in else 2
     days = 120 if props.fires_per_month or props.fires_per_week or props.dom_in else days
     days = 3 * 366 if props.fires_per_year else days

@@ -27,15 +27,15 @@ class Made(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> datetime:
-        """Give the wall time from which on nothing is compared."""
+        """Return the wall time from which on nothing is compared."""
         return datetime(self.start.year + YEARS, 1, 1)  # noqa: DTZ001
 
     def text(self, zone: str) -> str:
-        """Give the lines for a zone."""
+        """Return the lines for a zone."""
         return f"DTSTART;TZID={zone}:{self.start:%Y%m%dT%H%M%S}\nRRULE:{self.rule}"
 
     def walls(self, most: int = 6) -> list[datetime]:
-        """Give the first wall times of the rule by dateutil."""
+        """Return the first wall times of the rule by dateutil."""
         # dateutil searches as far as this for a rule that never comes.
         with patch.object(dt, "MAXYEAR", self.end.year):
             try:
@@ -47,7 +47,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def first_pass(wall: datetime, zone: str) -> datetime | None:
-    """Give the first instant at which clocks show a wall time, by the standard library."""
+    """Return the first instant at which clocks show a wall time, by the standard library."""
     local = wall.replace(tzinfo=zone_info(zone), fold=0)
     back = local.astimezone(UTC).astimezone(zone_info(zone))
     return local.astimezone(UTC) if back.replace(tzinfo=None) == wall else None
@@ -65,7 +65,7 @@ def some(values: Sequence[object], most: int) -> st.SearchStrategy[str]:
 
 
 def both(high: int) -> list[int]:
-    """Give the numbers from 1, and those from -1 down."""
+    """Return the numbers from 1, and those from -1 down."""
     return [*range(1, high + 1), *range(-high, 0)]
 
 

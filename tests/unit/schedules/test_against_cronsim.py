@@ -47,7 +47,7 @@ def compare(text: str, zone: str, start: datetime) -> None:
 
 
 def is_by_an_hour(change: Change) -> bool:
-    """Tell whether clocks change by one hour, and well after midnight."""
+    """Return whether clocks change by one hour, and well after midnight."""
     zone, at = find_zone(change.zone), epoch_s(change.at)
     before, after = zone.offset_at(at - 1), zone.offset_at(at)
     return abs(after - before) == 3600 and (at + before) % 86_400 in range(7_200, 18_000)

@@ -40,7 +40,7 @@ NEAR_CHANGES = st.sampled_from(
 
 
 def walk(rule: Rule, end: datetime, most: int) -> list[datetime]:
-    """Give the first due times before an end, and hold that the way back is the same."""
+    """Return the first due times before an end, and hold that the way back is the same."""
     found: list[int] = []
     due = rule.next_after(-(10**10))
     while due is not None and len(found) < most and due < epoch_s(end):

@@ -39,7 +39,7 @@ class Fine(msgspec.Struct, frozen=True):
         return ";".join(parts)
 
     def is_due(self, elapsed: int, block: int, wall: datetime) -> bool:
-        """Tell whether a minute is due; `elapsed` and `block` count from the start."""
+        """Return whether a minute is due; `elapsed` and `block` count from the start."""
         if elapsed < 0 or block % self.interval:
             return False
         if self.minutes is None and elapsed % self.unit:
@@ -56,7 +56,7 @@ def listed(numbers: frozenset[int]) -> str:
 
 
 def due_between(text: str, first: datetime, end: datetime) -> list[datetime]:
-    """Give the due times of a window, found forwards, and hold that the way back is the same."""
+    """Return the due times of a window, found forwards, and hold that the way back is the same."""
     rule = read_recurrence(text, find_zone("UTC"), 0)
     forwards: list[int] = []
     due = rule.next_after(epoch_s(first) - 1)

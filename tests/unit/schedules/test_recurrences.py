@@ -25,7 +25,7 @@ def read(text: str, zone: str = "UTC") -> Rule:
 
 
 def due(text: str, count: int = 4, zone: str = "UTC") -> list[str]:
-    """Give the first due times, as the zone's clocks show them."""
+    """Return the first due times, as the zone's clocks show them."""
     rule = read(text, zone)
     found: list[str] = []
     instant = rule.next_after(FIRST_S - 1)
@@ -41,7 +41,7 @@ def from_noon(rule: str, day: str = "20260101") -> str:
 
 
 def days(rule: str, count: int = 4, day: str = "20260101") -> list[str]:
-    """Give the first days of a rule that is due at noon."""
+    """Return the first days of a rule that is due at noon."""
     found = due(from_noon(rule, day), count)
     assert all(one.endswith(" 12:00") for one in found)
     return [one[:10] for one in found]

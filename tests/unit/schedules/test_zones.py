@@ -17,7 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def library_offset(info: ZoneInfo, instant: int) -> float:
-    """Give the offset by a round trip: `utcoffset` goes through `fold`, which may be wrong."""
+    """Return the offset by a round trip: `utcoffset` goes through `fold`, which may be wrong."""
     wall = (EPOCH + timedelta(seconds=instant)).replace(tzinfo=info)
     return (info.fromutc(wall).replace(tzinfo=None) - wall.replace(tzinfo=None)).total_seconds()
 

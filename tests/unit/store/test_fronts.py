@@ -14,7 +14,7 @@ WHOLE = [0, 0, 0]
 
 
 def swept(now: int = NOW) -> Front:
-    """The front of a pool that was looked through just now, and is empty."""
+    """Return the front of a pool that was looked through just now, and is empty."""
     front = Front()
     front.note(front.begin(), FREE, Found(now, 0, NOTHING))
     return front

@@ -18,14 +18,14 @@ def beat(
     closed: tuple[int, ...] = (),
     executor: UUID = EXECUTOR,
 ) -> Heartbeat:
-    """A heartbeat that tells this of its polls."""
+    """Return a heartbeat that tells this of its polls."""
     return Heartbeat(
         executor, "e", ["default"], 9, next_seq, list(awaiting), list(open), list(closed)
     )
 
 
 def heard(*beats: Heartbeat) -> SettledPolls:
-    """What is known after some heartbeats."""
+    """Return what is known after some heartbeats."""
     polls = SettledPolls()
     for it in beats:
         polls.settle(it)
@@ -33,7 +33,7 @@ def heard(*beats: Heartbeat) -> SettledPolls:
 
 
 def looked_at(polls: SettledPolls, it: Heartbeat) -> set[int]:
-    """The numbers that are looked at with a heartbeat."""
+    """Return the numbers that are looked at with a heartbeat."""
     return {seq for first, past in polls.unsettled(it) for seq in range(first, past)}
 
 

@@ -38,7 +38,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def named(run_id: UUID | None = None, attempt: int = 1) -> dict[str, str]:
-    """The headers of an attempt."""
+    """Return the headers of an attempt."""
     return {
         "Matins-Run-Id": str(run_id or run_numbered(1)),
         "Matins-Attempt": str(attempt),

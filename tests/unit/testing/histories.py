@@ -21,17 +21,17 @@ ENDS = {"succeeded": "succeeded", "cancelled": "cancelled"}
 
 
 def ns(instant: datetime) -> int:
-    """The ledger's way to write an instant."""
+    """Return the ledger's way to write an instant."""
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
 
 
 def job_id(job: str) -> UUID:
-    """The id of a job, by its name."""
+    """Return the id of a job, by its name."""
     return uuid5(_SPACE, job)
 
 
 def run_id(job: str, due_at: datetime, kind: str = "scheduled") -> UUID:
-    """The id of a run."""
+    """Return the id of a run."""
     return uuid5(_SPACE, f"{job} {due_at} {kind}")
 
 

@@ -47,7 +47,7 @@ def change(found: list[T], place: int, **fields: object) -> None:
 
 
 def place_of(history: History, number: int) -> int:
-    """Where the row of the n-th due time stands."""
+    """Return where the row of the n-th due time stands."""
     [place] = [at for at, row in enumerate(history.rows) if row.due_at == AT[number]]
     return place
 
@@ -256,7 +256,7 @@ def test_an_overlap_is_found_across_an_attempt_in_between() -> None:
     spoil_call(2, ended_ns=ns(AT[2] + 9 * SECOND))(history)
     add_call(2, attempt=2)(history)
     messages = [found.message for found in check(history)]
-    assert any("attempt 3) was called while attempt 1 still ran" in it for it in messages)
+    assert any("attempt 3) was called while attempt 1 still ran" in message for message in messages)
 
 
 def test_a_killed_command_without_an_end_is_not_held_against_the_next_attempt() -> None:
@@ -342,7 +342,7 @@ def _lose_success(history: History, pick: int) -> Invariant:
     assume(succeeded)
     row = succeeded[pick % len(succeeded)]
     history.calls = [
-        it for it in history.calls if (it.run_id, it.attempt) != (row.run_id, row.attempt)
+        call for call in history.calls if (call.run_id, call.attempt) != (row.run_id, row.attempt)
     ]
     return Invariant.TRUTHFUL
 

@@ -33,7 +33,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def ended(file: Path) -> Call:
-    """The only call, once its end is noted."""
+    """Return the only call, once its end is noted."""
     await until(lambda: bool(calls := read_ledger(file)) and calls[0].ended_ns is not None)
     [call] = read_ledger(file)
     return call

@@ -74,7 +74,7 @@ class House:
 
 
 def claims_of(job: LockedJob, count: int) -> list[Claim]:
-    """Claims of the first due times of a job."""
+    """Return claims of the first due times of a job."""
     timetable = job.timetable()
     assert timetable is not None
     return catch_up(job, timetable, [DUE + timedelta(seconds=10 * n) for n in range(count)])

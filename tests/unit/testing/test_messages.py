@@ -16,12 +16,12 @@ Said = list[tuple[Direction, bytes]]
 
 
 def message(kind: str, body: bytes) -> bytes:
-    """A message of PostgreSQL's protocol."""
+    """Return a message of PostgreSQL's protocol."""
     return kind.encode() + (len(body) + 4).to_bytes(4, "big") + body
 
 
 def opening(code: int, body: bytes = b"") -> bytes:
-    """A message without a type."""
+    """Return a message without a type."""
     return (len(body) + 8).to_bytes(4, "big") + code.to_bytes(4, "big") + body
 
 
@@ -65,7 +65,7 @@ CUT_SESSION = [
 
 
 def pieces(said: Said, size: int) -> Iterator[tuple[Direction, bytes]]:
-    """The same bytes in pieces of at most this size."""
+    """Yield the same bytes in pieces of at most this size."""
     for direction, data in said:
         for start in range(0, len(data), size):
             yield direction, data[start : start + size]

@@ -14,18 +14,18 @@ DAY = datetime(2026, 11, 29, tzinfo=UTC)
 
 
 def clock(hour: int, minute: int = 0, second: int = 0) -> datetime:
-    """A time on that day."""
+    """Return a time on that day."""
     return DAY + timedelta(hours=hour, minutes=minute, seconds=second)
 
 
 def every(seconds: int, since: datetime, until: datetime) -> list[datetime]:
-    """When a job anchored at noon is due."""
+    """Return when a job anchored at noon is due."""
     found = due_every(JOB, "tick", seconds, anchor=clock(12), since=since, until=until)
     return [due.due_at for due in found]
 
 
 def cron(expression: str, since: datetime, until: datetime) -> list[str]:
-    """When a cron job is due, as hours and minutes."""
+    """Return when a cron job is due, as hours and minutes."""
     found = due_cron(JOB, "tick", expression, since=since, until=until)
     return [f"{due.due_at:%H:%M}" for due in found]
 

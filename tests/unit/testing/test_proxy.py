@@ -128,7 +128,7 @@ async def ask(ends: Ends, text: bytes) -> bytes:
 
 
 async def is_silent(ends: Ends, bound_s: float = 0.1) -> bool:
-    """Whether nothing comes, not even an end."""
+    """Return whether nothing comes, not even an end."""
     try:
         await asyncio.wait_for(ends[0].read(1), bound_s)
     except TimeoutError:

@@ -91,7 +91,7 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     weekend: str | list[str] = "sat-sun"
 
     def problems(self) -> list[Problem]:
-        """All that is wrong with it, with paths such as `exclude[2].dates`."""
+        """Return all that is wrong with it, with paths such as `exclude[2].dates`."""
         found = name_problems("name", self.name)
         for where, check in _checks(self):
             try:
@@ -105,7 +105,9 @@ def entry_count(calendar: Calendar) -> int:
     """Count what a calendar holds, for its limit."""
     items = [*calendar.exclude, *calendar.only]
     conditions = [
-        condition for it in items for condition in (it.dates, it.weekdays, it.times, it.spans)
+        condition
+        for item in items
+        for condition in (item.dates, item.weekdays, item.times, item.spans)
     ]
     return len(items) + sum(len(listed(condition)) for condition in conditions)
 
@@ -141,7 +143,7 @@ def _item_checks(item: Item, zone: Zone) -> Iterator[Check]:
 def _each(
     where: str, value: str | list[str] | None, parse: Callable[[str], object]
 ) -> Iterator[Check]:
-    """Give the checks of a condition: one for its text, or one for each text of its list."""
+    """Yield the checks of a condition: one for its text, or one for each text of its list."""
     if isinstance(value, str):
         yield where, partial(parse, value)
     for index, text in enumerate(value if isinstance(value, list) else []):

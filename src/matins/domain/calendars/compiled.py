@@ -30,7 +30,7 @@ class CompiledCalendar:
         self._business: dict[int, bool] = {}
 
     def closed(self, instant: int) -> str | None:
-        """Say why it is closed at an instant; None when it is open."""
+        """Return why it is closed at an instant; None when it is open."""
         wall = instant + self.zone.offset_at(instant)
         label = self._exclude.label_at(instant, wall)
         if label is None and self._only and self._only.label_at(instant, wall) is None:
@@ -38,7 +38,7 @@ class CompiledCalendar:
         return label
 
     def is_business_day(self, day: int) -> bool:
-        """Tell whether a day (from 1970-01-01) is no weekend and has a moment that is open."""
+        """Return whether a day (from 1970-01-01) is no weekend and has a moment that is open."""
         found = self._business.get(day)
         if found is None:
             if len(self._business) >= _DAYS_KEPT:

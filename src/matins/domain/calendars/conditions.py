@@ -36,23 +36,23 @@ _SPANS_HINT: Final = "write it as 2026-12-24T12:00/2026-12-24T18:00"
 
 
 def listed(value: str | list[str] | None) -> list[str]:
-    """Give the texts of a condition, which may be one text or a list; none if it is not set."""
+    """Return the texts of a condition, which may be one text or a list; none if it is not set."""
     return [value] if isinstance(value, str) else value or []
 
 
 def day_number(day: date) -> int:
-    """Give a date as days from 1970-01-01."""
+    """Return a date as days from 1970-01-01."""
     return day.toordinal() - _EPOCH_DAY
 
 
 def is_yearly(text: str) -> bool:
-    """Tell whether dates have no year."""
+    """Return whether dates have no year."""
     return _YEARLY.match(text) is not None and _DATE.match(text) is None
 
 
 def parse_dates(text: str) -> tuple[int, int]:
     """Read a date or a range of dates with years: its first and its last day."""
-    first, last = (_parse_date(it, text) for it in _ends(text))
+    first, last = (_parse_date(end, text) for end in _ends(text))
     if last < first:
         raise ScheduleError(f"{text[:40]!r} ends before it begins; {_DATES_HINT}")
     return first, last
@@ -60,7 +60,7 @@ def parse_dates(text: str) -> tuple[int, int]:
 
 def parse_yearly(text: str) -> frozenset[int]:
     """Read a date or a range of dates of every year as slots; a range may go past new year."""
-    first, last = (_parse_slot(it, text) for it in _ends(text))
+    first, last = (_parse_slot(end, text) for end in _ends(text))
     if first <= last:
         return frozenset(range(first, last + 1))
     return frozenset([*range(first, YEAR_SLOTS), *range(last + 1)])

@@ -66,15 +66,19 @@ def _categories(entity: HolidayBase, wanted: Holidays) -> tuple[str, ...]:
 
 def _language(entity: HolidayBase) -> str | None:
     """Return the language of names: English if there is any, and never that of the process."""
-    english = sorted(it for it in entity.supported_languages if it.startswith("en"))
+    english = sorted(
+        language for language in entity.supported_languages if language.startswith("en")
+    )
     return english[0] if english else entity.default_language
 
 
 def _codes(registry: RegistryDict) -> tuple[dict[str, str], dict[str, str]]:
     """Return the first code of each entity by each of its codes, and by its name."""
     entities = list(registry.values())
-    by_code = {code: it[1] for it in entities for code in it[1:] if len(code) <= _CODE_LENGTH}
-    return by_code, {it[0]: it[1] for it in entities}
+    by_code = {
+        code: entity[1] for entity in entities for code in entity[1:] if len(code) <= _CODE_LENGTH
+    }
+    return by_code, {entity[0]: entity[1] for entity in entities}
 
 
 def _choose(
@@ -83,7 +87,7 @@ def _choose(
     """Return what a text means. Raises InvalidInputError, with what is near by text or by name."""
     if text in choices:
         return choices[text]
-    by_lower = {it.lower(): choices[it] for it in choices}
+    by_lower = {choice.lower(): choices[choice] for choice in choices}
     by_lower |= {name.lower(): code for name, code in (names or {}).items()}
     near = difflib.get_close_matches(text.lower().replace(" ", ""), by_lower, n=3, cutoff=0.6)
     every = sorted(set(choices.values()))

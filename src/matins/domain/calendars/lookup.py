@@ -28,7 +28,7 @@ _EPOCH_WEEKDAY: Final = 4  # 1970-01-01 was a Thursday
 
 
 def weekday_bit(day: int) -> int:
-    """Give the weekday of a day (from 1970-01-01) as a bit, as conditions have it."""
+    """Return the weekday of a day (from 1970-01-01) as a bit, as conditions have it."""
     return 1 << (day + _EPOCH_WEEKDAY) % 7
 
 
@@ -52,12 +52,12 @@ class Stretches:
                 self._labels.append(label)
 
     def label_at(self, point: int) -> str | None:
-        """Give the label of the stretch that a point lies in; None outside all of them."""
+        """Return the label of the stretch that a point lies in; None outside all of them."""
         index = bisect_right(self._starts, point) - 1
         return self._labels[index] if index >= 0 and point < self._ends[index] else None
 
     def edges(self, first: int, last: int) -> list[int]:
-        """Give the starts and ends of stretches from one point to another."""
+        """Return the starts and ends of stretches from one point to another."""
         return [
             edge
             for edges in (self._starts, self._ends)
@@ -81,7 +81,7 @@ class _Entry(msgspec.Struct, frozen=True):
     is_dated: bool
 
     def holds_on(self, day: int, weekday: int, slot: int) -> bool:
-        """Tell whether it holds on a day, whose weekday and slot of the year are given too."""
+        """Return whether it holds on a day, whose weekday and slot of the year are given too."""
         if not self.weekdays & weekday:
             return False
         if not self.is_dated or slot in self.slots:
@@ -108,7 +108,7 @@ class Moments:
                 self._add(_entry(index, item))
 
     def label_at(self, instant: int, wall: int) -> str | None:
-        """Give the label of who holds at an instant, at which clocks show `wall`; None if nobody.
+        """Return the label of who holds at an instant, at which clocks show `wall`; None if nobody.
 
         The label of an item that has none is what it says.
         """
@@ -117,11 +117,11 @@ class Moments:
         return self._spans.label_at(instant) if label is None else label
 
     def edges(self, day: int) -> list[int]:
-        """Give the seconds of a day at which its items begin and end to hold, spans left out."""
+        """Return the seconds of a day at which its items begin and end to hold, spans left out."""
         return self._stretches(day).edges(0, DAY_S)
 
     def span_edges(self, first: int, last: int) -> list[int]:
-        """Give the instants, from one to another, at which spans begin and end."""
+        """Return the instants, from one to another, at which spans begin and end."""
         return self._spans.edges(first, last)
 
     def _add(self, entry: _Entry) -> None:
@@ -143,7 +143,7 @@ class Moments:
         return found
 
     def _held_on(self, day: int) -> list[tuple[int, int, str]]:
-        """Give when items hold on a day in seconds; those of the day before may last into it."""
+        """Return when items hold on a day in seconds; those of the day before may last into it."""
         return [
             (max(start + begun, 0), min(end + begun, DAY_S), entry.label)
             for begun in (0, -DAY_S)
@@ -176,7 +176,11 @@ def _entry(index: int, item: Item) -> _Entry:
 
 
 def _description(item: Item) -> str:
-    """Say what an item without a label stands for, in its own words."""
+    """Return what an item without a label stands for, in its own words."""
     conditions = [listed(it) for it in (item.dates, item.weekdays, item.times)]
-    texts = [", ".join(it[:3]) + (", …" if len(it) > 3 else "") for it in conditions if it]
+    texts = [
+        ", ".join(condition[:3]) + (", …" if len(condition) > 3 else "")
+        for condition in conditions
+        if condition
+    ]
     return " ".join(texts)

@@ -13,7 +13,7 @@ from matins.domain.values.errors import InvalidInputError, Problem, ScheduleErro
 
 
 def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
-    """Give a calendar with its holidays and iCalendar files, in these years, as dates and spans.
+    """Return a calendar with its holidays and iCalendar files, in these years, as dates and spans.
 
     What is resolved stays as it is. Raises InvalidInputError with all that is wrong.
     """

@@ -23,7 +23,7 @@ class ClosedDay(msgspec.Struct, frozen=True):
 
 
 def closed_days(closures: CompiledCalendar, now: datetime) -> list[ClosedDay]:
-    """Give the next days that are closed at noon in the calendar's zone, at most 20."""
+    """Return the next days that are closed at noon in the calendar's zone, at most 20."""
     zone = closures.zone
     today = (epoch_s(now) + zone.offset_at(epoch_s(now))) // DAY_S
     found: list[ClosedDay] = []

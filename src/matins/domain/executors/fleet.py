@@ -61,7 +61,7 @@ class Fleet(msgspec.Struct, frozen=True):
         return f"the queue of pool {pool} is {waits} long; executors that serve it: {serving}"
 
     def is_stalled(self, pool: str) -> bool:
-        """Whether something has waited too long on the queue of a pool."""
+        """Return whether something has waited too long on the queue of a pool."""
         return self.now - self.queued_since.get(pool, self.now) > STALLED
 
     def overdue(self, job: Job) -> str:
@@ -75,7 +75,7 @@ class Fleet(msgspec.Struct, frozen=True):
         return self.why_unclaimed(partition)
 
     def warnings(self) -> list[str]:
-        """What keeps due runs from happening, a line each."""
+        """Return what keeps due runs from happening, a line each."""
         if not self.held:
             found = [f"no scheduler is alive, so nothing is claimed; {_seen(self.seen_at)}"]
         else:
@@ -85,7 +85,9 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 def why_waits(run: RunStatus, pool: str, served: Container[str]) -> str:
-    """The reason of a run: what its row says, and if it is queued that no executor takes it."""
+    """Return the reason of a run: what its row says, and if it is queued that no executor takes
+    it.
+    """
     if pool in served or run.state is not RunState.QUEUED:
         return run.reason
     return f"{run.reason}; {_unserved(pool)}".removeprefix("; ")
@@ -100,5 +102,5 @@ def _seen(at: datetime | None) -> str:
 
 
 def instant(at: datetime) -> str:
-    """An instant in a message, in UTC."""
+    """Return an instant in a message, in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

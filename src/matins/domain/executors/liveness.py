@@ -44,7 +44,8 @@ def listen(
 
 
 def company(run: Running, held: Sequence[Running]) -> int:
-    """How many others share the blame for the death of the executor that held all these runs.
+    """Return how many others share the blame for the death of the executor that held all these
+    runs.
 
     A suspect is the only one of its kind on an executor, so it shares it with no others.
     """
@@ -54,7 +55,7 @@ def company(run: Running, held: Sequence[Running]) -> int:
 
 
 def lost(heard: dict[UUID, Silence], bound_s: float) -> tuple[list[UUID], bool]:
-    """Which executors are lost, and whether the brake is on.
+    """Return which executors are lost, and whether the brake is on.
 
     The brake: when most of at least four look lost at once, it is more likely that the road to
     them is broken than that all died; then the bound counts double.

@@ -45,7 +45,7 @@ class LockedJob(msgspec.Struct, frozen=True):
     """Whether one of its `calendars` has been replaced by a newer version."""
 
     def timetable(self, *, override: bool = True) -> Timetable | None:
-        """When it is due; None without a schedule. Raises ScheduleError.
+        """Return when it is due; None without a schedule. Raises ScheduleError.
 
         `override`: with its overrides.
         """
@@ -54,7 +54,7 @@ class LockedJob(msgspec.Struct, frozen=True):
 
 
 def timetable_of(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:
-    """When a job is due; None without a schedule. Raises ScheduleError."""
+    """Return when a job is due; None without a schedule. Raises ScheduleError."""
     if spec.schedule is None:
         return None
     return timing.compile(spec.schedule, job_id)
@@ -77,6 +77,8 @@ def retimed(
     else:
         overrides = job.timing.overrides
         kept = tuple(
-            it for it in overrides if timetable.next_after(it.due_at - SECOND) == it.due_at
+            override
+            for override in overrides
+            if timetable.next_after(override.due_at - SECOND) == override.due_at
         )
     return msgspec.structs.replace(timing, overrides=kept)

@@ -22,7 +22,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     runs: int | None = None
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to it."""
+        """Return what is wrong with it; `where` is relative to it."""
         found = []
         for name, count, most in (("days", self.days, DAYS_MAX), ("runs", self.runs, _RUNS_MAX)):
             if count is not None and not 1 <= count <= most:
@@ -36,7 +36,7 @@ class Keep(Limits, frozen=True):
     others: Limits | None = None
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to it."""
+        """Return what is wrong with it; `where` is relative to it."""
         found = super().problems()
         return found + (below("others", self.others.problems()) if self.others else [])
 
@@ -55,7 +55,7 @@ class Kept(msgspec.Struct, frozen=True):
         return max(self.days, self.others_days)
 
     def until(self, now: datetime) -> tuple[datetime, datetime]:
-        """Up to when runs are too old: those that succeeded, and the others."""
+        """Return up to when runs are too old: those that succeeded, and the others."""
         return now - timedelta(self.days), now - timedelta(self.others_days)
 
 

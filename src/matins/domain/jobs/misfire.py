@@ -34,7 +34,7 @@ class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     max_count: int = 100
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to the policy."""
+        """Return what is wrong with it; `where` is relative to the policy."""
         found = []
         try:
             parse_duration(self.max_age)
@@ -53,7 +53,7 @@ class CatchUp(msgspec.Struct, frozen=True):
 
 
 def misfired(policy: Misfire) -> str:
-    """Give the reason of a due time that the policy skips."""
+    """Return the reason of a due time that the policy skips."""
     return f"misfire: {policy.policy}"
 
 
@@ -79,7 +79,7 @@ def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[Cat
 
 
 def _kept(late: Sequence[datetime], newer: bool, policy: Misfire, now: datetime) -> int:
-    """How many of the newest late due times are still to run."""
+    """Return how many of the newest late due times are still to run."""
     oldest = now - timedelta(seconds=parse_duration(policy.max_age))
     young = sum(1 for at in late if at >= oldest)
     match policy.policy:

@@ -20,7 +20,7 @@ Overrides = tuple[Override, ...]
 
 
 def problems(override: Override) -> list[Problem]:
-    """All that is wrong with an override by itself."""
+    """Return all that is wrong with an override by itself."""
     found = []
     for where, instant in (("due_at", override.due_at), ("move_to", override.move_to)):
         if instant is None:
@@ -76,15 +76,15 @@ def restored(
 def _ahead(job: LockedJob, until: datetime) -> Overrides:
     """Leave out what is over: the due time and where it was moved to have their rows."""
     return tuple(
-        it
-        for it in job.timing.overrides
-        if it.due_at > until or (it.move_to is not None and it.move_to > until)
+        override
+        for override in job.timing.overrides
+        if override.due_at > until or (override.move_to is not None and override.move_to > until)
     )
 
 
 def _check_open(job: LockedJob, due_at: datetime, now: datetime) -> None:
     """Raise ConflictError if an occurrence has come, at its due time or where it was moved to."""
-    moved = {it.due_at: it.move_to for it in job.timing.overrides}.get(due_at)
+    moved = {override.due_at: override.move_to for override in job.timing.overrides}.get(due_at)
     if moved is not None and moved <= now:
         raise ConflictError(f"it was moved to {moved.isoformat()}, which has passed")
     if moved is None and due_at <= now:
@@ -92,7 +92,7 @@ def _check_open(job: LockedJob, due_at: datetime, now: datetime) -> None:
 
 
 def _is_due(job: LockedJob, instant: datetime) -> bool:
-    """Whether the schedule itself is due at an instant, overrides left aside."""
+    """Return whether the schedule itself is due at an instant, overrides left aside."""
     timetable = job.timetable(override=False)
     if timetable is None:
         return False

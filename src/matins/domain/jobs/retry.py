@@ -44,7 +44,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     backoff: Backoff = Backoff()
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to the policy."""
+        """Return what is wrong with it; `where` is relative to the policy."""
         found = []
         for name, count in (("attempts", self.attempts), ("lost", self.lost)):
             if not 1 <= count <= 100:

@@ -67,7 +67,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return self.schedule is not None and not self.schedule.follows_end
 
     def problems(self) -> list[Problem]:
-        """All that is wrong with the meaning of it; `where` is relative to the job."""
+        """Return all that is wrong with the meaning of it; `where` is relative to the job."""
         found = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
@@ -95,7 +95,7 @@ class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: Keep | None = None
 
     def problems(self) -> list[Problem]:
-        """All that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
+        """Return all that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
         found = name_problems("team", self.team)
         found += _listed_problems("calendars", self.calendars)
         found += below("keep", self.keep.problems()) if self.keep else []
@@ -111,7 +111,7 @@ class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: list[JobSpec]
 
     def problems(self) -> list[Problem]:
-        """All that is wrong in the list, with paths such as `jobs[2].schedule.cron`."""
+        """Return all that is wrong in the list, with paths such as `jobs[2].schedule.cron`."""
         found = _listed_problems("jobs", self.jobs)
         if len(self.jobs) > LIST_MAX:
             found.append(Problem("jobs", f"lists {len(self.jobs)}; at most {LIST_MAX} at once"))
@@ -139,7 +139,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
 
 
 def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:
-    """All that is wrong in a list whose members have names, each of its own."""
+    """Return all that is wrong in a list whose members have names, each of its own."""
     found = []
     seen: dict[str, int] = {}
     for index, part in enumerate(parts):

@@ -29,7 +29,7 @@ class HttpTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     body: str | dict[str, object] | list[object] | None = None
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to the target."""
+        """Return what is wrong with it; `where` is relative to the target."""
         found = []
         if self.method not in _METHODS:
             found.append(
@@ -57,7 +57,7 @@ class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     cwd: str | None = None
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to the target."""
+        """Return what is wrong with it; `where` is relative to the target."""
         found = []
         if not self.argv or not self.argv[0]:
             found.append(
@@ -86,12 +86,12 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     command: CommandTarget | None = None
 
     def given(self) -> dict[str, HttpTarget | CommandTarget]:
-        """The kinds that are given, by name; one, if the target is valid."""
+        """Return the kinds that are given, by name; one, if the target is valid."""
         kinds = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: kind for name, kind in kinds if kind is not None}
 
     def problems(self) -> list[Problem]:
-        """What is wrong with it; `where` is relative to the target."""
+        """Return what is wrong with it; `where` is relative to the target."""
         given = self.given()
         if len(given) != 1:
             kinds = " or ".join(self.__struct_fields__)

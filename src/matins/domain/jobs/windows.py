@@ -58,18 +58,18 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.hold_reason if self.policy == "hold" else self.skip_reason
 
     def state(self, now: datetime) -> WindowState:
-        """Where it stands."""
+        """Return where it stands."""
         if now < self.starts_at:
             return "coming"
         return "in_force" if now < self.ends_at else "past"
 
     def covers(self, labels: Mapping[str, str], instant: datetime) -> bool:
-        """Whether a job with these labels meets it at an instant."""
+        """Return whether a job with these labels meets it at an instant."""
         is_meant = self.labels.items() <= labels.items()
         return is_meant and self.starts_at <= instant < self.ends_at
 
     def problems(self, now: datetime) -> list[Problem]:
-        """All that is wrong with it, if it is put now."""
+        """Return all that is wrong with it, if it is put now."""
         found = name_problems("name", self.name) + _span_problems(self, now)
         found += label_problems(self.labels)
         return found + length_problems("reason", self.reason, _REASON_MAX)
@@ -78,10 +78,10 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def window_at(
     windows: Iterable[Window], labels: Mapping[str, str], instant: datetime
 ) -> Window | None:
-    """The window that decides about a job's run at an instant: one that skips, else the last to
-    end.
+    """Return the window that decides about a job's run at an instant: one that skips, else the
+    last to end.
     """
-    met = [it for it in windows if it.covers(labels, instant)]
+    met = [window for window in windows if window.covers(labels, instant)]
     return max(met, key=lambda it: (it.policy == "skip", it.ends_at), default=None)
 
 

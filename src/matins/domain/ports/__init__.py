@@ -32,7 +32,9 @@ class Clock(Protocol):
     """Time for the engine: the database's wall clock as measured from here, and durations."""
 
     def now(self) -> datetime:
-        """The database's time, never ahead of it; aware UTC. Raises UnavailableError if unknown."""
+        """Return the database's time, never ahead of it; aware UTC. Raises UnavailableError if
+        unknown.
+        """
 
     def elapsed_s(self) -> float:
         """Seconds since some fixed moment, sleep of the host included (CLOCK_BOOTTIME)."""
@@ -62,7 +64,7 @@ class Leases(Protocol):
         """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
-        """Give partitions up, so that others need not wait for the end of the term.
+        """Return partitions up, so that others need not wait for the end of the term.
 
         A holder that gives up its last one no longer counts as alive, until it renews.
         """
@@ -71,14 +73,16 @@ class Leases(Protocol):
         """Free at once all that was held by a process that is known to have ended."""
 
     async def alive(self, ttl_s: float) -> int:
-        """How many schedulers have a lease in force, none of which ends beyond now and `ttl_s`."""
+        """Return how many schedulers have a lease in force, none of which ends beyond now and
+        `ttl_s`.
+        """
 
 
 class Agenda(Protocol):
     """The scheduler's side of jobs and runs."""
 
     async def database_time(self) -> datetime:
-        """The database's clock, read now."""
+        """Return the database's clock, read now."""
 
     async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[DueJob]:
         """Active jobs with a fire time up to `until`: of each partition the first after its mark.
@@ -106,7 +110,9 @@ class Agenda(Protocol):
         """
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
-        """Which of the partitions somebody else has locked, so that claims in them would wait."""
+        """Return which of the partitions somebody else has locked, so that claims in them would
+        wait.
+        """
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """Write next due times; only at the same revision, and over none that may lack a row.
@@ -139,7 +145,9 @@ class WaitingRoom(Protocol):
         """
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
-        """What admission must know of these runs: the rules of their teams, of one moment each."""
+        """Return what admission must know of these runs: the rules of their teams, of one
+        moment each.
+        """
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -154,7 +162,7 @@ class Watch(Protocol):
     """Who still sends heartbeats, and what the lost ones held."""
 
     async def executors(self) -> list[ExecutorSeen]:
-        """All incarnations that are neither lost nor stopped."""
+        """Return all incarnations that are neither lost nor stopped."""
 
     async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
         """Declare an incarnation lost if its last heartbeat is still this one."""
@@ -182,10 +190,12 @@ class Dispatch(Protocol):
         """
 
     async def taken(self, poll: Poll) -> Handout | None:
-        """What was handed out for this executor and `seq` and is still running; None if nothing."""
+        """Return what was handed out for this executor and `seq` and is still running; None if
+        nothing.
+        """
 
     async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
-        """Those of the runs that this executor runs, with their policies."""
+        """Return those of the runs that this executor runs, with their policies."""
 
     async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
         """Record ends where (run, attempt, executor) is still running; gives those that were.
@@ -194,7 +204,7 @@ class Dispatch(Protocol):
         """
 
     async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
-        """Which of these (run, attempt) pairs have their end on record."""
+        """Return which of these (run, attempt) pairs have their end on record."""
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""
@@ -207,7 +217,7 @@ class StatusCache(Protocol):
         """Keep statuses: final ones for long, others for about a second."""
 
     async def get(self, run_id: UUID) -> bytes | None:
-        """The status as JSON, or None."""
+        """Return the status as JSON, or None."""
 
 
 class Hints(Protocol):
@@ -217,7 +227,9 @@ class Hints(Protocol):
         """Send each word, once, to all who listen on the channel."""
 
     def listen(self, channel: str) -> AsyncIterator[str]:
-        """The words sent on a channel. After a gap in the connection an empty word comes first."""
+        """Return the words sent on a channel. After a gap in the connection an empty word comes
+        first.
+        """
 
 
 class GatewayLink(Protocol):
@@ -230,4 +242,4 @@ class GatewayLink(Protocol):
         """Report ends."""
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        """Give a sign of life."""
+        """Return a sign of life."""

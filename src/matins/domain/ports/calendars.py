@@ -38,10 +38,10 @@ class CalendarChanges(Protocol):
     """The calendars of all teams. A version never changes; what replaces it is another one."""
 
     async def now(self) -> datetime:
-        """The database's clock, read now."""
+        """Return the database's clock, read now."""
 
     async def find(self, team: str, name: str) -> StoredCalendar | None:
-        """The current version of a calendar."""
+        """Return the current version of a calendar."""
 
     async def write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
         """Make a version the current one, and its team on first use.

@@ -30,7 +30,7 @@ class JobTransaction(Protocol):
     """
 
     async def now(self) -> datetime:
-        """The database's clock, read now."""
+        """Return the database's clock, read now."""
 
     async def lock_job(self, team: str, name: str) -> LockedJob | None:
         """Lock a job until the end, so that all other changes of it wait; None if there is none.
@@ -41,24 +41,26 @@ class JobTransaction(Protocol):
     async def current_calendars(
         self, team: str, names: Sequence[str]
     ) -> Mapping[str, CalendarVersion]:
-        """Those of a team's calendars that exist; they stay the current ones until the end."""
+        """Return those of a team's calendars that exist; they stay the current ones until the
+        end.
+        """
 
     async def stopped_since(self, job: LockedJob) -> datetime | None:
         """Since when a job has been in its state with its schedule; None if that is not known."""
 
     async def newest_run(self, job_id: UUID) -> RecordedRun | None:
-        """The scheduled run with the latest due time."""
+        """Return the scheduled run with the latest due time."""
 
     async def purged_until(self, job_id: UUID) -> datetime | None:
-        """Up to when rows of a job may have been purged; None if none was."""
+        """Return up to when rows of a job may have been purged; None if none was."""
 
     async def runs_between(
         self, job_id: UUID, since: datetime, until: datetime
     ) -> list[RecordedRun]:
-        """The scheduled runs with due times in a span, both ends included, in order."""
+        """Return the scheduled runs with due times in a span, both ends included, in order."""
 
     async def count_runs(self, job_id: UUID, since: datetime) -> int:
-        """How many scheduled runs have due times after an instant."""
+        """Return how many scheduled runs have due times after an instant."""
 
     async def record(self, job: LockedJob, claims: Sequence[Claim], at: datetime) -> set[UUID]:
         """Insert runs that have no row yet, and put the queued ones on the dispatch queue.
@@ -80,7 +82,7 @@ class JobTransaction(Protocol):
         """Cancel all runs of a job that wait, for an executor or a retry; returns how many."""
 
     async def has_unfinished_runs(self, job_id: UUID) -> bool:
-        """Whether a run of a job, of any kind, has not ended."""
+        """Return whether a run of a job, of any kind, has not ended."""
 
 
 class JobChanges(Protocol):

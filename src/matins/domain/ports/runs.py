@@ -28,7 +28,7 @@ class RunChanges(Protocol):
     """Makes and ends single runs, each in one statement."""
 
     async def find_job(self, team: str, name: str) -> FoundJob | None:
-        """A job by its name, also one that is paused."""
+        """Return a job by its name, also one that is paused."""
 
     async def trigger(self, run_id: UUID, job_id: UUID, due_at: datetime) -> TriggeredRun | None:
         """Make and queue a manual run; None if there is one due then, or the job is deleted."""
@@ -37,4 +37,4 @@ class RunChanges(Protocol):
         """Cancel a run that waits, or ask for the end of one that is running; None if neither."""
 
     async def state(self, run_id: UUID) -> RunState | None:
-        """Where a run stands; None if there is none."""
+        """Return where a run stands; None if there is none."""

@@ -27,7 +27,9 @@ class RunRepairs(Protocol):
         """
 
     async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:
-        """Those of the runs that run on an unknown executor, or are in no hand-out of theirs."""
+        """Return those of the runs that run on an unknown executor, or are in no hand-out of
+        theirs.
+        """
 
     async def hand_out_again(self, executor: UUID, run_ids: Collection[UUID]) -> None:
         """Make a hand-out of runs without one, under a number that no poll has.
@@ -41,26 +43,26 @@ class EndedJobs(Protocol):
     """Jobs that are to be deleted some time after their last run."""
 
     async def page(self, after: UUID, limit: int) -> list[EndedJob]:
-        """A page, by id, of active jobs with `delete_after` that have no next due time."""
+        """Return a page, by id, of active jobs with `delete_after` that have no next due time."""
 
 
 class NextDueTimes(Protocol):
     """The next due times of jobs, and the zone data with which they were computed."""
 
     async def computed_with(self) -> ComputedWith:
-        """The zone data with which all of them were computed last."""
+        """Return the zone data with which all of them were computed last."""
 
     async def record(self, version: str) -> None:
         """Save that they are all computed with this version now; never an older one."""
 
     async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
-        """A page, by id, of active jobs with a next due time after `now`.
+        """Return a page, by id, of active jobs with a next due time after `now`.
 
         Left out is a job that follows the ends of its runs. One that can't be read has a fault.
         """
 
     async def newest_runs(self, job_ids: Collection[UUID]) -> Mapping[UUID, RecordedRun]:
-        """The newest scheduled run of each of these jobs that has any."""
+        """Return the newest scheduled run of each of these jobs that has any."""
 
     async def correct(self, corrections: Sequence[Correction]) -> int:
         """Write new revisions; returns how many.
@@ -73,7 +75,7 @@ class Snapshots(Protocol):
     """Snapshots of the database."""
 
     async def oldest(self) -> OldestSnapshot | None:
-        """The oldest snapshot that anybody else holds."""
+        """Return the oldest snapshot that anybody else holds."""
 
 
 class Locks(Protocol):
@@ -91,13 +93,13 @@ class DayTables(Protocol):
     """
 
     async def today(self) -> date:
-        """The day that it is, by the database's clock."""
+        """Return the day that it is, by the database's clock."""
 
     async def make(self, first: date, last: date) -> None:
         """Make the tables of some days in a row, where they are missing."""
 
     async def over(self) -> list[date]:
-        """The days that are over and not in the history yet; oldest first."""
+        """Return the days that are over and not in the history yet; oldest first."""
 
     async def detach(self, day: date) -> bool:
         """Move a day to the history as a whole; False while something of it goes on.
@@ -106,7 +108,7 @@ class DayTables(Protocol):
         """
 
     async def past(self, before: date) -> list[date]:
-        """The days of the history before that one; oldest first."""
+        """Return the days of the history before that one; oldest first."""
 
     async def drop(self, day: date) -> None:
         """Drop a day of the history; what outlives it is kept elsewhere. Raises BlockedError."""
@@ -119,22 +121,24 @@ class Retention(Protocol):
         """For how long any job keeps runs, and whether some keep theirs otherwise."""
 
     async def runs_of(self, day: date, after: UUID, limit: int) -> list[OldRun]:
-        """A page of a day's runs, by id."""
+        """Return a page of a day's runs, by id."""
 
     async def walk(self) -> Walk:
-        """How far the walk over all jobs has come."""
+        """Return how far the walk over all jobs has come."""
 
     async def walked(self, after: UUID | None, began_at: datetime) -> None:
         """Save how far it has come; None: to its end."""
 
     async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
-        """A page of jobs, by id. Left out is a job whose runs count towards its `max_runs`."""
+        """Return a page of jobs, by id. Left out is a job whose runs count towards its
+        `max_runs`.
+        """
 
     async def nth_newest(self, job_id: UUID, nth: int, *, succeeded: bool) -> datetime | None:
-        """When the n-th newest run of a job was due; None if it has fewer."""
+        """Return when the n-th newest run of a job was due; None if it has fewer."""
 
     async def spans(self, until: datetime) -> list[DaySpan]:
-        """All days up to that instant that may have rows; oldest first."""
+        """Return all days up to that instant that may have rows; oldest first."""
 
     async def old_runs(self, span: DaySpan, cuts: Sequence[Cut], limit: int) -> list[OldRun]:
         """Some runs of these days that are too old. One with an open dead letter stays."""

@@ -41,4 +41,4 @@ class WindowChanges(Protocol):
         """
 
     async def covered(self, team: str, labels: Mapping[str, str]) -> int:
-        """How many jobs of the team with a schedule have all of these labels."""
+        """Return how many jobs of the team with a schedule have all of these labels."""

@@ -41,7 +41,7 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 def due_in(chain: Chain, runs: Sequence[EndedRun], since: datetime) -> Iterator[datetime]:
-    """Give when a job was due in a chain, from `since` on, whatever its runs' own due times say.
+    """Yield when a job was due in a chain, from `since` on, whatever its runs' own due times say.
 
     The runs are in the order of their due times. Those before `since` are taken as they are; the
     last of them must be there.
@@ -79,7 +79,7 @@ def _awaited_first(chain: Chain, last: EndedRun | None) -> list[datetime]:
 def _next(
     chain: Chain, awaited: Sequence[datetime], count: int, wanted: datetime | None = None
 ) -> datetime | None:
-    """The next due time: the wanted one if that is right."""
+    """Return the next due time: the wanted one if that is right."""
     found = [chain.timetable.next_after_end(it, count) for it in awaited]
     if wanted is not None and wanted in found:
         return wanted

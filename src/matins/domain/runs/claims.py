@@ -49,7 +49,7 @@ class DueJob(msgspec.Struct, frozen=True):
     """Why its stored schedule or misfire policy can't be read; both are empty then."""
 
     def timetable(self) -> Timetable:
-        """When it is due. Raises ScheduleError."""
+        """Return when it is due. Raises ScheduleError."""
         return self.timing.compile(self.schedule, self.id)
 
 

@@ -6,15 +6,17 @@ from matins.domain.values.ids import PARTITIONS
 
 
 def fair_share(alive: int) -> int:
-    """The most partitions that one of `alive` schedulers holds; together they can hold all."""
+    """Return the most partitions that one of `alive` schedulers holds; together they can hold
+    all.
+    """
     return -(-PARTITIONS // max(alive, 1))
 
 
 def to_acquire(held: int, alive: int) -> int:
-    """How many more partitions to take over, if they are free."""
+    """Return how many more partitions to take over, if they are free."""
     return max(0, fair_share(alive) - held)
 
 
 def to_shed(held: list[int], alive: int) -> list[int]:
-    """Which held partitions to give up, so that others come to their share."""
+    """Return which held partitions to give up, so that others come to their share."""
     return sorted(held)[fair_share(alive) :]

@@ -33,7 +33,9 @@ def parse_schedule(schedule: Schedule) -> ParsedSchedule:
     report = ProblemReport()
     parsed = _parse_once(schedule, report)
     if parsed is None:
-        raise ScheduleError("; ".join(f"{it.where}: {it.message}" for it in report.problems))
+        raise ScheduleError(
+            "; ".join(f"{problem.where}: {problem.message}" for problem in report.problems)
+        )
     return parsed
 
 

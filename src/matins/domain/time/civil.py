@@ -38,23 +38,23 @@ MONTH_KIND: Final = tuple(
 
 
 def month_start(year: int, month: int) -> int:
-    """Give the first day of a month."""
+    """Return the first day of a month."""
     era, index = divmod((year - ERA_YEAR) * 12 + month, ERA_MONTHS)
     return ERA_DAY + era * ERA_DAYS + MONTH_START[index]
 
 
 def month_weekday(year: int, month: int) -> int:
-    """Give the weekday of the first day of a month."""
+    """Return the weekday of the first day of a month."""
     return MONTH_KIND[((year - ERA_YEAR) * 12 + month) % ERA_MONTHS] >> 2
 
 
 def month_length(year: int, month: int) -> int:
-    """Give the number of days of a month."""
+    """Return the number of days of a month."""
     return _LENGTHS[((year - ERA_YEAR) * 12 + month) % ERA_MONTHS]
 
 
 def find_month(day: int) -> tuple[int, int, int]:
-    """Give the era, the month's index in it, and the day's index in that month."""
+    """Return the era, the month's index in it, and the day's index in that month."""
     era, day_of_era = divmod(day - ERA_DAY, ERA_DAYS)
     index = bisect_right(MONTH_START, day_of_era) - 1
     return era, index, day_of_era - MONTH_START[index]

@@ -23,13 +23,13 @@ _HINT: Final = "write it as 2026-12-01T09:00:00+01:00, or without the offset in 
 
 
 def epoch_s(instant: datetime) -> int:
-    """Give an aware instant in whole seconds from 1970 UTC, rounded down."""
+    """Return an aware instant in whole seconds from 1970 UTC, rounded down."""
     since = instant - _EPOCH
     return since.days * 86_400 + since.seconds
 
 
 def instant_of(second: int) -> datetime:
-    """Give the aware UTC instant of whole seconds from 1970."""
+    """Return the aware UTC instant of whole seconds from 1970."""
     return _EPOCH + timedelta(0, second)
 
 
@@ -65,7 +65,7 @@ def parse_instant(text: str, zone: Zone) -> int:
 
 
 def is_local(text: str) -> bool:
-    """Tell whether an instant that can be read has no offset, so that it is the zone's time."""
+    """Return whether an instant that can be read has no offset, so that it is the zone's time."""
     match = _FORM.fullmatch(text)
     return match is not None and match["offset"] is None
 

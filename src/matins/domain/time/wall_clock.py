@@ -18,22 +18,22 @@ class WallClock:
         self._zone = zone
 
     def offset_at(self, instant: int) -> int:
-        """Give the offset from UTC that holds at an instant."""
+        """Return the offset from UTC that holds at an instant."""
         return self._zone.offset_at(instant)
 
     def latest_wall(self, instant: int) -> int:
-        """Give the latest wall time that clocks have shown up to and at an instant."""
+        """Return the latest wall time that clocks have shown up to and at an instant."""
         return self._zone.latest_wall(instant)
 
     def first_pass(self, wall: int) -> int | None:
-        """Give the first instant at which clocks show a wall time; None if they skip it."""
+        """Return the first instant at which clocks show a wall time; None if they skip it."""
         moved, zone = era_offset(wall), self._zone
         index = bisect_left(zone.highest, wall - moved) - 1
         instant = wall - moved - zone.offsets[index]
         return instant + moved if instant >= zone.starts[index] else None
 
     def first_from(self, wall: int) -> int:
-        """Give the first instant at which clocks show a wall time or have passed it."""
+        """Return the first instant at which clocks show a wall time or have passed it."""
         return self._zone.first_reached(wall)
 
     def instant_of(self, wall: int) -> int:
@@ -47,14 +47,14 @@ class WallClock:
         return instant if instant - moved >= zone.starts[index] else wall - zone.offsets[index - 1]
 
     def gap_at(self, wall: int) -> tuple[int, int]:
-        """Give the first and the end of the skipped wall times that a skipped one is among."""
+        """Return the first and the end of the skipped wall times that a skipped one is among."""
         moved, zone = era_offset(wall), self._zone
         index = bisect_left(zone.highest, wall - moved) - 1
         shown = zone.starts[index] + zone.offsets[index]
         return zone.highest[index] + 1 + moved, shown + moved
 
     def gaps(self, low: int, high: int) -> list[tuple[int, int]]:
-        """Give the skipped wall times from `low` to before `high`: first and end of each gap."""
+        """Return the skipped wall times from `low` to before `high`: first and end of each gap."""
         moved, zone = era_offset(low), self._zone
         found: list[tuple[int, int]] = []
         index = bisect_left(zone.highest, low - moved) - 1
@@ -67,14 +67,14 @@ class WallClock:
         return found
 
     def offsets_between(self, first: int, last: int) -> list[int]:
-        """Give the offsets that hold at any time from one instant to another."""
+        """Return the offsets that hold at any time from one instant to another."""
         starts = self._zone.starts
         low = bisect_right(starts, first - era_offset(first)) - 1
         high = len(starts) if era_offset(last) else bisect_right(starts, last)
         return _distinct(self._zone, low, high)
 
     def segment_at(self, instant: int) -> tuple[int, int, int]:
-        """Give the first instant and the end of a time with one offset, and that offset.
+        """Return the first instant and the end of a time with one offset, and that offset.
 
         Time ends with the year 9999 of UTC.
         """

@@ -19,7 +19,7 @@ _MONTH_RULE = re.compile(r"M(\d+)\.(\d)\.(\d)", re.ASCII)
 
 
 def read_transitions(data: bytes) -> tuple[list[int], list[int]]:
-    """Give the instants at which the offset changes, and the offsets, in seconds.
+    """Return the instants at which the offset changes, and the offsets, in seconds.
 
     There is one more offset than there are instants: the first holds before all of them.
     """
@@ -69,7 +69,7 @@ def _extend(instants: list[int], offsets: list[int], footer: str) -> None:
 
 
 def _wall_times(rule: str, first_year: int) -> list[int]:
-    """Give the local second of the rule's change in each year."""
+    """Return the local second of the rule's change in each year."""
     date, _, clock = rule.partition("/")
     second = _seconds(clock or "2")
     years = range(first_year, LAST_RULE_YEAR + 1)
@@ -84,7 +84,7 @@ def _wall_times(rule: str, first_year: int) -> list[int]:
 
 
 def _weekday_of_month(year: int, month: int, week: int, weekday: int) -> int:
-    """Give the day that is the n-th such weekday of a month, where the fifth is the last."""
+    """Return the day that is the n-th such weekday of a month, where the fifth is the last."""
     day = (weekday - month_weekday(year, month)) % 7 + 7 * (week - 1)
     return month_start(year, month) + (day if day < month_length(year, month) else day - 7)
 

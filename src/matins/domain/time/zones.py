@@ -42,17 +42,17 @@ class Zone:
             self.highest.append(max(self.highest[-1], end - 1 + offset))
 
     def offset_at(self, instant: int) -> int:
-        """Give the offset from UTC that holds at an instant."""
+        """Return the offset from UTC that holds at an instant."""
         return self.offsets[bisect_right(self.starts, instant - era_offset(instant)) - 1]
 
     def latest_wall(self, instant: int) -> int:
-        """Give the latest wall time that clocks have shown up to and at an instant."""
+        """Return the latest wall time that clocks have shown up to and at an instant."""
         moved = era_offset(instant)
         index = bisect_right(self.starts, instant - moved) - 1
         return max(instant + self.offsets[index], self.highest[index] + moved)
 
     def first_reached(self, wall: int) -> int:
-        """Give the first instant at which clocks show a wall time or have passed it.
+        """Return the first instant at which clocks show a wall time or have passed it.
 
         A time that occurs twice is met in its first pass, one that is skipped right after the gap.
         """
@@ -62,24 +62,24 @@ class Zone:
 
 
 def era_offset(second: int) -> int:
-    """Give how far an instant or wall time lies after the listed one that stands for it."""
+    """Return how far an instant or wall time lies after the listed one that stands for it."""
     return 0 if second < _LISTED_S else ((second - _LISTED_S) // ERA_S + 1) * ERA_S
 
 
 def data_version() -> str:
-    """Give IANA's version of the zone data, such as `2026a`; a later one is the greater text."""
+    """Return IANA's version of the zone data, such as `2026a`; a later one is the greater text."""
     version: str = import_module("tzdata").IANA_VERSION
     return version
 
 
 @cache
 def zone_names() -> frozenset[str]:
-    """Give the names of all IANA zones, in their own spelling."""
+    """Return the names of all IANA zones, in their own spelling."""
     return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
 
 
 def find_zone(name: str) -> Zone:
-    """Give a zone by its IANA name, or raise ScheduleError with the nearest names."""
+    """Return a zone by its IANA name, or raise ScheduleError with the nearest names."""
     if name not in zone_names():
         raise ScheduleError(_unknown(name[:64]))
     return _load(name)

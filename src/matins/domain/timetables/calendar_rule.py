@@ -49,7 +49,7 @@ class CalendarRule:
         self._blocks: dict[int, list[int]] = {}
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant, be it moved or not.
+        """Return the first due time strictly after an instant, be it moved or not.
 
         Raises ScheduleError if the base is due too often for its occurrences to be moved.
         """
@@ -62,7 +62,7 @@ class CalendarRule:
         return due
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant, be it moved or not.
+        """Return the last due time strictly before an instant, be it moved or not.
 
         Raises ScheduleError if the base is due too often for its occurrences to be moved.
         """
@@ -75,7 +75,7 @@ class CalendarRule:
         return due
 
     def skip_reason(self, due: int) -> str:
-        """Say why a due time does not run and where it was moved to; empty when it runs."""
+        """Return why a due time does not run and where it was moved to; empty when it runs."""
         reason = self._closed(due)
         if not reason or self._policy == "skip":
             return reason
@@ -85,7 +85,7 @@ class CalendarRule:
         return f"{reason}; moved to {self._shown(moved)}"
 
     def _closed(self, instant: int) -> str:
-        """Say which calendar is closed at an instant, and why; empty when none is."""
+        """Return which calendar is closed at an instant, and why; empty when none is."""
         for closures in self._closures:
             label = closures.closed(instant)
             if label is not None:
@@ -93,19 +93,21 @@ class CalendarRule:
         return ""
 
     def _first_of(self, first: int, last: int, due: int | None) -> int | None:
-        """Give the first instant of a window to which something is moved; `due` if none is."""
+        """Return the first instant of a window to which something is moved; `due` if none is."""
         return min(self._moved(first, last), default=due)
 
     def _last_of(self, first: int, last: int, due: int | None) -> int | None:
         return max(self._moved(first, last), default=due)
 
     def _moved(self, first: int, last: int) -> list[int]:
-        """Give the instants from one to another to which occurrences are moved."""
+        """Return the instants from one to another to which occurrences are moved."""
         blocks = range(first // _BLOCK_S, last // _BLOCK_S + 1)
         return [it for number in blocks for it in self._block(number) if first <= it <= last]
 
     def _block(self, number: int) -> list[int]:
-        """Give all instants of a block of days to which occurrences are moved; blocks are kept."""
+        """Return all instants of a block of days to which occurrences are moved; blocks are
+        kept.
+        """
         found = self._blocks.get(number)
         if found is None:
             if len(self._blocks) >= _BLOCKS_KEPT:
@@ -118,7 +120,7 @@ class CalendarRule:
         return found
 
     def _closed_between(self, first: int, last: int) -> Iterator[int]:
-        """Give the closed occurrences that may be moved to between two instants."""
+        """Yield the closed occurrences that may be moved to between two instants."""
         if self._policy == "next_business_day":
             first -= _WINDOW_S
         else:
@@ -137,7 +139,7 @@ class CalendarRule:
             due = self._base.next_after(due)
 
     def _move(self, due: int, targets: dict[int, int | None]) -> int | None:
-        """Give the instant to which a closed occurrence is moved; None if there is none.
+        """Return the instant to which a closed occurrence is moved; None if there is none.
 
         `targets` remembers what is known of wall times from one occurrence to the next.
         """
@@ -153,7 +155,7 @@ class CalendarRule:
         return None
 
     def _open_target(self, wall: int) -> int | None:
-        """Give the instant of a wall time if it is open on a business day."""
+        """Return the instant of a wall time if it is open on a business day."""
         if not all(closures.is_business_day(wall // DAY_S) for closures in self._closures):
             return None
         instant = self._zone.first_reached(wall)
@@ -165,7 +167,7 @@ class CalendarRule:
 
 
 def is_too_dense(base: Rule, from_: int) -> bool:
-    """Tell whether a rule is due too often for its occurrences to be moved, as far as is looked.
+    """Return whether a rule is due too often for its occurrences to be moved, as far as is looked.
 
     That is the first 2,000 due times after an instant.
     """

@@ -24,11 +24,13 @@ class OverriddenRule:
     ) -> None:
         self._base = base
         self._reason = reason
-        self._skipped = {epoch_s(it.due_at): _reason_of(it) for it in overrides}
-        self._targets = sorted({epoch_s(it.move_to) for it in overrides if it.move_to})
+        self._skipped = {epoch_s(override.due_at): _reason_of(override) for override in overrides}
+        self._targets = sorted(
+            {epoch_s(override.move_to) for override in overrides if override.move_to}
+        )
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         due = self._base.next_after(instant)
         index = bisect_right(self._targets, instant)
         if index == len(self._targets):
@@ -36,7 +38,7 @@ class OverriddenRule:
         return self._targets[index] if due is None else min(due, self._targets[index])
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         due = self._base.previous_before(instant)
         index = bisect_left(self._targets, instant)
         if index == 0:
@@ -44,7 +46,9 @@ class OverriddenRule:
         return self._targets[index - 1] if due is None else max(due, self._targets[index - 1])
 
     def skip_reason(self, due: int) -> str:
-        """Say why a due time does not run; empty when it does. Where one was moved to, it does."""
+        """Return why a due time does not run; empty when it does. Where one was moved to, it
+        does.
+        """
         if due in self._targets:
             return ""
         own = self._skipped.get(due)

@@ -74,7 +74,7 @@ class Timetable:
         return None if due is None else _EPOCH + timedelta(0, due)
 
     def skip_reason(self, due: int) -> str:
-        """Say why a due time does not run; empty when it does."""
+        """Return why a due time does not run; empty when it does."""
         return "" if self._reason is None else self._reason(due)
 
     def fire_time(self, due: datetime) -> datetime:

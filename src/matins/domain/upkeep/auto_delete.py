@@ -22,7 +22,7 @@ class EndedJob(msgspec.Struct, frozen=True):
     """When it was looked at."""
 
     def has_expired(self) -> bool:
-        """Whether its last scheduled run ended long enough ago. Raises ScheduleError.
+        """Return whether its last scheduled run ended long enough ago. Raises ScheduleError.
 
         Without a run it counts from when the job was written as it is.
         """

@@ -36,7 +36,9 @@ class Walk(NamedTuple):
     began_at: datetime | None = None
 
     def next(self, now: datetime) -> tuple[UUID, datetime] | None:
-        """Where to go on, and since when the walk lasts; None: it isn't time to begin anew."""
+        """Return where to go on, and since when the walk lasts; None: it isn't time to begin
+        anew.
+        """
         if self.after is not None:
             return self.after, self.began_at or now
         if self.began_at is not None and now - self.began_at < WALK_EVERY:
@@ -52,7 +54,7 @@ class JobRetention(msgspec.Struct, frozen=True):
     purged_until: datetime | None = None
 
     def differs(self, longest_days: int) -> bool:
-        """Whether runs of the job go before the table of their day does."""
+        """Return whether runs of the job go before the table of their day does."""
         kept = self.kept
         return (
             min(kept.days, kept.others_days) < longest_days

@@ -31,7 +31,7 @@ class ComputedWith(NamedTuple):
     now: datetime
 
     def is_stale(self, ours: str) -> bool:
-        """Whether next due times are to be compared with what our zone data says."""
+        """Return whether next due times are to be compared with what our zone data says."""
         if self.version is None or self.computed_at is None or self.version > ours:
             return False
         return self.version < ours or self.now - self.computed_at >= AGAIN

@@ -16,8 +16,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def below(where: str, problems: Iterable[Problem]) -> list[Problem]:
-    """Give the problems of a part with their places in the whole."""
-    return [Problem(f"{where}.{it.where}".rstrip("."), it.message) for it in problems]
+    """Return the problems of a part with their places in the whole."""
+    return [
+        Problem(f"{where}.{problem.where}".rstrip("."), problem.message) for problem in problems
+    ]
 
 
 class MatinsError(Exception):
@@ -129,7 +131,7 @@ class ProblemDetails(msgspec.Struct, frozen=True):
 
 
 def problem_details(error: MatinsError) -> ProblemDetails:
-    """What is told of an error that was raised on purpose."""
+    """Return what is told of an error that was raised on purpose."""
     errors = error.problems if isinstance(error, InvalidInputError) else []
     kind = f"urn:matins:problem:{error.code}"
     return ProblemDetails(kind, error.title, error.status, str(error), errors)

@@ -53,5 +53,5 @@ def due_of(run: UUID) -> datetime:
 
 
 def partition_of(name: UUID) -> int:
-    """The partition, 0 to 255, of a job; also of an executor, for who watches it."""
+    """Return the partition, 0 to 255, of a job; also of an executor, for who watches it."""
     return blake2b(name.bytes, digest_size=1, person=b"matins.part").digest()[0]

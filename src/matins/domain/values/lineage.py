@@ -41,7 +41,8 @@ def meet(known: ServerId | None, met: ServerId) -> Meeting:
 
 
 def went_back(acknowledged: datetime | None, found: datetime | None) -> bool:
-    """Whether a row says less than was acknowledged of it: the database was put back in place.
+    """Return whether a row says less than was acknowledged of it: the database was put back in
+    place.
 
     Nobody but the asker writes the row. Nothing acknowledged yet: None. No row found: None.
     """

@@ -14,7 +14,7 @@ _RULE: Final = (
 
 
 def name_problems(where: str, name: str) -> list[Problem]:
-    """Say what is wrong with a name, if anything."""
+    """Return what is wrong with a name, if anything."""
     if _NAME.fullmatch(name):
         return []
     return [Problem(where, f"{name[:60]!r} can't be a name; {_RULE}")]

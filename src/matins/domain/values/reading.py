@@ -58,7 +58,9 @@ def check_text(value: object) -> None:
 
 
 def _texts(value: object, where: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """All texts in a value, keys too, with their places. Raises RecursionError beyond DEPTH_MAX."""
+    """Yield all texts in a value, keys too, with their places. Raises RecursionError beyond
+    DEPTH_MAX.
+    """
     if depth > DEPTH_MAX:
         raise RecursionError
     if isinstance(value, str):
@@ -77,7 +79,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _misshapen(body: bytes, kind: type, told: str) -> list[Problem]:
-    """All that is wrong with the shape of JSON; it may be no JSON after the first of it."""
+    """Return all that is wrong with the shape of JSON; it may be no JSON after the first of it."""
     try:
         return problems_in(msgspec.json.decode(body), kind) or [Problem("", told)]
     except msgspec.DecodeError as error:
@@ -85,7 +87,7 @@ def _misshapen(body: bytes, kind: type, told: str) -> list[Problem]:
 
 
 def _fault(body: bytes, told: str) -> Problem:
-    """What is wrong with JSON that can't be read, in words for people."""
+    """Return what is wrong with JSON that can't be read, in words for people."""
     if not body.strip():
         return Problem("", "the body is empty; it must be JSON")
     try:

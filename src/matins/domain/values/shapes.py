@@ -46,7 +46,9 @@ class _Found(NamedTuple):
 
 
 def problems_in(value: object, kind: type) -> list[Problem]:
-    """All that is wrong with a plain value that is to become a `kind`; `where` begins in it."""
+    """Return all that is wrong with a plain value that is to become a `kind`; `where` begins in
+    it.
+    """
     found = _look(value, inspect.type_info(kind), "")
     return found.shape + found.meaning
 
@@ -68,7 +70,7 @@ def _look(value: object, kind: inspect.Type, where: str) -> _Found:
 
 
 def _look_into(value: dict[str, object], kind: inspect.StructType, where: str) -> _Found:
-    """The faults of a mapping that is to become a Struct."""
+    """Return the faults of a mapping that is to become a Struct."""
     fields = {field.encode_name: field for field in kind.fields}
     unknown = {name: _meant(name, fields) for name in sorted(value.keys() - fields)}
     shape = [Problem(_at(where, it), _unknown(meant, fields)) for it, meant in unknown.items()]
@@ -77,7 +79,11 @@ def _look_into(value: dict[str, object], kind: inspect.StructType, where: str) -
         for name, field in fields.items()
         if field.required and name not in value and name not in unknown.values()
     ]
-    inner = _all(_look(value[it], fields[it].type, _at(where, it)) for it in fields if it in value)
+    inner = _all(
+        _look(value[field], fields[field].type, _at(where, field))
+        for field in fields
+        if field in value
+    )
     shape += inner.shape
     if shape or not hasattr(kind.cls, "problems"):
         return _Found(shape, inner.meaning)
@@ -86,7 +92,9 @@ def _look_into(value: dict[str, object], kind: inspect.StructType, where: str) -
 
 
 def _takes(kind: inspect.Type, value: object) -> bool:
-    """Whether a value may stand for a kind; of lists and mappings only the outside is looked at."""
+    """Return whether a value may stand for a kind; of lists and mappings only the outside is
+    looked at.
+    """
     match kind:
         case inspect.StructType() | inspect.DictType():
             return isinstance(value, dict)
@@ -104,11 +112,13 @@ def _takes(kind: inspect.Type, value: object) -> bool:
 
 
 def _wrong(value: object, kinds: Sequence[inspect.Type], where: str) -> str:
-    literals = [it for it in kinds if isinstance(it, inspect.LiteralType)]
+    literals = [kind for kind in kinds if isinstance(kind, inspect.LiteralType)]
     if choices := [str(value) for literal in literals for value in literal.values]:
         shown = json.dumps(value) if isinstance(value, _SCALARS) else _named(value)
         return f"is {shown}; write one of {', '.join(choices)}"
-    expected = " or ".join(dict.fromkeys(_NAMES[type(it)] for it in kinds if type(it) in _NAMES))
+    expected = " or ".join(
+        dict.fromkeys(_NAMES[type(kind)] for kind in kinds if type(kind) in _NAMES)
+    )
     hint = _hint(value, kinds, where.rpartition(".")[2])
     is_misread = inspect.DateTimeType in map(type, kinds) and isinstance(value, str)
     shown = json.dumps(value) if is_misread else _named(value)
@@ -116,18 +126,18 @@ def _wrong(value: object, kinds: Sequence[inspect.Type], where: str) -> str:
 
 
 def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
-    """What to write instead."""
+    """Return what to write instead."""
     before = f"{field}: " if field and not field.endswith("]") else ""
     if example := next((it for it in map(_example, kinds) if it), ""):
         return f": write `{before}{example}`"
     if not isinstance(value, _SCALARS):
         return ""
     plain = value if isinstance(value, str) else json.dumps(value)
-    told = {type(it) for it in kinds}
+    told = {type(kind) for kind in kinds}
     if inspect.StrType in told:
         return f": write it in quotes, `{before}{json.dumps(plain)}`"
     if inspect.ListType in told:
-        words = ", ".join(json.dumps(it, ensure_ascii=False) for it in plain.split())
+        words = ", ".join(json.dumps(part, ensure_ascii=False) for part in plain.split())
         return f": write `{before}[{words}]`"
     if isinstance(value, str) and plain.isdecimal():
         return f": write it without quotes, `{before}{plain}`"
@@ -135,7 +145,7 @@ def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
 
 
 def _example(kind: inspect.Type) -> str:
-    """How a mapping, or a list of them, is written; empty for anything else."""
+    """Return how a mapping, or a list of them, is written; empty for anything else."""
     match kind:
         case inspect.StructType():
             return str(getattr(kind.cls, "EXAMPLE", ""))
@@ -162,7 +172,7 @@ def _named(value: object) -> str:
 
 
 def _meant(name: str, fields: Iterable[str]) -> str:
-    """The field that a misspelt one was to be; empty if that can't be told."""
+    """Return the field that a misspelt one was to be; empty if that can't be told."""
     return next(iter(get_close_matches(name, fields, n=1)), "")
 
 

@@ -13,19 +13,19 @@ LABELS_MAX: Final = 32
 
 
 def length_problems(where: str, text: str, most: int) -> list[Problem]:
-    """Say whether a text is too long."""
+    """Return whether a text is too long."""
     if len(text) <= most:
         return []
     return [Problem(where, f"is longer than {most} characters")]
 
 
 def label_problems(labels: Mapping[str, str]) -> list[Problem]:
-    """Say whether there are too many labels."""
+    """Return whether there are too many labels."""
     return [Problem("labels", f"are more than {LABELS_MAX}")] if len(labels) > LABELS_MAX else []
 
 
 def nul_problems(written: msgspec.Struct) -> list[Problem]:
-    """Say whether a text of it, wherever it stands, holds what PostgreSQL stores in none."""
+    """Return whether a text of it, wherever it stands, holds what PostgreSQL stores in none."""
     if "\\u0000" not in msgspec.json.encode(written).decode().replace("\\\\", ""):
         return []
     return [Problem("", "holds a NUL character; no text may")]

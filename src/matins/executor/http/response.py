@@ -192,7 +192,7 @@ class Answer:
 
 def _words(values: list[str]) -> list[str]:
     """Return the words of a header that is a list, in lower case."""
-    return [word for value in values for it in value.split(",") if (word := it.strip().lower())]
+    return [word for value in values for part in value.split(",") if (word := part.strip().lower())]
 
 
 def _surplus(count: int, where: str) -> str:

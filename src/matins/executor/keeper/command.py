@@ -168,7 +168,7 @@ class RunningCommand:
                 pass
 
     def result(self) -> dict[str, object]:
-        """How it ended, in the words of `Result`."""
+        """Return how it ended, in the words of `Result`."""
         outcome, reason, permanent = self._conclusion()
         return {
             "outcome": outcome,
@@ -221,7 +221,7 @@ def cut_off_reason(cut_off_s: float) -> str:
 
 
 def _told_of(names: list[str]) -> str:
-    """Say which background processes were ended with their command."""
+    """Return which background processes were ended with their command."""
     counts = Counter(names).most_common()
     shown = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts[:_LEFT_MAX])
     more = ", ..." if len(counts) > _LEFT_MAX else ""

@@ -62,7 +62,7 @@ class Order(NamedTuple):
     start_by: float = 0.0
 
     def marks(self) -> set[bytes]:
-        """The variables by which processes of this attempt are known: they inherit them."""
+        """Return the variables by which processes of this attempt are known: they inherit them."""
         names = ("MATINS_RUN_ID", "MATINS_ATTEMPT")
         return {f"{name}={self.env[name]}".encode() for name in names if name in self.env}
 

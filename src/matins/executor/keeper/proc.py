@@ -69,12 +69,12 @@ def stop_below(kept: Collection[int] = ()) -> list[int]:
 
 
 def all_pids() -> list[int]:
-    """All processes that can be seen; on Linux only."""
+    """Return all processes that can be seen; on Linux only."""
     return [int(entry.name) for entry in PROC.glob("[0-9]*")] if IS_LINUX else []
 
 
 def name_of(pid: int) -> str | None:
-    """The name of a process's program, or None if it has ended, or is about to by itself.
+    """Return the name of a process's program, or None if it has ended, or is about to by itself.
 
     A process closes its output shortly before the kernel calls it a zombie.
     """
@@ -132,7 +132,9 @@ def be_sacrificed_first() -> None:
 
 
 def out_of_memory_count() -> int:
-    """How many processes the kernel has ended for want of memory since boot; 0 if it can't tell."""
+    """Return how many processes the kernel has ended for want of memory since boot; 0 if it
+    can't tell.
+    """
     try:
         text = (PROC / "vmstat").read_bytes()
     except OSError:
@@ -142,7 +144,9 @@ def out_of_memory_count() -> int:
 
 
 def _environment(pid: int) -> set[bytes]:
-    """The `NAME=value` pairs with which a process was started; empty if they can't be read."""
+    """Return the `NAME=value` pairs with which a process was started; empty if they can't be
+    read.
+    """
     try:
         return set((PROC / str(pid) / "environ").read_bytes().split(b"\0"))
     except OSError:
@@ -150,7 +154,7 @@ def _environment(pid: int) -> set[bytes]:
 
 
 def _stat(pid: int) -> list[bytes]:
-    """What the kernel tells of a process, from its state on; empty if it is gone."""
+    """Return what the kernel tells of a process, from its state on; empty if it is gone."""
     try:
         line = (PROC / str(pid) / "stat").read_bytes()
     except OSError:

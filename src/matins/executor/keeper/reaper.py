@@ -130,7 +130,7 @@ class Reaper:
         leader.returncode = 0  # it was waited for
 
     def _is_spoilt(self) -> bool:
-        """Whether a command has left namespaces that the next one can't live in."""
+        """Return whether a command has left namespaces that the next one can't live in."""
         return self._apart and not (PROC / "self").exists()
 
     def _obey(self) -> None:

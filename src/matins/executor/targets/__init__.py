@@ -30,7 +30,7 @@ class Runner(Protocol):
 def runners(
     keeper: Keeper, contact: GatewayLease, accounts: Accounts | None = None
 ) -> dict[str, Runner]:
-    """The runner for each kind of target, by its key in `Target`.
+    """Return the runner for each kind of target, by its key in `Target`.
 
     `contact` and `keeper` are to be told of each answered heartbeat: without them nothing may
     start.

@@ -168,7 +168,7 @@ def _request(attempt: Attempt, target: HttpTarget) -> tuple[Url, bytes]:
 
 
 def _headers(attempt: Attempt, target: HttpTarget) -> dict[str, str]:
-    """The job's headers between our defaults and what names the attempt."""
+    """Return the job's headers between our defaults and what names the attempt."""
     named = {f"Matins-{name}": value for name, value in attempt_metadata(attempt).items()}
     named["Idempotency-Key"] = str(attempt.run_id)
     defaults = {"User-Agent": _USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}

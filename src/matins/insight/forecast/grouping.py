@@ -162,7 +162,7 @@ def _every(parsed: ParsedSchedule, every: Every) -> GroupOf:
 def _enumerated(parsed: ParsedSchedule) -> GroupOf:
     """Group what has to be enumerated: job by job, or all jobs with the same calendars at once."""
     has_start = parsed.starts is not None
-    if parsed.max_runs is not None or any(_differs(it, has_start) for it in parsed.members):
+    if parsed.max_runs is not None or any(_differs(member, has_start) for member in parsed.members):
         return _by_timetable
     by_closures: dict[tuple[CompiledCalendar, ...], Grouped] = {}
 

@@ -71,7 +71,7 @@ def spread_each(starts: Starts, fires: Iterable[Fire]) -> list[Series]:
         else:
             rates += (due, 1 / spread_s), (due + spread_s, -1 / spread_s)
     series = [Series(starts, exact), Series(starts, rates, is_rate=True)]
-    return [it for it in series if it.points]
+    return [item for item in series if item.points]
 
 
 def blurred(dues: Sequence[int], following: int, until: int) -> Series:

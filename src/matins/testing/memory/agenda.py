@@ -54,7 +54,7 @@ class MemoryAgenda:
         """See `domain.ports.Agenda`."""
         wanted = set(partitions)
         jobs = self._world.jobs.values()
-        return _due_jobs(it for it in jobs if it.changed_at >= since and it.partition in wanted)
+        return _due_jobs(job for job in jobs if job.changed_at >= since and job.partition in wanted)
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
@@ -181,13 +181,15 @@ class MemoryAgenda:
         return run
 
     def _is_near(self, claim: Claim, job: JobRow, now: datetime) -> bool:
-        """Whether anything might hold a claim, so that it must be asked about."""
+        """Return whether anything might hold a claim, so that it must be asked about."""
         if claim.state is not RunState.QUEUED or claim.kind is not Kind.SCHEDULED:
             return False
         return any(
-            it.starts_at <= now
-            and (it.ends_at > now or (it.policy == "skip" and it.ends_at > claim.fire_at))
-            for it in self._world.rules_of(job.team_id).windows
+            window.starts_at <= now
+            and (
+                window.ends_at > now or (window.policy == "skip" and window.ends_at > claim.fire_at)
+            )
+            for window in self._world.rules_of(job.team_id).windows
         )
 
     def _step_past(self, ranges: Sequence[Claim], made: Collection[UUID]) -> None:
@@ -200,7 +202,7 @@ class MemoryAgenda:
 
 
 def _kept(claims: Sequence[Claim]) -> set[UUID]:
-    """The jobs of which a change must not come between: see `locked` in claims.sql."""
+    """Return the jobs of which a change must not come between: see `locked` in claims.sql."""
     counts = Counter(claim.job_id for claim in claims)
     return {
         claim.job_id

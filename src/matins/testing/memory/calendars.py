@@ -60,7 +60,9 @@ class MemoryCalendars:
         self, team: str, name: str, *, besides: Collection[UUID], limit: int
     ) -> list[tuple[UUID, str]]:
         """See `domain.ports.calendars.CalendarChanges`."""
-        behind = {it.id for it in self._versions(team, name) if it.replaced_at is not None}
+        behind = {
+            version.id for version in self._versions(team, name) if version.replaced_at is not None
+        }
         jobs = [
             (job.id, job.spec.name)
             for job in self._active()
@@ -97,7 +99,7 @@ class MemoryCalendars:
 
     def _users(self, team: str, name: str) -> list[JobRow]:
         versions = {row.id for row in self._versions(team, name)}
-        jobs = [it for it in self._world.jobs.values() if it.state is not JobState.DELETED]
+        jobs = [job for job in self._world.jobs.values() if job.state is not JobState.DELETED]
         return [job for job in jobs if versions.intersection(job.calendars)]
 
     def _active(self) -> list[JobRow]:

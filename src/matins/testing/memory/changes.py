@@ -101,7 +101,7 @@ class MemoryTransaction:
         self._go_on()
         await self._lock(("calendars", team))
         rows = [self._world.find_calendar(team, name) for name in names]
-        return {it.written.name: CalendarVersion(it.id, it.closures) for it in rows if it}
+        return {row.written.name: CalendarVersion(row.id, row.closures) for row in rows if row}
 
     async def stopped_since(self, job: LockedJob) -> datetime | None:
         """See `domain.ports.jobs.JobTransaction`."""
@@ -211,8 +211,11 @@ class MemoryTransaction:
         self._locks.append(lock)
 
     def _scheduled(self, job_id: UUID) -> list[RunRow]:
-        """The scheduled runs of a job, those of this transaction too."""
-        return [*self._world.scheduled(job_id), *(it for it in self._runs if it.job_id == job_id)]
+        """Return the scheduled runs of a job, those of this transaction too."""
+        return [
+            *self._world.scheduled(job_id),
+            *(run for run in self._runs if run.job_id == job_id),
+        ]
 
     def _insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> None:
         self._world.insert_job(job_id, team, revision)
@@ -237,7 +240,9 @@ class MemoryTransaction:
             changed_at=job.changed_at,
             next_due=NextDue(job.next_due_at, job.next_fire_at, job.follows),
             reason=job.reason,
-            is_behind=any(calendars[it].replaced_at is not None for it in job.calendars),
+            is_behind=any(
+                calendars[calendar].replaced_at is not None for calendar in job.calendars
+            ),
         )
 
 

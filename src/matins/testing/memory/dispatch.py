@@ -190,7 +190,9 @@ class MemoryWatch:
     async def executors(self) -> list[ExecutorSeen]:
         """See `domain.ports.Watch`."""
         rows = self._world.executors.values()
-        return [ExecutorSeen(it.id, it.name, it.heartbeat_at) for it in rows if it.ended_at is None]
+        return [
+            ExecutorSeen(row.id, row.name, row.heartbeat_at) for row in rows if row.ended_at is None
+        ]
 
     async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
         """See `domain.ports.Watch`."""
@@ -216,7 +218,7 @@ class MemoryWatch:
     async def forget(self, executor: UUID) -> None:
         """See `domain.ports.Watch`."""
         handouts = self._world.handouts
-        for key in [it for it in handouts if it[0] == executor]:
+        for key in [handout for handout in handouts if handout[0] == executor]:
             if not _held(self._world, executor, handouts[key]):
                 del handouts[key]
 
@@ -260,7 +262,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
 
 
 def status_of(world: World, run: RunRow) -> RunStatus:
-    """The status of a run, as it is polled."""
+    """Return the status of a run, as it is polled."""
     job = world.jobs[run.job_id]
     return RunStatus(
         id=run.id,
@@ -280,7 +282,7 @@ def status_of(world: World, run: RunRow) -> RunStatus:
 
 
 def _held(world: World, executor: UUID, run_ids: Collection[UUID]) -> list[RunRow]:
-    """Those of the runs that are running on this executor."""
+    """Return those of the runs that are running on this executor."""
     runs = [world.runs_by_id[run_id] for run_id in run_ids if run_id in world.runs_by_id]
     return [run for run in runs if run.state is RunState.RUNNING and run.executor == executor]
 

@@ -74,7 +74,7 @@ class MemoryNextDueTimes:
 
     async def correct(self, corrections: Sequence[Correction]) -> int:
         """See `domain.ports.upkeep.NextDueTimes`."""
-        await self._world.locks.free((it.job.id for it in corrections), LOCK_S)
+        await self._world.locks.free((correction.job.id for correction in corrections), LOCK_S)
         return sum(self._correct(correction) for correction in corrections)
 
     def _correct(self, correction: Correction) -> bool:

@@ -167,5 +167,5 @@ class _Faulty:
 
 
 def faulty(port: T, process: Process) -> T:
-    """The same port, as a process sees it that lives in bad weather."""
+    """Return the same port, as a process sees it that lives in bad weather."""
     return cast("T", _Faulty(port, process))

@@ -73,7 +73,7 @@ class MemoryLeases:
         return sum(self._is_alive(holder, ttl_s) for holder in self._world.leases)
 
     def _is_alive(self, holder: UUID, ttl_s: float) -> bool:
-        """Whether a lease is in force, and not from before the clock went back."""
+        """Return whether a lease is in force, and not from before the clock went back."""
         latest = self._world.now() + timedelta(seconds=ttl_s)
         return self._world.is_in_force(holder) and self._world.leases[holder] <= latest
 

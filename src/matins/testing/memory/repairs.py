@@ -48,7 +48,7 @@ class MemoryRepairs:
         unknown = ExecutorRow(executor, "unknown", [], 0, now, ended_at=now)
         world.executors.setdefault(executor, unknown)
         runs = (world.runs_by_id[run_id] for run_id in run_ids)
-        strays = [it.id for it in runs if it.executor == executor and self._is_stray(it)]
+        strays = [run.id for run in runs if run.executor == executor and self._is_stray(run)]
         if strays:
             world.handouts.setdefault((executor, 0), []).extend(strays)
 

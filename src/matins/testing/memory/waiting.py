@@ -89,7 +89,7 @@ class MemoryWaitingRoom:
         return Candidate(cause, run.kind, run.fire_at, run.claimed_at, labels)
 
     def _is_current(self, team_id: int, rules: Rules | None) -> bool:
-        """Whether rules are what still holds."""
+        """Return whether rules are what still holds."""
         if rules is None or rules.revision != self._world.rules_of(team_id).revision:
             return False
         return rules.valid_until is None or rules.valid_until > self._world.now()
@@ -112,6 +112,6 @@ class MemoryWaitingRoom:
 
 
 def _from(rules: Rules, now: datetime) -> Rules:
-    """The rules, and until when they hold from now on."""
-    coming = [it.starts_at for it in rules.windows if it.starts_at > now]
+    """Return the rules, and until when they hold from now on."""
+    coming = [window.starts_at for window in rules.windows if window.starts_at > now]
     return msgspec.structs.replace(rules, valid_until=min(coming, default=None))

@@ -25,7 +25,7 @@ class MemoryWindows:
         world, now = self._world, self._world.now()
         team_id = world.teams.setdefault(team, len(world.teams) + 1)
         rules = world.rules_of(team_id)
-        windows = {it.name: it for it in rules.windows}
+        windows = {window.name: window for window in rules.windows}
         held = [
             row
             for row in world.waiting.values()
@@ -38,7 +38,7 @@ class MemoryWindows:
         windows.pop(name, None)
         if done.change != "deleted":
             windows[name] = done.window
-        kept = tuple(it for it in windows.values() if it.ends_at > now - KEPT)
+        kept = tuple(window for window in windows.values() if window.ends_at > now - KEPT)
         world.rules[team_id] = Rules(rules.revision + 1, kept)
         return done
 

@@ -159,14 +159,14 @@ class World:
         self.revisions.setdefault(job.id, []).append(kept)
 
     def find_job(self, team: str, name: str) -> JobRow | None:
-        """The job of a name that is not deleted."""
+        """Return the job of a name that is not deleted."""
         for job in self.jobs.values():
             if (job.team, job.spec.name) == (team, name) and job.state is not JobState.DELETED:
                 return job
         return None
 
     def find_calendar(self, team: str, name: str) -> CalendarRow | None:
-        """The current version of a calendar."""
+        """Return the current version of a calendar."""
         for row in self.calendars.values():
             if (row.team, row.written.name) == (team, name) and row.replaced_at is None:
                 return row
@@ -214,35 +214,35 @@ class World:
         self.waiting[run.partition, run.id] = row
 
     def rules_of(self, team_id: int) -> Rules:
-        """What may hold a team's runs."""
+        """Return what may hold a team's runs."""
         return self.rules.get(team_id, Rules(0))
 
     def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
-        """The fence: whether a lease is in force with this holder and epoch."""
+        """Return the fence: whether a lease is in force with this holder and epoch."""
         row = self.partitions[partition]
         return self.is_in_force(holder) and row.holder == holder and row.epoch == epoch
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
-        """Those partitions that are under lease with this holder and epoch."""
+        """Return those partitions that are under lease with this holder and epoch."""
         return {it for it, epoch in epochs.items() if self.is_held(it, holder, epoch)}
 
     def is_in_force(self, holder: UUID) -> bool:
-        """Whether a scheduler's lease has not run out."""
+        """Return whether a scheduler's lease has not run out."""
         return holder in self.leases and self.leases[holder] > self.now()
 
     def scheduled(self, job_id: UUID) -> list[RunRow]:
-        """The scheduled runs of a job."""
+        """Return the scheduled runs of a job."""
         runs = self.runs.values()
-        return [it for it in runs if it.job_id == job_id and it.kind is Kind.SCHEDULED]
+        return [run for run in runs if run.job_id == job_id and run.kind is Kind.SCHEDULED]
 
     def run_count(self, job: JobRow) -> int:
-        """How many due times a job's schedule has had; counted only where it matters."""
+        """Return how many due times a job's schedule has had; counted only where it matters."""
         if job.spec.schedule is None or job.spec.schedule.max_runs is None:
             return 0
         return self.count_runs(job.id, job.timing.since)
 
     def count_runs(self, job_id: UUID, since: datetime) -> int:
-        """How many scheduled runs of a job have due times after an instant."""
+        """Return how many scheduled runs of a job have due times after an instant."""
         return sum(run.due_at > since for run in self.scheduled(job_id))
 
     def _tell(self, run: RunRow, before: RunState | None) -> None:

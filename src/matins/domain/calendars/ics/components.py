@@ -44,15 +44,15 @@ class Component(msgspec.Struct, frozen=True):
     parts: list[Component] = []
 
     def all(self, name: str) -> list[Property]:
-        """Give all properties of a name."""
+        """Return all properties of a name."""
         return [it for it in self.properties if it.name == name]
 
     def first(self, name: str) -> Property | None:
-        """Give the first property of a name."""
+        """Return the first property of a name."""
         return next((it for it in self.properties if it.name == name), None)
 
     def text(self, name: str) -> str:
-        """Give the value of the first property of a name; empty if there is none."""
+        """Return the value of the first property of a name; empty if there is none."""
         found = self.first(name)
         return "" if found is None else found.value.strip()
 
@@ -67,7 +67,7 @@ def whole_characters(data: bytes) -> bytes:
 
 
 def read_components(text: str) -> list[Component]:
-    """Give the calendars of a file. Raises ScheduleError with the line that is wrong."""
+    """Return the calendars of a file. Raises ScheduleError with the line that is wrong."""
     whole = Component(0, "")
     open_ones = [whole]
     for line, content in _unfolded(text):
@@ -110,7 +110,7 @@ def _end(open_ones: list[Component], found: Property) -> None:
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """Give the content lines that are not empty; one may be folded over several lines."""
+    """Yield the content lines that are not empty; one may be folded over several lines."""
     begun, parts = 0, list[str]()
     for line, content in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         content = content.removesuffix("\r")  # noqa: PLW2901

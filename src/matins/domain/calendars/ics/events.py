@@ -156,7 +156,7 @@ class _Clock(msgspec.Struct, frozen=True):
     is_all_day: bool
 
     def instant(self, stamp: Stamp, prop: Property) -> int:
-        """Give the instant of a stamp, or the midnight of its date in an all-day event."""
+        """Return the instant of a stamp, or the midnight of its date in an all-day event."""
         if self.is_all_day:
             shift = self.zone.offset_at(stamp.wall) if stamp.is_utc else 0
             return (stamp.wall + shift) // DAY_S * DAY_S
@@ -166,7 +166,7 @@ class _Clock(msgspec.Struct, frozen=True):
         return zone.first_reached(stamp.wall)
 
     def occurrence(self, stamp: Stamp, prop: Property) -> Start:
-        """Give what a stamp says of the start of an occurrence."""
+        """Return what a stamp says of the start of an occurrence."""
         if stamp.is_date and not self.is_all_day:
             return Start(stamp.wall // DAY_S, is_day=True)
         return Start(self.instant(stamp, prop))

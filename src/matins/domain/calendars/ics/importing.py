@@ -33,7 +33,7 @@ class _Occurrence(msgspec.Struct, frozen=True, order=True):
 
 
 def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> list[Item]:
-    """Give what an item's iCalendar file excludes in some years, in items without a file.
+    """Return what an item's iCalendar file excludes in some years, in items without a file.
 
     Events that recur are listed one by one. Cancelled events count for nothing, and so do those
     that are marked as free, unless the item includes them. Times without a zone are `zone`'s.
@@ -57,8 +57,8 @@ def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> lis
 
 
 def _counting(events: list[Event], item: Item) -> list[Event]:
-    """Give the events, with those as cancelled that are free and not to be included."""
-    kept = [it for it in events if not it.is_cancelled]
+    """Return the events, with those as cancelled that are free and not to be included."""
+    kept = [event for event in events if not event.is_cancelled]
     if item.include_free or not kept:
         return events
     if all(it.is_free for it in kept):
@@ -67,7 +67,8 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
             " include_free: true, or import it with --include-free, to take them"
         )
     return [
-        msgspec.structs.replace(it, is_cancelled=it.is_cancelled or it.is_free) for it in events
+        msgspec.structs.replace(event, is_cancelled=event.is_cancelled or event.is_free)
+        for event in events
     ]
 
 
@@ -83,7 +84,7 @@ def _all_occurrences(events: list[Event], window: ExpansionBounds) -> Iterator[_
 
 
 def _occurrences(event: Event, gone: set[Start], window: ExpansionBounds) -> Iterator[_Occurrence]:
-    """Give the occurrences of one event; `gone` are starts that are left out or replaced."""
+    """Yield the occurrences of one event; `gone` are starts that are left out or replaced."""
     starts = {event.start: event.length}
     for rule in event.rules:
         for found in window.starts(rule, event.start, event.zone, event.length.most_s):

@@ -29,7 +29,7 @@ class ExpansionBounds:
         self._left = WORK_MAX
 
     def starts(self, found: Property, start: int, zone: Zone, length_s: int) -> Iterator[int]:
-        """Give when an event that begins at `start` begins again, as far as it is in the window.
+        """Yield when an event that begins at `start` begins again, as far as it is in the window.
 
         Raises ScheduleError with the rule's line if it can't be read, if it recurs more often than
         daily, and if it is too much work.
@@ -37,7 +37,7 @@ class ExpansionBounds:
         yield from self._walk(self._read(found, start, zone), self.first - length_s)
 
     def onsets(self, found: Property, start: int, zone: Zone) -> Iterator[int]:
-        """Give the same for a part of a zone, and the last onset before the window."""
+        """Yield the same for a part of a zone, and the last onset before the window."""
         rule = self._read(found, start, zone)
         before = rule.previous_before(self.first)
         if before is not None:

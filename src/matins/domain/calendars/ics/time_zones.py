@@ -29,12 +29,12 @@ class FileZones:
         self, floating: Zone, definitions: Sequence[Component], window: ExpansionBounds
     ) -> None:
         self.floating = floating
-        self._definitions = {it.text("TZID"): it for it in definitions}
+        self._definitions = {definition.text("TZID"): definition for definition in definitions}
         self._window = window
         self._found: dict[str, Zone] = {}
 
     def find(self, prop: Property) -> Zone:
-        """Give the zone that a property names. Raises ScheduleError if nothing is known of it."""
+        """Return the zone that a property names. Raises ScheduleError if nothing is known of it."""
         name = prop.parameters.get("TZID", "")
         if not name:
             return self.floating
@@ -57,14 +57,14 @@ class FileZones:
 
 
 def _known_name(name: str) -> str | None:
-    """Give the IANA name that a name stands for, as in `/example.org/Europe/Berlin`."""
+    """Return the IANA name that a name stands for, as in `/example.org/Europe/Berlin`."""
     if name in zone_names():
         return name
     if name in WINDOWS_TO_OLSON:
         return WINDOWS_TO_OLSON[name]
     parts = name.strip("/").split("/") if name.startswith("/") else []
     tails = ("/".join(parts[begin:]) for begin in range(len(parts)))
-    return next((it for it in tails if it in zone_names()), None)
+    return next((tail for tail in tails if tail in zone_names()), None)
 
 
 def _defined_zone(name: str, definition: Component, window: ExpansionBounds) -> Zone:
@@ -87,7 +87,9 @@ def _defined_zone(name: str, definition: Component, window: ExpansionBounds) -> 
 
 
 def _onsets(part: Component, offset: int, window: ExpansionBounds) -> list[int]:
-    """Give the instants at which a part of a zone sets in; up to them its clocks have `offset`."""
+    """Return the instants at which a part of a zone sets in; up to them its clocks have
+    `offset`.
+    """
     start = read_stamp(_needed(part, "DTSTART")).wall - offset
     onsets = {start}
     for rule in part.all("RRULE"):

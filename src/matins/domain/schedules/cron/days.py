@@ -120,7 +120,7 @@ class Days:
         self._forward, self._back = _month_jumps(months)
 
     def can_come(self) -> bool:
-        """Tell whether there is such a day at all."""
+        """Return whether there is such a day at all."""
         if self.every:
             return True
         if self.years is not None:
@@ -134,7 +134,7 @@ class Days:
         return False
 
     def next(self, day: int) -> int | None:
-        """Give the first allowed day from `day` on."""
+        """Return the first allowed day from `day` on."""
         if day == self._found:
             return day
         era, day_of_era = divmod(day - ERA_DAY, ERA_DAYS)
@@ -170,7 +170,7 @@ class Days:
         return None
 
     def previous(self, day: int) -> int | None:
-        """Give the last allowed day up to and including `day`."""
+        """Return the last allowed day up to and including `day`."""
         era, day_of_era = divmod(day - ERA_DAY, ERA_DAYS)
         index = bisect_right(MONTH_START, day_of_era) - 1
         if not self._back[index % 12] and (self.years is None or self._has_year(era, index)):
@@ -215,7 +215,7 @@ class Days:
 
 @lru_cache(maxsize=4096)
 def _month_jumps(months: int) -> tuple[list[int], list[int]]:
-    """Give how many months lie between each month and the next and previous allowed ones."""
+    """Return how many months lie between each month and the next and previous allowed ones."""
     forward, back = [0] * 12, [0] * 12
     for month in range(23, -1, -1):
         forward[month % 12] = 0 if months >> month % 12 & 1 else forward[(month + 1) % 12] + 1

@@ -172,7 +172,7 @@ def _parse_hashed(field: Field, item: str, seed: str) -> int:
 
 
 def members(bits: int) -> list[int]:
-    """Give the values whose bits are set, in order."""
+    """Return the values whose bits are set, in order."""
     found = []
     while bits:
         low = bits & -bits

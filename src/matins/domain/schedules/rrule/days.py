@@ -42,7 +42,7 @@ class YearDays:
         self._masks: dict[int, int] = {}
 
     def mask(self, year: int) -> int:
-        """Give the allowed days of a year."""
+        """Return the allowed days of a year."""
         # 400 years are a whole number of weeks: after them everything comes again.
         mask = self._masks.get(year % 400)
         if mask is None:
@@ -65,7 +65,7 @@ class YearDays:
 def _filled(
     parts: Parts, first: date
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Give months, days of the month and weekdays, completed from the rule's first day."""
+    """Return months, days of the month and weekdays, completed from the rule's first day."""
     months, month_days, weekdays = parts.months, parts.month_days, parts.weekdays
     if parts.frequency == Frequency.MONTHLY and any(ordinal for ordinal, _ in weekdays):
         months = months or _EVERY_MONTH  # so that dateutil counts weekdays by month
@@ -91,7 +91,7 @@ def _shape_days(
     month_days: tuple[int, ...],
     weekdays: tuple[tuple[int, int], ...],
 ) -> int:
-    """Give the days of a year in these months, on these days of the month and weekdays."""
+    """Return the days of a year in these months, on these days of the month and weekdays."""
     mask = 0
     numbered = [weekday(day, ordinal) for ordinal, day in weekdays if ordinal]
     plain = [weekday(day) for ordinal, day in weekdays or _EVERY_WEEKDAY if not ordinal]
@@ -110,7 +110,7 @@ def _shape_days(
 
 
 def _week_days(year: int, numbers: tuple[int, ...], week_start: int) -> int:
-    """Give the days of a calendar year that lie in weeks with these numbers, of any year."""
+    """Return the days of a calendar year that lie in weeks with these numbers, of any year."""
     mask, first = 0, year_start(year)
     for owner in (year - 1, year, year + 1):
         start = _first_week(owner, week_start)
@@ -124,20 +124,20 @@ def _week_days(year: int, numbers: tuple[int, ...], week_start: int) -> int:
 
 
 def _first_week(year: int, week_start: int) -> int:
-    """Give the first day of week 1: the first week with four days or more in the year."""
+    """Return the first day of week 1: the first week with four days or more in the year."""
     first = year_start(year)
     start = first - (first + 3 - week_start) % 7
     return start if first - start <= 3 else start + 7
 
 
 def year_start(year: int) -> int:
-    """Give the first day of a year, also of one before 1 or after 9999."""
+    """Return the first day of a year, also of one before 1 or after 9999."""
     before = year - 1
     return before * 365 + before // 4 - before // 100 + before // 400 + 1 - _EPOCH
 
 
 def year_of(day: int) -> int:
-    """Give the year of a day; one before year 1 or after 9999 counts as theirs."""
+    """Return the year of a day; one before year 1 or after 9999 counts as theirs."""
     return date.fromordinal(min(max(day, _FIRST_DAY), END_DAY - 1) + _EPOCH).year
 
 
@@ -188,12 +188,12 @@ class RecurrenceDays:
         self._first = max(first, _FIRST_DAY)
 
     def mask(self, year: int, start: int) -> int:
-        """Give the days of a year, which starts on the given day."""
+        """Return the days of a year, which starts on the given day."""
         mask = self._years.mask(year)
         return mask & self._gate(year, start) if self._gate and mask else mask
 
     def next(self, day: int, end: int = END_DAY) -> int | None:
-        """Give the first day from `day` on and before `end`."""
+        """Return the first day from `day` on and before `end`."""
         day, end = max(day, self._first), min(end, END_DAY)
         if day >= end:
             return None
@@ -210,7 +210,7 @@ class RecurrenceDays:
         return found if found < end else None
 
     def previous(self, day: int, low: int) -> int | None:
-        """Give the last day up to and including `day`, and not before `low`."""
+        """Return the last day up to and including `day`, and not before `low`."""
         day, low = min(day, END_DAY - 1), max(low, self._first)
         if day < low:
             return None
@@ -227,7 +227,9 @@ class RecurrenceDays:
         return found if found >= low else None
 
     def between(self, first: int, end: int) -> int:
-        """Give the days of a period, bit 0 is its first one; those before the rule's first too."""
+        """Return the days of a period, bit 0 is its first one; those before the rule's first
+        too.
+        """
         year = year_of(first)
         start, bits = year_start(year), 0
         while start < min(end, END_DAY):

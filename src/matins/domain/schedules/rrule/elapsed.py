@@ -69,13 +69,13 @@ class ElapsedRule:
     def _leap(self, at: int) -> int | None:
         """Return an instant before which nothing is due from `at` on, whatever offset holds."""
         offsets = self._clock.offsets_between(at, LAST_S) if at <= LAST_S else []
-        found = [(self._walls_at(it).next_from(at + it), it) for it in offsets]
+        found = [(self._walls_at(offset).next_from(at + offset), offset) for offset in offsets]
         return min((wall - offset for wall, offset in found if wall is not None), default=None)
 
     def _leap_back(self, at: int) -> int | None:
         """Return an instant after which nothing is due up to `at`, whatever offset holds."""
         offsets = self._clock.offsets_between(self._start, at) if at >= self._start else []
-        found = [(self._walls_at(it).last_until(at + it), it) for it in offsets]
+        found = [(self._walls_at(offset).last_until(at + offset), offset) for offset in offsets]
         return max((wall - offset for wall, offset in found if wall is not None), default=None)
 
     def _walls_at(self, offset: int) -> DayWalls:

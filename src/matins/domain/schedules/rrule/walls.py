@@ -20,7 +20,7 @@ from matins.domain.time.wall_clock import WallClock
 def times_of_day(
     hours: Sequence[int], minutes: Sequence[int], seconds: Sequence[int]
 ) -> Sequence[int]:
-    """Give the seconds of a day at these sorted hours, minutes and seconds."""
+    """Return the seconds of a day at these sorted hours, minutes and seconds."""
     in_hour = [minute * 60 + second for minute in minutes for second in seconds]
     return [hour * 3600 + second for hour in hours for second in in_hour]
 
@@ -44,7 +44,7 @@ class WallRule:
         self._start = start
 
     def next_after(self, instant: int) -> int | None:
-        """Give the first due time strictly after an instant."""
+        """Return the first due time strictly after an instant."""
         clock = self._clock
         shown = clock.latest_wall(max(min(instant, LAST_S), self._start - 1))
         wall = self._walls.next_from(shown + 1)
@@ -56,7 +56,7 @@ class WallRule:
         return None
 
     def previous_before(self, instant: int) -> int | None:
-        """Give the last due time strictly before an instant."""
+        """Return the last due time strictly before an instant."""
         clock = self._clock
         wall = self._walls.last_until(clock.latest_wall(min(instant - 1, LAST_S)))
         while wall is not None:
@@ -67,7 +67,7 @@ class WallRule:
         return None
 
     def nth(self, number: int) -> int | None:
-        """Give the n-th due time of all, the first is 1."""
+        """Return the n-th due time of all, the first is 1."""
         shown = self._clock.latest_wall(self._start - 1)
         wall = self._walls.nth_from(shown + 1, number)
         due = None if wall is None else self._clock.first_pass(wall)
@@ -84,7 +84,7 @@ class DayWalls:
         self._times_on = times_on
 
     def next_from(self, wall: int, end: int = END_DAY * DAY_S) -> int | None:
-        """Give the first wall time from `wall` on, and before `end`."""
+        """Return the first wall time from `wall` on, and before `end`."""
         day, second = divmod(wall, DAY_S)
         end_day = (end - 1) // DAY_S + 1
         found = self._days.next(day, end_day)
@@ -101,7 +101,7 @@ class DayWalls:
         return due if due < end else None
 
     def last_until(self, wall: int, low: int = -END_DAY * DAY_S) -> int | None:
-        """Give the last wall time up to and including `wall`, and not before `low`."""
+        """Return the last wall time up to and including `wall`, and not before `low`."""
         day, second = divmod(wall, DAY_S)
         low_day = low // DAY_S
         found = self._days.previous(day, low_day)
@@ -118,7 +118,9 @@ class DayWalls:
         return due if due >= low else None
 
     def nth_before(self, wall: int, number: int, end: int) -> tuple[int | None, int]:
-        """Give the n-th wall time from one on, if it comes before `end`, and how many are left."""
+        """Return the n-th wall time from one on, if it comes before `end`, and how many are
+        left.
+        """
         found = self.next_from(wall, end)
         while found is not None:
             day, second = divmod(found, DAY_S)
@@ -150,7 +152,7 @@ class WallTimes:
         self.size = bits.bit_count() * len(times) - sum(high - low for low, high in self._holes)
 
     def __getitem__(self, index: int) -> int:
-        """Give the wall time with an index from 0 to size - 1."""
+        """Return the wall time with an index from 0 to size - 1."""
         for low, high in self._holes:
             if index >= low:
                 index += high - low
@@ -158,7 +160,7 @@ class WallTimes:
         return (self._first + _members(self._bits)[day]) * DAY_S + self._times[time]
 
     def _rank(self, wall: int) -> int:
-        """Give how many wall times come before one, holes not regarded."""
+        """Return how many wall times come before one, holes not regarded."""
         day, second = divmod(wall - self._first * DAY_S, DAY_S)
         rank = (self._bits & (1 << day) - 1).bit_count() * len(self._times)
         return rank + bisect_left(self._times, second) if self._bits >> day & 1 else rank
@@ -180,7 +182,7 @@ class DailyWalls(DayWalls):
         self._clock = clock
 
     def nth_from(self, wall: int, number: int) -> int | None:
-        """Give the n-th wall time from one on, counting whole years at once."""
+        """Return the n-th wall time from one on, counting whole years at once."""
         for year in range(year_of(wall // DAY_S), MAXYEAR + 1):
             start = year_start(year)
             mask = self._days.mask(year, start)
