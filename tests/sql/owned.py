@@ -118,7 +118,7 @@ class Owned:
                 continue
             due = None if entry.due_s is None else instant_of(entry.due_s)
             fire = None if due is None else instant_of(entry.fire_s)
-            until = instant_of(entry.accounted_s)
+            until = instant_of(entry.recorded_s)
             await self._agenda.advance(
                 self._holder, [Advance(job.id, job.revision, due, fire, until)]
             )

@@ -6,9 +6,9 @@ from litestar import Router, delete, get, put
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from matins.api.bodies import Strict
+from matins.api.dependencies import Calendars, Owners
 from matins.api.jobs import Limit
 from matins.api.parameters import check_same_name
-from matins.api.parts import Calendars, Owners
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.views import CalendarChanged, CalendarPage, CalendarRecord
 

@@ -8,8 +8,8 @@ from uuid import UUID
 from litestar import Router, get
 from litestar.params import FromQuery
 
+from matins.api.dependencies import Audits, Reads
 from matins.api.parameters import check_instant
-from matins.api.parts import Audits, Reads
 from matins.domain.views import AuditPage, ExecutorRecord, PartitionRecord
 
 

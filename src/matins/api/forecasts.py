@@ -7,7 +7,7 @@ from typing import Annotated
 from litestar import Router, get
 from litestar.params import FromQuery, QueryParameter
 
-from matins.api.parts import Forecasts
+from matins.api.dependencies import Forecasts
 from matins.insight.forecast.forecast import HOURS_MAX, Forecast
 
 Hours = Annotated[

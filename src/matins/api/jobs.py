@@ -10,8 +10,8 @@ from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
+from matins.api.dependencies import Owners, Reads
 from matins.api.parameters import check_instant, check_same_name
-from matins.api.parts import Owners, Reads
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.schedules.schedule import Override

@@ -8,8 +8,8 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from matins.api.bodies import Strict
+from matins.api.dependencies import Previews
 from matins.api.parameters import check_instant
-from matins.api.parts import Previews
 from matins.domain.views import Preview, PreviewRequest
 
 

@@ -10,9 +10,9 @@ import msgspec
 from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
+from matins.api.dependencies import Owners, Reads, Status
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
-from matins.api.parts import Owners, Reads, Status
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import RunState
 from matins.domain.views import AttemptRecord, RunPage

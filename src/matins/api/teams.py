@@ -6,7 +6,7 @@ from litestar import Router, get, put
 from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
-from matins.api.parts import Teams
+from matins.api.dependencies import Teams
 from matins.domain.jobs.keeping import Keep
 
 

@@ -6,8 +6,8 @@ from litestar import Router, delete, get, put
 from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
+from matins.api.dependencies import Owners, Windows
 from matins.api.parameters import check_same_name
-from matins.api.parts import Owners, Windows
 from matins.domain.jobs.windows import Window
 from matins.domain.views import WindowChanged, WindowRecord
 

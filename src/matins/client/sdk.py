@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from matins.client.calls import ApiCalls
-from matins.client.parts import as_of_all, parts
+from matins.client.divided import as_of_all, parts
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep

@@ -40,8 +40,8 @@ class Accounts:
             self._is_range = True
             self._free.extend(range(int(match[1]), int(match[2]) + 1))
             if len(self._free) < slots or not self._free[0]:
-                told = f"give {slots} numbers above 0 or more, one for each of MATINS_SLOTS"
-                raise SettingsError(f"MATINS_RUN_AS={run_as!r} is too narrow: {told}")
+                hint = f"give {slots} numbers above 0 or more, one for each of MATINS_SLOTS"
+                raise SettingsError(f"MATINS_RUN_AS={run_as!r} is too narrow: {hint}")
         else:
             self._fixed = _find(run_as)
 
@@ -63,8 +63,8 @@ def _find(user: str) -> Identity:
     try:
         entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError) as error:
-        told = "name a user of this host, or a range of numbers as 200000-200999"
-        raise SettingsError(f"MATINS_RUN_AS={user[:60]!r} is no user here; {told}") from error
+        hint = "name a user of this host, or a range of numbers as 200000-200999"
+        raise SettingsError(f"MATINS_RUN_AS={user[:60]!r} is no user here; {hint}") from error
     groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
     env = {
         "HOME": entry.pw_dir,

@@ -18,7 +18,7 @@ from matins.kernel.settings import Settings
 
 log = structlog.get_logger()
 
-REBIRTH_S = 1.0
+RESTART_S = 1.0
 """The pause between a lost incarnation and the next."""
 
 
@@ -39,7 +39,7 @@ class Executor:
         name: str,
         on_contact: Callable[[float], None],
     ) -> None:
-        self._means = Context(link, runners, clock, rng, settings, name, on_contact)
+        self._context = Context(link, runners, clock, rng, settings, name, on_contact)
         self._stopping = asyncio.Event()
         self._incarnation: Incarnation | None = None
 
@@ -55,14 +55,14 @@ class Executor:
         """
         try:
             while not self._stopping.is_set():
-                name = UUID(int=self._means.rng.getrandbits(128), version=4)
-                log.info("executor.started", executor=str(name), name=self._means.name)
-                self._incarnation = Incarnation(self._means, name)
+                name = UUID(int=self._context.rng.getrandbits(128), version=4)
+                log.info("executor.started", executor=str(name), name=self._context.name)
+                self._incarnation = Incarnation(self._context, name)
                 await self._incarnation.run(self._stopping)
                 self._incarnation = None
-                await pause(REBIRTH_S, self._means.clock, self._stopping)
+                await pause(RESTART_S, self._context.clock, self._stopping)
         finally:
-            for runner in self._means.runners.values():
+            for runner in self._context.runners.values():
                 await runner.close()
 
     async def stop(self) -> None:

@@ -60,7 +60,7 @@ class InFlight:
             self._closed.add(seq)
         return list(fresh.values())
 
-    def let_go(self, names: Iterable[AttemptName]) -> None:
+    def evict(self, names: Iterable[AttemptName]) -> None:
         """Forget attempts whose end is confirmed, or is no longer ours to report."""
         for name in names:
             seq = self._held.pop(name)

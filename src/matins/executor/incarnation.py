@@ -40,17 +40,17 @@ class Incarnation:
     only heartbeats are what others judge by.
     """
 
-    def __init__(self, means: Context, name: UUID) -> None:
+    def __init__(self, context: Context, name: UUID) -> None:
         self.id = name
-        self._means = means
-        self._clock = means.clock
-        self._settings = means.settings
-        self._holdings = InFlight()
+        self._context = context
+        self._clock = context.clock
+        self._settings = context.settings
+        self._in_flight = InFlight()
         self._live: dict[AttemptName, LiveAttempt] = {}
-        self._outbox = Outbox(means, name, self._confirmed)
-        self._contact = GatewayLease(means.clock, means.settings.cut_off_s)
+        self._outbox = Outbox(context, name, self._confirmed)
+        self._gateway_lease = GatewayLease(context.clock, context.settings.cut_off_s)
         self._polls = Polls(
-            *(means, name, self._holdings, self._contact),
+            *(context, name, self._in_flight, self._gateway_lease),
             busy=self._busy,
             start=self._start,
             lose=self._lose,
@@ -63,7 +63,7 @@ class Incarnation:
     @property
     def is_in_touch(self) -> bool:
         """A heartbeat was answered within T1."""
-        return self._contact.left_s() > 0
+        return self._gateway_lease.left_s() > 0
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Live until lost, or until `stopping` is set: then drain, report and say good-bye.
@@ -86,7 +86,7 @@ class Incarnation:
             if self._lost.is_set():
                 await self._abandon()
             else:
-                await self._say_good_bye()
+                await self._deregister()
             for task in others:
                 task.cancel()
 
@@ -97,9 +97,9 @@ class Incarnation:
             await self._end(list(self._live.values()), "executor shut down")
         await pause(FLUSH_S, self._clock, self._outbox.emptied, self._lost)
         if not self._outbox.emptied.is_set():
-            log.error("ends.unconfirmed", count=len(self._holdings))
+            log.error("ends.unconfirmed", count=len(self._in_flight))
 
-    async def _say_good_bye(self) -> None:
+    async def _deregister(self) -> None:
         async with asyncio.TaskGroup() as group:
             leaving = group.create_task(self._heartbeat_until_answered())
             given_up = group.create_task(self._clock.sleep(FAREWELL_S))
@@ -111,7 +111,7 @@ class Incarnation:
         failures = 0
         while not await self._heartbeat(stopped=True):
             failures += 1
-            await self._means.back_off(failures)
+            await self._context.back_off(failures)
 
     async def _abandon(self) -> None:
         """Stop everything without a report: all of it was declared lost."""
@@ -132,24 +132,24 @@ class Incarnation:
                 await self._clock.sleep(self._settings.heartbeat_s)
             else:
                 failures += 1
-                await self._means.back_off(failures)
+                await self._context.back_off(failures)
 
     async def _heartbeat(self, *, stopped: bool = False) -> bool:
         """Heartbeat once; False if there was no answer. Refused at the very first, it raises."""
         ATTEMPTS_RUNNING.set(len(self._live))
-        heartbeat = self._holdings.picture(
-            self.id, self._means.name, self._means.pools, self._settings.slots, stopped=stopped
+        heartbeat = self._in_flight.picture(
+            self.id, self._context.name, self._context.pools, self._settings.slots, stopped=stopped
         )
         asked_at = self._clock.elapsed_s()
         try:
-            answer = await self._means.link.heartbeat(heartbeat)
+            answer = await self._context.link.heartbeat(heartbeat)
         except MatinsError as error:
-            if not self._contact.was_made and not isinstance(error, UnavailableError):
+            if not self._gateway_lease.was_made and not isinstance(error, UnavailableError):
                 raise
             GATEWAY_ERRORS.inc()
             log.warning("heartbeat.failed", executor=str(self.id), error=str(error))
             return False
-        self._holdings.heard(heartbeat)
+        self._in_flight.heard(heartbeat)
         self._obey(answer, asked_at)
         return True
 
@@ -157,8 +157,8 @@ class Incarnation:
         if answer.lost:
             self._lose()
             return
-        self._contact.hear(asked_at)
-        self._means.on_contact(asked_at)
+        self._gateway_lease.hear(asked_at)
+        self._context.on_contact(asked_at)
         for stop in answer.stop:
             self._stop(stop)
 
@@ -174,8 +174,8 @@ class Incarnation:
 
     async def _watch_contact(self) -> None:
         while True:
-            await self._contact.established()
-            while (left_s := self._contact.left_s()) > 0:
+            await self._gateway_lease.established()
+            while (left_s := self._gateway_lease.left_s()) > 0:
                 await self._clock.sleep(left_s)
             log.error("executor.cut_off", executor=str(self.id), running=len(self._live))
             reason = f"executor could not reach the gateway for {self._settings.cut_off_s:g} s"
@@ -194,11 +194,11 @@ class Incarnation:
 
     async def _work(self, live: LiveAttempt) -> None:
         began = self._clock.elapsed_s()
-        result = await live.execute(self._means.runners)
+        result = await live.execute(self._context.runners)
         name = (live.attempt.run_id, live.attempt.number)
         del self._live[name]
         if live.is_dropped:
-            self._holdings.let_go([name])
+            self._in_flight.evict([name])
         else:
             self._outbox.add(End(*name, result, self._clock.elapsed_s() - began))
         self._polls.wake()
@@ -222,7 +222,7 @@ class Incarnation:
             await asyncio.wait(late, timeout=SLACK_S)
 
     def _confirmed(self, ends: Sequence[End]) -> None:
-        self._holdings.let_go((end.run_id, end.number) for end in ends)
+        self._in_flight.evict((end.run_id, end.number) for end in ends)
         self._polls.wake()
 
 

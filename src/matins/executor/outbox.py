@@ -45,9 +45,9 @@ class Outbox:
     """
 
     def __init__(
-        self, means: Context, executor: UUID, confirmed: Callable[[Sequence[End]], None]
+        self, context: Context, executor: UUID, confirmed: Callable[[Sequence[End]], None]
     ) -> None:
-        self._means = means
+        self._context = context
         self._executor = executor
         self._confirmed = confirmed
         self._ends: deque[End] = deque()
@@ -95,7 +95,7 @@ class Outbox:
         if self._under_way and len(self._ends) < REPORT_SIZE:
             self._answered.clear()
             self._filled.clear()
-            await pause(WINDOW_S, self._means.clock, self._answered, self._filled)
+            await pause(WINDOW_S, self._context.clock, self._answered, self._filled)
 
     def _next_report(self) -> list[End]:
         ends = [self._ends.popleft()]
@@ -120,7 +120,7 @@ class Outbox:
         failures = 0
         while True:
             try:
-                answer = await self._means.link.report(Report(self._executor, ends))
+                answer = await self._context.link.report(Report(self._executor, ends))
             except InvalidInputError as error:
                 await self._send_apart(ends, error)
                 return
@@ -128,7 +128,7 @@ class Outbox:
                 GATEWAY_ERRORS.inc()
                 log.debug("report.failed", count=len(ends), error=str(error))
                 failures += 1
-                await self._means.back_off(failures)
+                await self._context.back_off(failures)
             else:
                 break
         if answer.superseded:
@@ -161,7 +161,7 @@ class Outbox:
 
 
 def _without_output(end: End) -> End:
-    told = "[output left out: too much was waiting for the gateway]"
+    note = "[output left out: too much was waiting for the gateway]"
     cut = end.result.output_cut + len(end.result.output)
-    result = msgspec.structs.replace(end.result, output=told, output_cut=cut)
+    result = msgspec.structs.replace(end.result, output=note, output_cut=cut)
     return msgspec.structs.replace(end, result=result)

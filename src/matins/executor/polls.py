@@ -41,25 +41,25 @@ class Polls:
 
     def __init__(
         self,
-        means: Context,
+        context: Context,
         executor: UUID,
-        holdings: InFlight,
-        contact: GatewayLease,
+        in_flight: InFlight,
+        gateway_lease: GatewayLease,
         *,
         busy: Callable[[], int],
         start: Callable[[list[Attempt]], None],
         lose: Callable[[], None],
     ) -> None:
-        self._means = means
+        self._context = context
         self._executor = executor
-        self._holdings = holdings
-        self._contact = contact
+        self._in_flight = in_flight
+        self._gateway_lease = gateway_lease
         self._busy = busy
         self._start = start
         self._lose = lose
-        self._slots = means.settings.slots
+        self._slots = context.settings.slots
         self._share = max(1, min(POLL_SIZE, self._slots // POLLS_MAX))
-        self._in_flight = 0
+        self._poll_count = 0
         self._reserved = 0
         self._changed = asyncio.Event()
 
@@ -71,13 +71,13 @@ class Polls:
         """Poll, until cancelled; polls in flight are then given up."""
         async with asyncio.TaskGroup() as group:
             while True:
-                await self._contact.established()
+                await self._gateway_lease.established()
                 if 0 < self._wanted() < self._share:
-                    await self._means.clock.sleep(GATHER_S)
+                    await self._context.clock.sleep(GATHER_S)
                 if free := self._wanted():
-                    self._in_flight += 1
+                    self._poll_count += 1
                     self._reserved += free
-                    group.create_task(self._poll(self._holdings.ask(), free))
+                    group.create_task(self._poll(self._in_flight.ask(), free))
                 else:
                     self._changed.clear()
                     await self._changed.wait()
@@ -85,27 +85,27 @@ class Polls:
     def _wanted(self) -> int:
         """Return how many attempts the next poll should ask for; 0 if none should be sent now."""
         free = self._slots - self._reserved - self._busy()
-        if free <= 0 or self._in_flight == POLLS_MAX:
+        if free <= 0 or self._poll_count == POLLS_MAX:
             return 0
-        if self._in_flight == POLLS_MAX - 1 and free >= self._share:
+        if self._poll_count == POLLS_MAX - 1 and free >= self._share:
             return min(free, POLL_SIZE)
-        if free >= self._share or not self._in_flight:
+        if free >= self._share or not self._poll_count:
             return min(free, self._share)
         return 0
 
     async def _poll(self, seq: int, free: int) -> None:
-        poll = Poll(self._executor, seq, self._means.pools, free, WAIT_S)
+        poll = Poll(self._executor, seq, self._context.pools, free, WAIT_S)
         try:
             handout = await self._until_answered(poll)
             if handout.unknown:
                 self._lose()
                 return
             # Cut off, an attempt must not start: others may soon be told that it is lost.
-            await self._contact.established()
-            self._start(self._holdings.arrive(seq, handout.attempts))
+            await self._gateway_lease.established()
+            self._start(self._in_flight.arrive(seq, handout.attempts))
         finally:
-            self._holdings.give_up(seq)
-            self._in_flight -= 1
+            self._in_flight.give_up(seq)
+            self._poll_count -= 1
             self._reserved -= free
             self._changed.set()
 
@@ -114,10 +114,10 @@ class Polls:
         failures = 0
         while True:
             try:
-                return await self._means.link.poll(poll)
+                return await self._context.link.poll(poll)
             except MatinsError as error:
                 GATEWAY_ERRORS.inc()
                 log.debug("poll.failed", seq=poll.seq, error=str(error))
             failures += 1
-            await self._means.back_off(failures)
+            await self._context.back_off(failures)
             poll = msgspec.structs.replace(poll, repeat=True)

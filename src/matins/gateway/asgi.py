@@ -20,7 +20,7 @@ from matins.domain.values.errors import (
 )
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
-from matins.gateway.heartbeat import Hearing
+from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
 from matins.gateway.wire import (
     answer,
@@ -54,9 +54,9 @@ class Gateway:
         settings: Settings,
     ) -> None:
         assert executor_token, "an empty token would let everybody in"
-        self._dispenser = Dispatcher(dispatch, hints, clock, settings.poll_s)
+        self._dispatcher = Dispatcher(dispatch, hints, clock, settings.poll_s)
         self._recorder = Recorder(dispatch, cache, rng)
-        self._hearing = Hearing(dispatch)
+        self._heartbeats = HeartbeatReceiver(dispatch)
         self._credentials = b"Bearer " + executor_token.encode()
         self._handlers: dict[str, Callable[[Receive, bytes, str], Awaitable[msgspec.Struct]]] = {
             "poll": self._poll,
@@ -66,7 +66,7 @@ class Gateway:
 
     def services(self) -> list[Service]:
         """Return what must run beside the handlers."""
-        return [self._recorder, self._dispenser]
+        return [self._recorder, self._dispatcher]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -97,13 +97,13 @@ class Gateway:
     async def _poll(self, receive: Receive, body: bytes, media: str) -> Handout:
         poll = decode(Poll, body, media)
         check_poll(poll)
-        return await _unless_disconnected(self._dispenser.poll(poll), receive)
+        return await _unless_disconnected(self._dispatcher.poll(poll), receive)
 
     async def _report(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
         return await self._recorder.report(decode(Report, body, media))
 
     async def _heartbeat(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
-        return await self._hearing.heartbeat(decode(Heartbeat, body, media))
+        return await self._heartbeats.heartbeat(decode(Heartbeat, body, media))
 
 
 async def _unless_disconnected(poll: Awaitable[Handout], receive: Receive) -> Handout:

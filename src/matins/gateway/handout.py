@@ -138,7 +138,7 @@ class Dispatcher:
             task = asyncio.create_task(self._take(waiting, name, pool))
             waiting.take = task
             self._takes.add(task)
-            task.add_done_callback(self._taken)
+            task.add_done_callback(self._end_take)
 
     def _next_pool(self) -> str | None:
         for name, pool in self._pools.items():
@@ -166,7 +166,7 @@ class Dispatcher:
             else:
                 self._enter(waiting)  # behind the others: what there is may not be for it
 
-    def _taken(self, task: asyncio.Task[None]) -> None:
+    def _end_take(self, task: asyncio.Task[None]) -> None:
         self._takes.discard(task)
         if not task.cancelled():
             self._serve()

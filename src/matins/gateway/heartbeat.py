@@ -7,7 +7,7 @@ from matins.domain.ports import Dispatch
 from matins.gateway.checks import check_heartbeat
 
 
-class Hearing:
+class HeartbeatReceiver:
     """Passes a checked heartbeat on; what is held is compared with the rows by the store."""
 
     def __init__(self, dispatch: Dispatch) -> None:

@@ -68,7 +68,7 @@ class Recorder:
 
     async def run(self) -> None:
         """Carry statuses to the cache, off the way of the answers."""
-        carrying = asyncio.create_task(self._carry())
+        carrying = asyncio.create_task(self._publish_statuses())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait([carrying, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -88,9 +88,9 @@ class Recorder:
     def _start(self) -> None:
         while self._reports and len(self._records) < RECORDS_MAX:
             executor, batch = self._next_batch()
-            task = asyncio.create_task(self._settle(executor, batch))
+            task = asyncio.create_task(self._record_batch(executor, batch))
             self._records.add(task)
-            task.add_done_callback(self._settled)
+            task.add_done_callback(self._end_batch)
 
     def _next_batch(self) -> tuple[UUID, list[_PendingReport]]:
         """Take the reports of the executor whose turn it is, up to BATCH_MAX ends."""
@@ -103,12 +103,12 @@ class Recorder:
             self._reports[executor] = reports[count:]
         return executor, reports[:count]
 
-    def _settled(self, task: asyncio.Task[None]) -> None:
+    def _end_batch(self, task: asyncio.Task[None]) -> None:
         self._records.discard(task)
         if not task.cancelled():
             self._start()
 
-    async def _settle(self, executor: UUID, batch: list[_PendingReport]) -> None:
+    async def _record_batch(self, executor: UUID, batch: list[_PendingReport]) -> None:
         # A report and its repeat may be in one batch: each end is recorded once.
         ends = {(end.run_id, end.number): end for waiting in batch for end in waiting.ends}
         try:
@@ -121,8 +121,8 @@ class Recorder:
             return
         for waiting in batch:
             if not waiting.superseded.done():
-                mine = {end.run_id for end in waiting.ends} if superseded else set()
-                waiting.superseded.set_result(mine & superseded)
+                own = {end.run_id for end in waiting.ends} if superseded else set()
+                waiting.superseded.set_result(own & superseded)
 
     async def _superseded(self, executor: UUID, ends: dict[tuple[UUID, int], End]) -> set[UUID]:
         """Record the ends; give the runs of those that are on record neither now nor before."""
@@ -154,7 +154,7 @@ class Recorder:
             raise
         except Exception as error:  # whatever the data made of it
             if len(ends) == 1:
-                return await self._set_aside(executor, ends[0], error)
+                return await self._record_bare(executor, ends[0], error)
             half = len(ends) // 2
             first = await self._record(executor, ends[:half])
             return first + await self._record(executor, ends[half:])
@@ -190,7 +190,7 @@ class Recorder:
                 endings.append(_ending(end, it, self._rng))
         return endings
 
-    async def _set_aside(self, executor: UUID, end: End, error: Exception) -> list[RunStatus]:
+    async def _record_bare(self, executor: UUID, end: End, error: Exception) -> list[RunStatus]:
         """Record that an attempt ended, with nothing of what it said: its run must end.
 
         If even that fails it is not the data's fault, so it is to be tried again later.
@@ -215,7 +215,7 @@ class Recorder:
         except asyncio.QueueFull:
             log.warning("statuses.dropped", count=len(recorded))
 
-    async def _carry(self) -> None:
+    async def _publish_statuses(self) -> None:
         while True:
             statuses = await self._statuses.get()
             while not self._statuses.empty() and len(statuses) < BATCH_MAX:
@@ -241,11 +241,13 @@ def _bare_ending(end: End, error: Exception) -> Ending:
     same.
     """
     outcome = end.result.outcome
-    told = f"its result could not be recorded: {type(error).__name__}"
+    message = f"its result could not be recorded: {type(error).__name__}"
     states = {Outcome.SUCCEEDED: RunState.SUCCEEDED, Outcome.CANCELLED: RunState.CANCELLED}
     state = states.get(outcome, RunState.DEAD)
-    reason = "" if state is RunState.SUCCEEDED else told
-    return Ending(End(end.run_id, end.number, Result(outcome, reason, output=told)), state, reason)
+    reason = "" if state is RunState.SUCCEEDED else message
+    return Ending(
+        End(end.run_id, end.number, Result(outcome, reason, output=message)), state, reason
+    )
 
 
 def _count(endings: Sequence[Ending], recorded: Iterable[RunStatus]) -> None:

@@ -48,12 +48,14 @@ def media_type(scope: Scope) -> str:
     """Return the media type of body and answer: JSON unless told otherwise. Raises
     MediaTypeError.
     """
-    given = header(scope, b"content-type").decode("latin-1").partition(";")[0].strip().lower()
-    if given in ("", JSON):
+    content_type = (
+        header(scope, b"content-type").decode("latin-1").partition(";")[0].strip().lower()
+    )
+    if content_type in ("", JSON):
         return JSON
-    if given == MSGPACK:
+    if content_type == MSGPACK:
         return MSGPACK
-    raise MediaTypeError(f"{given!r} is neither {JSON} nor {MSGPACK}")
+    raise MediaTypeError(f"{content_type!r} is neither {JSON} nor {MSGPACK}")
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
@@ -79,9 +81,9 @@ def decode(kind: type[T], body: bytes, media: str) -> T:
     try:
         return read(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        found = _PLACE.fullmatch(str(error))
-        assert found, "the pattern matches every text"
-        raise InvalidInputError.at(found["where"] or "", found["message"]) from error
+        match = _PLACE.fullmatch(str(error))
+        assert match, "the pattern matches every text"
+        raise InvalidInputError.at(match["where"] or "", match["message"]) from error
 
 
 async def answer(send: Send, value: msgspec.Struct, media: str) -> None:

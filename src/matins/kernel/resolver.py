@@ -57,7 +57,7 @@ class Resolver:
         self._look_up = look_up
         self._fresh_s = fresh_s
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._flying: dict[str, asyncio.Future[Sequence[AddressInfo]]] = {}
+        self._in_flight: dict[str, asyncio.Future[Sequence[AddressInfo]]] = {}
         self._slots: defaultdict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(ASKER_MAX)
         )
@@ -89,22 +89,22 @@ class Resolver:
             return known.addresses
 
     async def _found(self, host: str, asker: str) -> Sequence[AddressInfo]:
-        if host not in self._flying:
+        if host not in self._in_flight:
             slots = self._slots[asker]
             await slots.acquire()
-            if host in self._flying:  # since we began to wait
+            if host in self._in_flight:  # since we began to wait
                 slots.release()
             else:
                 self._start(host, slots)
-        return await asyncio.shield(self._flying[host])
+        return await asyncio.shield(self._in_flight[host])
 
     def _start(self, host: str, slots: asyncio.Semaphore) -> None:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Sequence[AddressInfo]] = loop.create_future()
-        self._flying[host] = answer
+        self._in_flight[host] = answer
 
-        def settle(found: Sequence[AddressInfo] | OSError) -> None:
-            del self._flying[host]
+        def finish(found: Sequence[AddressInfo] | OSError) -> None:
+            del self._in_flight[host]
             slots.release()
             self._learn(host, found)
             if isinstance(found, OSError):
@@ -120,12 +120,12 @@ class Resolver:
             except OSError as error:
                 found = error
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(settle, found)
+                loop.call_soon_threadsafe(finish, found)
 
         try:
             Thread(target=work, name=f"look up {host}", daemon=True).start()
         except RuntimeError as error:  # the host allows no more threads
-            settle(OSError(str(error)))
+            finish(OSError(str(error)))
 
     def _learn(self, host: str, found: Sequence[AddressInfo] | OSError) -> None:
         if not isinstance(found, OSError):

@@ -21,8 +21,8 @@ from matins.kernel.metrics import (
     WHEEL_SIZE,
 )
 from matins.kernel.service import pause
-from matins.scheduler.aside import Aside
 from matins.scheduler.batches import Batch, Step
+from matins.scheduler.blocked_claims import BlockedClaims
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import LoadedJob, instant_of, plan, seconds_of, slot_of
@@ -64,8 +64,8 @@ class Claimer:
         self._paused_until_s = 0.0
         self._work = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._flying: list[Batch] = []
-        self._aside = Aside(agenda, clock)
+        self._in_flight: list[Batch] = []
+        self._blocked = BlockedClaims(agenda, clock)
         self.fired = asyncio.Event()
         """Set whenever the wheel was fired, or runs are to be asked about."""
 
@@ -82,7 +82,7 @@ class Claimer:
         """Return the oldest fire time that has no row for sure: in the wheel, queued or being
         claimed.
         """
-        oldest = [batch.oldest_s for batch in (*self._flying, *self._aside.batches())]
+        oldest = [batch.oldest_s for batch in (*self._in_flight, *self._blocked.batches())]
         if (waiting := self._working_set.oldest_s()) is not None:
             oldest.append(waiting)
         return min(oldest, default=None)
@@ -131,7 +131,7 @@ class Claimer:
                 await self._work.wait()
 
     async def _claim_blocked(self) -> None:
-        while batch := await self._aside.next(self._stopping):
+        while batch := await self._blocked.next(self._stopping):
             await self._try(batch)
             await self._is_held()
 
@@ -143,13 +143,13 @@ class Claimer:
         return held_s > 0
 
     async def _try(self, batch: Batch) -> None:
-        self._flying.append(batch)
+        self._in_flight.append(batch)
         try:
             await self._claim(batch)
         except BlockedError as error:
-            await self._aside.put(batch, error)
+            await self._blocked.put(batch, error)
         finally:
-            self._flying.remove(batch)
+            self._in_flight.remove(batch)
 
     def _trusted(self) -> dict[int, int]:
         """Return the partitions that are in memory under a lease that can still be trusted."""
@@ -170,7 +170,7 @@ class Claimer:
                 lost.add(entry.job.partition)
         if lost:
             self._working_set.drop_partitions(lost)
-        self._aside.divert(batch)
+        self._blocked.divert(batch)
         return batch
 
     def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float) -> None:
@@ -204,7 +204,7 @@ class Claimer:
                 await pause(self._rng.uniform(limit_s / 2, limit_s), self._clock, self._stopping)
                 attempts += 1
             else:
-                self._settle(batch, answer, is_repeated=attempts > 0)
+                self._apply(batch, answer, is_repeated=attempts > 0)
                 return
 
     def _forget_untrusted(self, batch: Batch) -> None:
@@ -216,33 +216,34 @@ class Claimer:
             self._working_set.drop_partitions(lost)
         batch.keep(kept)
 
-    def _settle(self, batch: Batch, answer: Claimed, *, is_repeated: bool) -> None:
+    def _apply(self, batch: Batch, answer: Claimed, *, is_repeated: bool) -> None:
         """Go on from what the database answered; memory changes only here, after the commit."""
         if answer.refused:
             self._refused(batch, answer.refused)
         if answer.waiting:
             self._working_set.waiting.ask_about(answer.waiting)
             self.fired.set()
-        met = {
+        conflicts = {
             claim.job_id: slot_of(claim.due_until)
             for claim in batch.claims
             if claim.due_until is not None and claim.run_id not in answer.made
         }
-        # A range may have met itself, when its answer was lost: the job's row tells, since a range
-        # is claimed together with the step past it.
-        unsure = answer.stale | (met.keys() if is_repeated else set())
-        if unsure:
-            self._working_set.mark_stale(unsure)
+        # If an answer was lost, the row in the way may be this very range. The job's row tells
+        # which, because a range and the step past it are committed together: so read it again.
+        stale = answer.stale | (conflicts.keys() if is_repeated else set())
+        if stale:
+            self._working_set.mark_stale(stale)
         for entry, _, next_s in batch.steps:
             job = entry.job
-            if job.partition in answer.refused or job.id in unsure:
+            if job.partition in answer.refused or job.id in stale:
                 continue
-            if job.id in met and entry.due_s is not None:
-                # A range that met a row says nothing of how far that row reaches.
-                entry.no_ranges_until_s = met[job.id]
-                self._working_set.settle(entry, entry.due_s)
+            if job.id in conflicts and entry.due_s is not None:
+                # The range hit an existing row. We can't tell how much that row covers, so retry
+                # with one row per due time.
+                entry.no_ranges_until_s = conflicts[job.id]
+                self._working_set.advance(entry, entry.due_s)
             else:
-                self._working_set.settle(entry, next_s)
+                self._working_set.advance(entry, next_s)
         self._measure(batch, answer)
 
     def _refused(self, batch: Batch, refused: set[int]) -> None:

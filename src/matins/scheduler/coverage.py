@@ -73,7 +73,9 @@ class Coverage:
     def forget_all_but(self, partitions: Mapping[int, int]) -> None:
         """Forget what is known of other partitions, or of these under other leases."""
         self._read = {
-            it: read for it, read in self._read.items() if partitions.get(it) == read.epoch
+            partition: read
+            for partition, read in self._read.items()
+            if partitions.get(partition) == read.epoch
         }
 
 
@@ -81,7 +83,10 @@ class Reading:
     """One reading of some partitions, a page at a time, of which each gives its share."""
 
     def __init__(self, coverage: Coverage, partitions: Mapping[int, int], now: datetime) -> None:
-        self.marks = {it: coverage.mark(it, epoch, now) for it, epoch in partitions.items()}
+        self.marks = {
+            partition: coverage.mark(partition, epoch, now)
+            for partition, epoch in partitions.items()
+        }
         """Where each partition that is not read to the end goes on."""
         self._coverage = coverage
         self._epochs = dict(partitions)
@@ -99,9 +104,11 @@ class Reading:
         longer loaded under its epoch is not read on.
         """
         places = list(page)
-        count, last, share = Counter(it for it, _ in places), dict(places), self.share
+        count, last, share = Counter(partition for partition, _ in places), dict(places), self.share
         kept = {mark for mark in self.marks if loaded.get(mark) == self._epochs[mark]}
-        done = {it: self._epochs[it] for it in kept if count[it] < share}
+        done = {
+            partition: self._epochs[partition] for partition in kept if count[partition] < share
+        }
         for partition, epoch in done.items():
             self._coverage.note(partition, epoch, self._begun_at)
         self.marks = {key: last[key] for key in kept - done.keys()}

@@ -87,8 +87,8 @@ class Follower:
             if job.id in done and job.partition in self._working_set.epochs:
                 self._working_set.put_followed(job)
         # Somebody else has changed or followed them.
-        if others := [job.id for job in jobs if job.id not in done]:
-            self._working_set.mark_stale(others)
+        if changed := [job.id for job in jobs if job.id not in done]:
+            self._working_set.mark_stale(changed)
         return len(done)
 
 

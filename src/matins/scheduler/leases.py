@@ -90,7 +90,7 @@ class LeaseHolder:
         """Stop trusting leases that the fence refused."""
         for partition in partitions:
             self._held.pop(partition, None)
-        self._tell()
+        self._notify()
 
     async def run(self) -> None:
         """Hold leases until `stop`, then give them all up."""
@@ -102,7 +102,7 @@ class LeaseHolder:
             except BlockedError as error:
                 log.warning("leases.blocked", error=str(error), held=len(self.epochs()))
                 if not self.epochs():
-                    self._begin_anew()
+                    self._change_name()
             except UnavailableError as error:
                 log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
                 self._renew_at_s = self._clock.elapsed_s()
@@ -112,18 +112,18 @@ class LeaseHolder:
         except UnavailableError as error:
             log.warning("leases.not_released", error=str(error))
 
-    def _begin_anew(self) -> None:
+    def _change_name(self) -> None:
         """Take another name: somebody has the lease's row locked, and it has run out meanwhile."""
         self.holder = uuid5(self.holder, "again")
         self._held.clear()
         self._heard_s = self._clock.elapsed_s()
-        self._tell()
+        self._notify()
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
         self._stopping.set()
 
-    async def succeed(self, holder: UUID) -> None:
+    async def take_over_from(self, holder: UUID) -> None:
         """Free what one held that has ended, so that nobody waits for the end of its term."""
         try:
             await self._leases.retire(holder)
@@ -133,23 +133,23 @@ class LeaseHolder:
     async def renew(self) -> None:
         """Prolong what is held, and show that this scheduler is alive."""
         asked_s = self._clock.elapsed_s()
-        asked = {partition: lease.epoch for partition, lease in self._held.items()}
+        epochs = {partition: lease.epoch for partition, lease in self._held.items()}
         ttl_s = to_ask_s(self._term_s, asked_s - self._heard_s)
-        kept = await self._leases.renew(self.holder, asked, self._watermark(), ttl_s)
+        renewed = await self._leases.renew(self.holder, epochs, self._watermark(), ttl_s)
         self._heard_s = asked_s
         self._renew_at_s = asked_s + ttl_s / 3
         self._in_touch_until_s = asked_s + self._term_s
-        for partition, epoch in asked.items():
+        for partition, epoch in epochs.items():
             lease = self._held.get(partition)
             if lease is None or lease.epoch != epoch:
                 continue
-            if partition in kept:
+            if partition in renewed:
                 self._held[partition] = Lease(epoch, asked_s + ttl_s - self._margin_s)
             else:
                 del self._held[partition]
-        if lost := asked.keys() - kept:
+        if lost := epochs.keys() - renewed:
             log.warning("leases.lost", partitions=len(lost))
-            self._tell()
+            self._notify()
 
     async def balance(self) -> None:
         """Shed what is above the fair share, or take over what nobody holds up to it."""
@@ -166,7 +166,7 @@ class LeaseHolder:
             self._held[partition] = Lease(epoch, asked_s + self._term_s - self._margin_s)
         if gained:
             log.info("leases.gained", partitions=len(gained), held=len(self._held))
-            self._tell()
+            self._notify()
 
     async def _release(self, partitions: list[int]) -> None:
         """Give up partitions: first here, so that nothing is claimed in them any more."""
@@ -175,11 +175,11 @@ class LeaseHolder:
             for partition in partitions
             if partition in self._held
         }
-        self._tell()
+        self._notify()
         await self._before_release(epochs.keys())
         await self._leases.release(self.holder, epochs)
         log.info("leases.released", partitions=len(epochs), held=len(self._held))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         PARTITIONS_HELD.set(len(self._held))
         self.changed.set()

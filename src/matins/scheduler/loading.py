@@ -62,7 +62,7 @@ class Loader:
         self._hinted = asyncio.Event()
         self._stopping = asyncio.Event()
 
-    def settled_until(self, oldest_s: int | None) -> datetime | None:
+    def recorded_until(self, oldest_s: int | None) -> datetime | None:
         """Return up to when all fire times have their rows; None while that can't be said.
 
         `oldest_s` is the oldest fire time in memory that has none.
@@ -74,8 +74,8 @@ class Loader:
         if not working_set.is_certain:
             return None
         seen_at = min(self._polled_at, followed_at) - OVERLAP
-        known = min(seen_at, instant_of(working_set.horizon_s))
-        return known if oldest_s is None else min(known, instant_of(oldest_s - 1))
+        recorded = min(seen_at, instant_of(working_set.horizon_s))
+        return recorded if oldest_s is None else min(recorded, instant_of(oldest_s - 1))
 
     async def run(self) -> None:
         """Read until `stop`: at every hint, change of leases or stale job, and every `poll_s`."""
@@ -118,10 +118,14 @@ class Loader:
     def _drop_lost(self) -> None:
         held = self._leases.epochs()
         loaded = self._working_set.epochs
-        if lost := [it for it, epoch in loaded.items() if held.get(it) != epoch]:
+        if lost := [
+            partition for partition, epoch in loaded.items() if held.get(partition) != epoch
+        ]:
             self._working_set.drop_partitions(lost)
         self._complete = {
-            it: epoch for it, epoch in self._complete.items() if loaded.get(it) == epoch
+            partition: epoch
+            for partition, epoch in self._complete.items()
+            if loaded.get(partition) == epoch
         }
         self._jobs.forget_all_but(loaded)
         self._waiting.forget_all_but(loaded)
@@ -132,13 +136,17 @@ class Loader:
         working_set = self._working_set
         held = self._leases.epochs()
         # Claims go first: a reload waits for a quiet moment while there is time.
-        left = self._horizon / (4 if working_set.has_due_on_time else 2)
-        if working_set.horizon_s < slot_of(now + left):
+        reload_within = self._horizon / (4 if working_set.has_due_on_time else 2)
+        if working_set.horizon_s < slot_of(now + reload_within):
             working_set.extend_horizon(slot_of(now + self._horizon))
             self._complete = {}
         if self._polled_at is None:
             self._polled_at = now
-        missing = {it: epoch for it, epoch in held.items() if self._complete.get(it) != epoch}
+        missing = {
+            partition: epoch
+            for partition, epoch in held.items()
+            if self._complete.get(partition) != epoch
+        }
         if not missing:
             return
         await self._load_pages(missing, now, instant_of(working_set.horizon_s))
@@ -147,7 +155,9 @@ class Loader:
         """Load partitions page by page; one that is dropped meanwhile has to begin again."""
         working_set = self._working_set
         loaded = working_set.epochs
-        gained = {it: epoch for it, epoch in missing.items() if it not in loaded}
+        gained = {
+            partition: epoch for partition, epoch in missing.items() if partition not in loaded
+        }
         reading = self._jobs.begin(missing, now)
         while reading.marks:
             page = await self._agenda.load(reading.marks, until, reading.share)

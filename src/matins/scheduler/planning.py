@@ -52,7 +52,6 @@ class LoadedJob:
     """A job in the scheduler's memory, with its compiled schedule and where it stands."""
 
     __slots__ = (
-        "accounted_s",
         "armed",
         "busy",
         "due_s",
@@ -61,6 +60,7 @@ class LoadedJob:
         "jitter_s",
         "job",
         "no_ranges_until_s",
+        "recorded_s",
         "timetable",
     )
 
@@ -75,7 +75,7 @@ class LoadedJob:
         self.jitter_s = parse_duration(job.schedule.jitter)
         self.due_s: int | None = slot_of(job.next_due_at)
         """The next due time to be claimed."""
-        self.accounted_s = self.due_s - 1
+        self.recorded_s = self.due_s - 1
         """Every due time up to here has its row."""
         self.fire_s = slot_of(job.next_fire_at)
         self.armed = False
@@ -92,15 +92,15 @@ class LoadedJob:
     def move_to(self, due_s: int | None) -> None:
         """Go on to the next due time to be claimed."""
         if due_s is not None:
-            self.accounted_s = due_s - 1
+            self.recorded_s = due_s - 1
         elif self.due_s is not None:
-            self.accounted_s = self.due_s
+            self.recorded_s = self.due_s
         self.due_s = due_s
         self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
 
     def catch_up_with(self, other: LoadedJob) -> None:
         """Be no further behind than another entry of the same job and revision."""
-        if self.due_s is not None and self.due_s <= other.accounted_s:
+        if self.due_s is not None and self.due_s <= other.recorded_s:
             self.move_to(other.due_s)
 
 
@@ -186,16 +186,17 @@ def _claims_of(
     if not stretch or room <= 0:
         return [], 0
     if skip_reason is None:
-        taken = stretch[:room]
-        return [_queued(entry, due, entry.timetable.fire_time(due)) for due in taken], len(taken)
-    singly_until = instant_of(entry.no_ranges_until_s)
-    if stretch[0] <= singly_until:
-        taken = [due for due in stretch[:room] if due <= singly_until]
+        due_times = stretch[:room]
+        claims = [_queued(entry, due, entry.timetable.fire_time(due)) for due in due_times]
+        return claims, len(claims)
+    no_ranges_until = instant_of(entry.no_ranges_until_s)
+    if stretch[0] <= no_ranges_until:
+        due_times = [due for due in stretch[:room] if due <= no_ranges_until]
     elif len(stretch) > RANGE_MIN:
         return [_skipped(entry, stretch, skip_reason)], len(stretch)
     else:
-        taken = stretch[:room]
-    return [_skipped(entry, [due], skip_reason) for due in taken], len(taken)
+        due_times = stretch[:room]
+    return [_skipped(entry, [due], skip_reason) for due in due_times], len(due_times)
 
 
 def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:

@@ -88,7 +88,7 @@ class Scheduler:
         if not await self._read_clock():
             return
         if predecessor is not None:
-            await self._leases.succeed(predecessor)
+            await self._leases.take_over_from(predecessor)
         # They are stopped last first: whoever makes work ends before whoever finishes it.
         services = (
             self._dispatch_hints,
@@ -135,7 +135,7 @@ class Scheduler:
         return False
 
     def _watermark(self) -> datetime | None:
-        return self._loader.settled_until(self._claimer.oldest_s())
+        return self._loader.recorded_until(self._claimer.oldest_s())
 
     async def _write_down(self, _partitions: Collection[int]) -> None:
         """Write next due times for a successor; without them it claims some due times in vain."""

@@ -50,7 +50,7 @@ class Watcher:
         self._lost_after_s = lost_after_s
         self._heard: dict[UUID, Silence] = {}
         self._looked_s: float | None = None
-        self._braked = False
+        self._is_guarding = False
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -72,21 +72,21 @@ class Watcher:
         self._heard = listen(self._heard, seen, since_s if on_time else 0.0)
         self._looked_s = asked_s
         silent, braked = lost(self._heard, self._lost_after_s)
-        self._brake(braked, len(silent))
+        self._set_guard(braked, len(silent))
         names = {executor.id: executor.name for executor in seen}
         for executor in silent:
             if self._is_mine(executor):
                 await self._declare(executor, names[executor])
-        await self._take_back()
+        await self._end_abandoned()
 
     def _is_mine(self, executor: UUID) -> bool:
         return partition_of(executor) in self._leases.epochs()
 
-    def _brake(self, braked: bool, silent: int) -> None:
+    def _set_guard(self, braked: bool, silent: int) -> None:
         MASS_LOSS_GUARD.set(braked)
-        if braked and not self._braked:
+        if braked and not self._is_guarding:
             log.error("executors.mass_silence", silent=silent, executors=len(self._heard))
-        self._braked = braked
+        self._is_guarding = braked
 
     async def _declare(self, executor: UUID, name: str) -> None:
         if await self._watch.declare_lost(executor, self._heard[executor].heartbeat_at):
@@ -94,17 +94,17 @@ class Watcher:
             log.warning("executor.lost", executor=str(executor), name=name)
             await self._watch.forget(executor)
 
-    async def _take_back(self) -> None:
+    async def _end_abandoned(self) -> None:
         """End the attempts of lost and stopped executors, until none of mine is left."""
         while True:
             abandoned = await self._watch.abandoned(_ABANDONED_MAX)
-            mine = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
-            for executor, runs in mine:
+            own = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
+            for executor, runs in own:
                 await self._watch.record(executor, [self._ending(run, runs) for run in runs])
                 RECORDED.labels(Outcome.LOST).inc(len(runs))
                 log.info("attempts.lost", executor=str(executor), attempts=len(runs))
                 await self._watch.forget(executor)
-            if not mine:
+            if not own:
                 return
 
     def _ending(self, run: Running, held: list[Running]) -> Ending:

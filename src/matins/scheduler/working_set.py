@@ -207,7 +207,7 @@ class WorkingSet:
                     return entry
         return None
 
-    def settle(self, entry: LoadedJob, next_s: int | None) -> None:
+    def advance(self, entry: LoadedJob, next_s: int | None) -> None:
         """Go on with an entry whose due times up to `next_s` have their rows."""
         entry.move_to(next_s)
         entry.busy = False
@@ -270,5 +270,5 @@ class WorkingSet:
 def _advance(entry: LoadedJob) -> Advance:
     due = None if entry.due_s is None else instant_of(entry.due_s)
     fire = None if entry.due_s is None else instant_of(entry.fire_s)
-    accounted = instant_of(entry.accounted_s)
+    accounted = instant_of(entry.recorded_s)
     return Advance(entry.job.id, entry.job.revision, due, fire, accounted)

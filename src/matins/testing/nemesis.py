@@ -9,7 +9,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from matins.testing.memory.faulty import Process, Weather
+from matins.testing.memory.faulty import FaultRates, Process
 from matins.testing.memory.repairs import dequeue
 from matins.testing.memory.rewinding import copy_rows, go_back
 from matins.testing.roles import Stage
@@ -66,14 +66,14 @@ class Nemesis:
         rng: Random,
         stage: Stage,
         time: VirtualTime,
-        weather: Weather,
+        rates: FaultRates,
         living: Mapping[str, Process],
         seen: Counter[str],
     ) -> None:
         """`living` holds the processes that run now, by role and number."""
         self._world = stage.world
         self._rng = rng
-        self._weather = weather
+        self._rates = rates
         self._time = time
         self._cache = stage.cache
         self._checker = stage.checker
@@ -145,9 +145,9 @@ class Nemesis:
         self._checker.clock_stepped(seconds)
 
     async def _take_away(self, seconds: float) -> None:
-        self._weather.away = True
+        self._rates.away = True
         await asyncio.sleep(seconds)
-        self._weather.away = False
+        self._rates.away = False
 
     async def _lose_row(self, rng: Random) -> None:
         """Let a row beside a run go missing, as a mistake by hand does."""

@@ -26,7 +26,7 @@ from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
-from matins.gateway.heartbeat import Hearing
+from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
@@ -147,13 +147,13 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     """A gateway, without its HTTP."""
     dispatch = faulty(stage.dispatch(stage.world), process)
     hints = faulty(stage.hints, process)
-    dispenser = Dispatcher(dispatch, hints, process.clock, stage.settings.poll_s)
+    dispatcher = Dispatcher(dispatch, hints, process.clock, stage.settings.poll_s)
     recorder = Recorder(dispatch, stage.cache, process.rng)
-    gateway: GatewayLink = _Gateway(dispenser, recorder, Hearing(dispatch))
+    gateway: GatewayLink = _Gateway(dispatcher, recorder, HeartbeatReceiver(dispatch))
     door = (process, gateway)
     stage.gateways.append(door)
     try:
-        await run_services([recorder, dispenser], asyncio.Event())
+        await run_services([recorder, dispatcher], asyncio.Event())
     finally:
         stage.gateways.remove(door)
 
@@ -212,14 +212,16 @@ def open_doors(doors: list[Door[S]]) -> list[Door[S]]:
 class _Gateway:
     """What a gateway answers, past HTTP."""
 
-    def __init__(self, dispenser: Dispatcher, recorder: Recorder, hearing: Hearing) -> None:
-        self._dispenser = dispenser
+    def __init__(
+        self, dispatcher: Dispatcher, recorder: Recorder, hearing: HeartbeatReceiver
+    ) -> None:
+        self._dispatcher = dispatcher
         self._recorder = recorder
         self._hearing = hearing
 
     async def poll(self, poll: Poll) -> Handout:
         check_poll(poll)
-        return await self._dispenser.poll(poll)
+        return await self._dispatcher.poll(poll)
 
     async def report(self, report: Report) -> ReportAnswer:
         return await self._recorder.report(report)

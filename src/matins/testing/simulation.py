@@ -25,7 +25,7 @@ from matins.owners.owners import Owners, owners_on
 from matins.testing.checks import Checker
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
-from matins.testing.memory.faulty import Process, storm
+from matins.testing.memory.faulty import Process, usual_fault_rates
 from matins.testing.memory.link import Calls
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.windows import MemoryWindows
@@ -78,7 +78,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self._rng = Random(self.seed)  # noqa: S311 # chance, not secrecy
-        self._weather = storm()
+        self._rates = usual_fault_rates()
         self._living: dict[str, Process] = {}
         self._processes: list[Process] = []
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -112,7 +112,7 @@ class Simulation:
                 self._start(self._keep_running(f"{name} {number}", role))
         await self._put_jobs()
         nemesis = Nemesis(
-            *(rng_of(self._rng), self._stage, self._time, self._weather, self._living, self.seen)
+            *(rng_of(self._rng), self._stage, self._time, self._rates, self._living, self.seen)
         )
         line = Calls(lambda: open_doors(self._stage.apis), rng_of(self._rng))
         trouble = [self._start(nemesis.rage()) for _ in range(_RAGES)]
@@ -125,7 +125,7 @@ class Simulation:
         await self._pass(self.hours * 3600)
         for task in trouble:
             task.cancel()
-        self._weather.clear()
+        self._rates.clear()
         await self._pass(_HEAL_S)
         self._checker.check_ledger(self._time.now())
         if not self.violations:
@@ -140,7 +140,7 @@ class Simulation:
             clock = VirtualClock(
                 self._time, boot_s=rng.uniform(0, 1e6), behind_s=rng.uniform(0, 0.02)
             )
-            process = Process(clock, rng, self._weather, self.seen)
+            process = Process(clock, rng, self._rates, self.seen)
             self._processes.append(process)
             self._living[seat] = process
             running = self._start(role(self._stage, process))

@@ -85,10 +85,10 @@ async def test_a_poll_whose_client_has_gone_leaves_the_queue(
     executor = str(uuid4())
     await call(http, "heartbeat", heartbeat(executor))
     asking = asyncio.create_task(call(http, "poll", poll(executor)))
-    dispenser = served.gateway._dispenser
-    await until(lambda: len(dispenser._polls) == 1)
+    dispatcher = served.gateway._dispatcher
+    await until(lambda: len(dispatcher._polls) == 1)
     asking.cancel()
-    await until(lambda: not dispenser._polls)
+    await until(lambda: not dispatcher._polls)
     served.rows.enqueue()
     await served.words.send("dispatch", ["default"])
     await asyncio.gather(asking, return_exceptions=True)

@@ -109,8 +109,8 @@ class Scene:
 
     def settled_s(self, oldest_s: int | None = None) -> float | None:
         """Return up to when all is accounted for, in seconds since the scene began."""
-        settled = self.loader.settled_until(oldest_s)
-        return None if settled is None else seconds(settled)
+        recorded = self.loader.recorded_until(oldest_s)
+        return None if recorded is None else seconds(recorded)
 
     def has(self, job: JobRow) -> bool:
         """Return whether a job is in memory."""

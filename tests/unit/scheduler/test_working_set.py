@@ -43,7 +43,7 @@ def claimed(working_set: WorkingSet, second: int) -> LoadedJob:
     working_set.fire(T0 + second)
     entry = working_set.pop_due()
     assert entry is not None
-    working_set.settle(entry, None)
+    working_set.advance(entry, None)
     return entry
 
 
@@ -82,7 +82,7 @@ def test_a_claim_that_was_under_way_meanwhile_undoes_nothing() -> None:
     again = working_set.pop_due()
     assert again is not None
     working_set.put_followed(due(30))
-    working_set.settle(again, None)
+    working_set.advance(again, None)
     entry = working_set.find(JOB.id)
     assert entry is not None
     assert entry.due_s == T0 + 30

@@ -87,10 +87,10 @@ class Answer:
         line = self._head_line()
         if not line:  # an empty one before the status is passed over
             return line is not None
-        found = _STATUS.match(line)
-        if found is None:
+        match = _STATUS.match(line)
+        if match is None:
             raise NotHttpError(f"it begins with {line[:40]!r}")
-        status = int(found[1])
+        status = int(match[1])
         self._is_interim = 100 <= status < 200 and status != 101
         if not self._is_interim:
             self.status = status
@@ -127,10 +127,12 @@ class Answer:
         else:
             self._step = self._read_to_the_end
 
-    def _begin_counted(self, said: list[str]) -> None:
-        lengths = {int(it) for it in said if _LENGTH.fullmatch(it)}
-        if len(set(said)) != 1 or not lengths:
-            self.notes.append(f"its Content-Length can't be relied on: {', '.join(said)[:100]}")
+    def _begin_counted(self, lengths_sent: list[str]) -> None:
+        lengths = {int(it) for it in lengths_sent if _LENGTH.fullmatch(it)}
+        if len(set(lengths_sent)) != 1 or not lengths:
+            self.notes.append(
+                f"its Content-Length can't be relied on: {', '.join(lengths_sent)[:100]}"
+            )
         # Of several lengths the shortest: waiting for more than there is would only time out.
         self._left = min(lengths, default=len(self._buffer))
         self._step = self._read_counted
@@ -149,11 +151,11 @@ class Answer:
         line = self._chunk_line()
         if line is None:
             return False
-        found = _CHUNK.fullmatch(line)
-        if found is None:
+        match = _CHUNK.fullmatch(line)
+        if match is None:
             self._complete(_NO_CHUNKS)
             return False
-        self._left = int(found[1], 16)
+        self._left = int(match[1], 16)
         self._step = self._read_chunk if self._left else self._read_trailers
         return True
 

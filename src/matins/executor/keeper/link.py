@@ -251,7 +251,7 @@ class _KeeperProcess:
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
         await _kill_remains([order for order, _ in self._open.values()])
-        self._bury()
+        self._lose_commands()
 
     async def _listen(self) -> None:
         try:
@@ -272,7 +272,7 @@ class _KeeperProcess:
         if frame.result and end and not end.done():
             end.set_result(frame.result)
 
-    def _bury(self) -> None:
+    def _lose_commands(self) -> None:
         """Say that its commands are lost, now that nothing is left of them."""
         lost = Result(Outcome.LOST, "its keeper ended before it")
         if not self._is_closing:
@@ -288,8 +288,8 @@ class _KeeperProcess:
 
 async def _kill_remains(orders: list[Order]) -> None:
     """Kill what bears the marks of these attempts until nothing is found, for some seconds."""
-    families = [order.marks() for order in orders]
+    mark_sets = [order.marks() for order in orders]
     for _ in range(100):
-        if not families or not await asyncio.to_thread(kill_marked, families):
+        if not mark_sets or not await asyncio.to_thread(kill_marked, mark_sets):
             return
         await asyncio.sleep(0.02)

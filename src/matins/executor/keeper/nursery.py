@@ -50,7 +50,7 @@ class Nursery:
             for descriptor, _ in ready:
                 if descriptor == self._signals:
                     drain(self._signals)
-                    self._bury()
+                    self._reap()
                 elif not self._obey():
                     poll.unregister(self._keeper)
                     self._has_keeper = False
@@ -83,7 +83,7 @@ class Nursery:
         self._keeper.sendall(encode(answer))
         os.close(control)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         """Take leave of what has ended; what a killed reaper left behind is ours, and is killed."""
         has_strays = False
         while True:

@@ -87,18 +87,18 @@ def name_of(pid: int) -> str | None:
         return None
 
 
-def kill_marked(families: list[set[bytes]]) -> int:
-    """Kill each process whose environment holds all marks of a family; gives how many there were.
+def kill_marked(mark_sets: list[set[bytes]]) -> int:
+    """Kill each process whose environment holds all marks of one set; return how many there were.
 
-    A family without marks has no members.
+    An empty set matches no process.
     """
-    found = 0
+    count = 0
     for pid in all_pids():
-        given = _environment(pid)
-        if any(marks and marks <= given for marks in families):
+        environment = _environment(pid)
+        if any(marks and marks <= environment for marks in mark_sets):
             kill(pid)
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 def kill(pid: int) -> None:

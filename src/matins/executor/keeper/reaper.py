@@ -114,7 +114,7 @@ class Reaper:
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         poll.register(self._control, select.POLLIN)
-        while self._bury() or not (IS_LINUX or self._is_clearing):
+        while self._reap() or not (IS_LINUX or self._is_clearing):
             for descriptor, _ in poll.poll(RECHECK_MS if self._is_clearing else None):
                 if descriptor == self._signals:
                     drain(self._signals)
@@ -135,7 +135,7 @@ class Reaper:
 
     def _obey(self) -> None:
         self._receive()
-        self._bury()  # who has ended already was not told
+        self._reap()  # who has ended already was not told
         self._was_told |= not self._has_exited
         words = {frame["do"] for frame in self._frames}
         self._frames.clear()
@@ -144,7 +144,7 @@ class Reaper:
             self._signal_group(signal.SIGCONT)  # a stopped process can't hear SIGTERM
         self._is_clearing |= "clear" in words or not self._has_keeper
 
-    def _bury(self) -> bool:
+    def _reap(self) -> bool:
         """Take leave of what has ended. False: there are no children, and the command has ended."""
         while True:
             try:

@@ -28,7 +28,7 @@ class Runner(Protocol):
 
 
 def runners(
-    keeper: Keeper, contact: GatewayLease, accounts: Accounts | None = None
+    keeper: Keeper, gateway_lease: GatewayLease, accounts: Accounts | None = None
 ) -> dict[str, Runner]:
     """Return the runner for each kind of target, by its key in `Target`.
 
@@ -36,6 +36,6 @@ def runners(
     start.
     """
     return {
-        "http": HttpRunner(contact, Resolver()),
+        "http": HttpRunner(gateway_lease, Resolver()),
         "command": CommandRunner(keeper, accounts=accounts),
     }

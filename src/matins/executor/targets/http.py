@@ -36,8 +36,8 @@ class HttpRunner:
     on with the run.
     """
 
-    def __init__(self, contact: GatewayLease, resolver: Resolver) -> None:
-        self._contact = contact
+    def __init__(self, gateway_lease: GatewayLease, resolver: Resolver) -> None:
+        self._gateway_lease = gateway_lease
         self._resolver = resolver
 
     async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
@@ -79,13 +79,13 @@ class HttpRunner:
         try:
             connection = await connect(url.origin, addresses, self._context)
         except ConnectError as error:
-            told = f"no connection to {url.origin.host}:{url.origin.port}: {error}"
-            raise _NotSentError(told) from error
+            message = f"no connection to {url.origin.host}:{url.origin.port}: {error}"
+            raise _NotSentError(message) from error
         try:
-            if self._contact.left_s() <= 0 or cancel.is_set():
-                told = "the executor was out of touch with the gateway; nothing was sent"
+            if self._gateway_lease.left_s() <= 0 or cancel.is_set():
+                message = "the executor was out of touch with the gateway; nothing was sent"
                 outcome = Outcome.CANCELLED if cancel.is_set() else Outcome.LOST
-                raise _NotSentError(told, outcome=outcome)
+                raise _NotSentError(message, outcome=outcome)
             if not await converse(connection, request, answer):
                 raise _BrokenOffError(_break(answer))
         except NotHttpError as error:
@@ -100,17 +100,17 @@ class HttpRunner:
         try:
             return await self._resolver.resolve(origin.host, origin.port, team)
         except OSError as error:
-            told = f"the name {origin.host} can't be resolved: {error.strerror or error}"
-            raise _NotSentError(told) from error
+            message = f"the name {origin.host} can't be resolved: {error.strerror or error}"
+            raise _NotSentError(message) from error
 
 
 class _NotSentError(Exception):
     """Nothing of the request has left."""
 
     def __init__(
-        self, told: str, *, outcome: Outcome = Outcome.FAILED, permanent: bool = False
+        self, message: str, *, outcome: Outcome = Outcome.FAILED, permanent: bool = False
     ) -> None:
-        super().__init__(told)
+        super().__init__(message)
         self.outcome = outcome
         self.permanent = permanent
 
@@ -120,10 +120,10 @@ class _BrokenOffError(Exception):
 
 
 def _break(answer: Answer, error: OSError | None = None) -> str:
-    told = f": {error.strerror or error}" if error else ""
+    message = f": {error.strerror or error}" if error else ""
     if answer.status is None:
-        return f"the connection was lost before an answer{told}"
-    return f"the answer broke off{told}"
+        return f"the connection was lost before an answer{message}"
+    return f"the answer broke off{message}"
 
 
 def _judged(answer: Answer) -> Result:
@@ -163,8 +163,8 @@ def _request(attempt: Attempt, target: HttpTarget) -> tuple[Url, bytes]:
         url = read_url(target.url)
         return url, request_bytes(target.method, url, _headers(attempt, target), body)
     except ValueError as error:
-        told = f"the request can't be made: {error}"
-        raise _NotSentError(told, permanent=True) from error
+        message = f"the request can't be made: {error}"
+        raise _NotSentError(message, permanent=True) from error
 
 
 def _headers(attempt: Attempt, target: HttpTarget) -> dict[str, str]:

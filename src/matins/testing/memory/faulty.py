@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Weather:
+class FaultRates:
     """How likely it is that something befalls a call, as shares of 1; shared by all processes."""
 
     fail_before: float = 0.0
@@ -42,9 +42,11 @@ class Weather:
         self.away = False
 
 
-def storm() -> Weather:
-    """Bad weather for a simulation: of a hundred calls one or two go wrong."""
-    return Weather(fail_before=0.004, fail_after=0.006, straggle=0.005, slow=0.01, hints_lost=0.2)
+def usual_fault_rates() -> FaultRates:
+    """Return the rates of a simulation: of a hundred calls one or two go wrong."""
+    return FaultRates(
+        fail_before=0.004, fail_after=0.006, straggle=0.005, slow=0.01, hints_lost=0.2
+    )
 
 
 class Process:
@@ -55,11 +57,11 @@ class Process:
     """
 
     def __init__(
-        self, clock: VirtualClock, rng: Random, weather: Weather, seen: Counter[str]
+        self, clock: VirtualClock, rng: Random, rates: FaultRates, seen: Counter[str]
     ) -> None:
         self.clock = clock
         self.rng = rng
-        self.weather = weather
+        self.rates = rates
         self.seen = seen
         self.crashed = asyncio.Event()
         self.stopping = asyncio.Event()
@@ -78,29 +80,29 @@ class Process:
     async def call(self, name: str, method: Callable[[], Awaitable[T]]) -> T:
         """Call a port's method, with whatever befalls the call. Raises UnavailableError."""
         await self.clock.gate()
-        rng, weather = self.rng, self.weather
+        rng, rates = self.rng, self.rates
         if self.trap == name:
             self._spring(name, method)
             await self.clock.gate()
             raise UnavailableError("the answer came while the process was frozen")
         await asyncio.sleep(rng.uniform(0.0005, 0.005))
         fate = rng.random()
-        if weather.away or self.cut == "calls" or fate < weather.fail_before:
+        if rates.away or self.cut == "calls" or fate < rates.fail_before:
             raise UnavailableError("it could not be reached")
-        fate -= weather.fail_before
-        if fate < weather.straggle:
-            self._later(name, method, rng.uniform(0, weather.late_s))
+        fate -= rates.fail_before
+        if fate < rates.straggle:
+            self._later(name, method, rng.uniform(0, rates.late_s))
             raise UnavailableError("there was no answer in time")
-        fate -= weather.straggle
-        if fate < weather.slow:
-            await asyncio.sleep(rng.uniform(0, weather.slow_s))
+        fate -= rates.straggle
+        if fate < rates.slow:
+            await asyncio.sleep(rng.uniform(0, rates.slow_s))
         answer = await method()
         self._note(answer)
         await self.clock.gate()
         if self.cut == "answers":
             self.seen[f"{name}: answers cut off"] += 1
             raise UnavailableError("no answer comes through")
-        if weather.fail_after and rng.random() < weather.fail_after:
+        if rates.fail_after and rng.random() < rates.fail_after:
             self.seen[f"{name}: answer lost"] += 1
             raise UnavailableError("the answer was lost")
         return answer
@@ -109,7 +111,7 @@ class Process:
         """Listen to hints, some of which get lost."""
         async for word in words:
             await self.clock.gate()
-            if self.cut != "answers" and self.rng.random() >= self.weather.hints_lost:
+            if self.cut != "answers" and self.rng.random() >= self.rates.hints_lost:
                 yield word
 
     def _note(self, answer: object) -> None:
@@ -121,7 +123,7 @@ class Process:
         self.trap = ""
         self.seen[f"{name}: caught in it"] += 1
         # At once, or when the lease under which it was sent has just run out.
-        late_s = self.weather.late_s
+        late_s = self.rates.late_s
         bounds = self.rng.choice(((0.0, 1.0), (0.8 * late_s, late_s)))
         self._later(name, method, self.rng.uniform(*bounds))
         if self.trap_s is None:
@@ -167,5 +169,5 @@ class _Faulty:
 
 
 def faulty(port: T, process: Process) -> T:
-    """Return the same port, as a process sees it that lives in bad weather."""
+    """Return the same port, as a process sees it whose calls fail at its rates."""
     return cast("T", _Faulty(port, process))

@@ -17,10 +17,10 @@ from matins.scheduler.batches import Batch
 log = structlog.get_logger()
 
 _AGAIN_S = 0.25
-_SHUNNED_S = 5.0
+_LOCKED_S = 5.0
 
 
-class Aside:
+class BlockedClaims:
     """Batches that were blocked. Each is cut into pieces until only what is locked waits.
 
     Claims in a partition that is locked come here without being tried, for some seconds.
@@ -30,7 +30,7 @@ class Aside:
         self._agenda = agenda
         self._clock = clock
         self._batches: list[Batch] = []
-        self._shunned_until_s: dict[int, float] = {}
+        self._locked_until_s: dict[int, float] = {}
         self._put = asyncio.Event()
 
     def batches(self) -> Sequence[Batch]:
@@ -49,8 +49,8 @@ class Aside:
         if batch not in self._batches:
             return
         if locked:
-            until_s = self._clock.elapsed_s() + _SHUNNED_S
-            self._shunned_until_s |= dict.fromkeys(locked, until_s)
+            until_s = self._clock.elapsed_s() + _LOCKED_S
+            self._locked_until_s |= dict.fromkeys(locked, until_s)
             self._batches.remove(batch)
             self._keep([batch.split(locked)], later=True)
             self._keep([batch], later=False)
@@ -61,10 +61,12 @@ class Aside:
     def divert(self, batch: Batch) -> None:
         """Take out of a batch what is known to be locked."""
         now_s = self._clock.elapsed_s()
-        shunned = {it for it, until_s in self._shunned_until_s.items() if now_s < until_s}
-        self._shunned_until_s = {it: self._shunned_until_s[it] for it in shunned}
-        if shunned:
-            self._keep([batch.split(shunned)], later=False)
+        locked = {
+            partition for partition, until_s in self._locked_until_s.items() if now_s < until_s
+        }
+        self._locked_until_s = {partition: self._locked_until_s[partition] for partition in locked}
+        if locked:
+            self._keep([batch.split(locked)], later=False)
 
     async def next(self, stopping: asyncio.Event) -> Batch | None:
         """Wait for the next batch to be tried again; None once `stopping` is set."""
@@ -75,7 +77,7 @@ class Aside:
             if first is not None and wait_s <= 0:
                 self._batches.remove(first)
                 return first
-            await pause(min(wait_s, _SHUNNED_S), self._clock, stopping, self._put)
+            await pause(min(wait_s, _LOCKED_S), self._clock, stopping, self._put)
         return None
 
     def _keep(self, batches: Sequence[Batch], *, later: bool) -> None:
