@@ -70,13 +70,13 @@ class Calendars:
         now = await self._changes.now()
         # a file of thousands of events takes a moment
         resolved = await self._in_thread(_resolve, calendar, now.year)
-        known = await self._changes.find(team, calendar.name)
+        current = await self._changes.find(team, calendar.name)
         change: Literal["created", "changed", "unchanged"] = "created"
-        if known is not None:
-            is_same = (known.written, known.resolved) == (calendar, resolved)
+        if current is not None:
+            is_same = (current.written, current.resolved) == (calendar, resolved)
             change = "unchanged" if is_same else "changed"
         if dry_run:
-            return CalendarChanged(calendar, change, known.jobs if known else 0)
+            return CalendarChanged(calendar, change, current.jobs if current else 0)
         if change != "unchanged":
             await self._changes.write(team, calendar, resolved)
         return CalendarChanged(calendar, change, *await self._sync(team, calendar.name))
@@ -125,9 +125,9 @@ class Calendars:
     async def _resolve_again(self, team: str, name: str) -> None:
         """Work a calendar out anew. One that can't be stays as it is, and stops no other."""
         try:
-            known = await self._changes.find(team, name)
-            if known is not None:
-                await self.put(team, known.written)
+            current = await self._changes.find(team, name)
+            if current is not None:
+                await self.put(team, current.written)
         except UnavailableError:
             raise
         except Exception:  # whatever it is

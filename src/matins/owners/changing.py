@@ -139,9 +139,9 @@ async def _calendars(
     names = spec.schedule.calendars if spec.schedule else []
     if not names:
         return (), ()
-    found = await tx.current_calendars(team, names)
-    check_known(team, names, found)
-    versions = [found[name] for name in names]
+    current = await tx.current_calendars(team, names)
+    check_known(team, names, current)
+    versions = [current[name] for name in names]
     return tuple(version.id for version in versions), tuple(
         version.closures for version in versions
     )

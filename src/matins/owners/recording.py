@@ -98,9 +98,9 @@ async def _due(
     follows = job.next_due.follows
     if follows is None:
         return []
-    found = await tx.runs_between(job.id, follows, follows)
+    runs = await tx.runs_between(job.id, follows, follows)
     count = await run_count(tx, job, job.spec, job.timing)
-    return missing_after_end(job, timetable, found[0] if found else None, count, now)
+    return missing_after_end(job, timetable, runs[0] if runs else None, count, now)
 
 
 async def _missing(

@@ -47,21 +47,21 @@ class Windows:
         return WindowChanged(done.window, done.change, held=done.held)
 
 
-def put_window(team: str, window: Window, found: TeamWindows) -> WindowChange:
+def put_window(team: str, window: Window, current: TeamWindows) -> WindowChange:
     """Return what becomes of a window that is put. Raises InvalidInputError, ConflictError."""
-    old = found.windows.get(window.name)
+    old = current.windows.get(window.name)
     if old == window:
-        return WindowChange("unchanged", window, found.held)
-    check(window.problems(found.now))
-    others = [it for it in found.windows.values() if it.name != window.name]
-    if sum(other.ends_at > found.now for other in others) >= WINDOWS_MAX:
+        return WindowChange("unchanged", window, current.held)
+    check(window.problems(current.now))
+    others = [other for other in current.windows.values() if other.name != window.name]
+    if sum(other.ends_at > current.now for other in others) >= WINDOWS_MAX:
         message = f"team {team} has {WINDOWS_MAX} windows in force or to come; delete one first"
         raise ConflictError(message)
-    return WindowChange("changed" if old else "created", window, found.held)
+    return WindowChange("changed" if old else "created", window, current.held)
 
 
-def delete_window(team: str, name: str, found: TeamWindows) -> WindowChange:
+def delete_window(team: str, name: str, current: TeamWindows) -> WindowChange:
     """Return what becomes of a window that is deleted. Raises NotFoundError."""
-    if name not in found.windows:
+    if name not in current.windows:
         raise NotFoundError(f"team {team} has no window {name!r}")
-    return WindowChange("deleted", found.windows[name], found.held)
+    return WindowChange("deleted", current.windows[name], current.held)

@@ -62,14 +62,14 @@ class PostgresAudits:
         subjects = await self._subjects(team, job, since, latest, after)
         revisions, faults = await self._revisions([subject.id for subject in subjects])
         span = Span(since, until, fleet.now)
-        found: list[JobAudit] = []
+        audits: list[JobAudit] = []
         rows_from = {it.id: rows_since(revisions[it.id], span) for it in subjects}
         # the row before may reach into the span
         begins = {it.id: revisions[it.id][0].effective_at for it in subjects if revisions[it.id]}
         before = await newest_runs_before(self._database.fetch, rows_from, begins)
         for subject in subjects:
             if subject.id in faults:
-                found.append(unaudited(subject, faults[subject.id]))
+                audits.append(unaudited(subject, faults[subject.id]))
                 continue
             rows = await self._rows(subject.id, rows_from[subject.id], until)
             if subject.id in before:
@@ -78,11 +78,11 @@ class PostgresAudits:
             finding = await asyncio.to_thread(
                 audit, subject, revisions[subject.id], rows, span, fleet
             )
-            found.append(finding)
-            if sum(it.due for it in found) >= PAGE_DUE:
+            audits.append(finding)
+            if sum(it.due for it in audits) >= PAGE_DUE:
                 break
-        is_last = len(found) == len(subjects) < PAGE
-        return AuditPage(since, until, found, None if is_last else found[-1].id)
+        is_last = len(audits) == len(subjects) < PAGE
+        return AuditPage(since, until, audits, None if is_last else audits[-1].id)
 
     async def _subjects(
         self,
@@ -92,7 +92,7 @@ class PostgresAudits:
         until: datetime,
         after: UUID | None,
     ) -> list[AuditedJob]:
-        given: dict[str, object] = {
+        args: dict[str, object] = {
             "after": after or _FIRST_ID,
             "since": since,
             "until": until,
@@ -102,21 +102,21 @@ class PostgresAudits:
         if team is not None:
             check_name("team", team)
             query = _Q["subjects_of_team"]
-            given["team"] = team
+            args["team"] = team
         if job is not None:
             check_name("job", job)
             if team is None:
                 raise InvalidInputError.at("team", "is missing; a job is named by team and name")
             query = _Q["subjects_of_name"]
-            given["name"] = job
-        rows = await self._database.fetch(query, **given)
+            args["name"] = job
+        rows = await self._database.fetch(query, **args)
         return [msgspec.convert(dict(row), AuditedJob) for row in rows]
 
     async def _revisions(
         self, job_ids: list[UUID]
     ) -> tuple[dict[UUID, list[Revision]], dict[UUID, str]]:
         """Return the revisions of jobs; and of which jobs one can't be read, with the reason."""
-        found: dict[UUID, list[Revision]] = defaultdict(list)
+        revisions: dict[UUID, list[Revision]] = defaultdict(list)
         faults: dict[UUID, str] = {}
         rows = await self._database.fetch(_Q["revisions"], job_ids=job_ids)
         versions = await self._calendars.versions(self._database.fetch, rows)
@@ -128,8 +128,8 @@ class PostgresAudits:
                 faults[row["job_id"]] = f"a stored revision can't be read: {error}"
                 continue
             state = JobState(row["state"])
-            found[row["job_id"]].append(Revision(row["effective_at"], state, timing, spec))
-        return found, faults
+            revisions[row["job_id"]].append(Revision(row["effective_at"], state, timing, spec))
+        return revisions, faults
 
     async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
         query = around(since, until).pin(_Q["rows"])

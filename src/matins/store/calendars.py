@@ -34,8 +34,8 @@ class PostgresCalendars:
         check_name("team", team)
         now = await self._database.clock()
         rows = await self._current(team, after=after, limit=limit)
-        found = [_record(row, now) for row in rows]
-        return CalendarPage(found, found[-1].calendar.name if len(found) == limit else None)
+        records = [_record(row, now) for row in rows]
+        return CalendarPage(records, records[-1].calendar.name if len(records) == limit else None)
 
     async def show(self, team: str, name: str) -> CalendarRecord:
         """One calendar as it is now. Raises NotFoundError."""
@@ -113,10 +113,10 @@ class PostgresCalendars:
         session: asyncpg.pool.PoolConnectionProxy | None = None,
     ) -> list[asyncpg.Record]:
         """Read what is in force now; in a transaction that has locked it, if one is given."""
-        given: dict[str, object] = {"team": team, "name": name, "after": after, "limit": limit}
+        args: dict[str, object] = {"team": team, "name": name, "after": after, "limit": limit}
         if session is not None:
-            return await self._database.run(session, _Q["current"], **given)
-        return await self._database.fetch(_Q["current"], **given)
+            return await self._database.run(session, _Q["current"], **args)
+        return await self._database.fetch(_Q["current"], **args)
 
 
 def _calendars(row: asyncpg.Record) -> tuple[Calendar, Calendar]:

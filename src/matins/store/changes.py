@@ -188,8 +188,8 @@ class _Transaction:
         )
 
     async def cancel_waiting(self, job: LockedJob) -> int:
-        given = {"job_id": job.id, "partition": job.partition}
-        [row] = await self._fetch(_Q["cancel_waiting"], **given)
+        args = {"job_id": job.id, "partition": job.partition}
+        [row] = await self._fetch(_Q["cancel_waiting"], **args)
         cancelled: int = row["cancelled"]
         return cancelled
 
@@ -198,8 +198,8 @@ class _Transaction:
         is_unfinished: bool = row["is_unfinished"]
         return is_unfinished
 
-    async def _fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
-        return await self._database.run(self._session, query, **given)
+    async def _fetch(self, query: Query, **args: object) -> list[asyncpg.Record]:
+        return await self._database.run(self._session, query, **args)
 
 
 def _columns(revision: JobRevision) -> dict[str, object]:

@@ -135,21 +135,21 @@ class Database:
         pinned._era = self.server.era  # noqa: SLF001 # of its own kind
         return pinned
 
-    async def fetch(self, query: Query, **given: object) -> list[asyncpg.Record]:
+    async def fetch(self, query: Query, **args: object) -> list[asyncpg.Record]:
         """Run one autocommit statement. `:now` is filled in by this database's `now`."""
         async with self.session() as session:
-            return await session.fetch(query.sql, *self.ordered(query, given))
+            return await session.fetch(query.sql, *self.ordered(query, args))
 
-    async def fetchrow(self, query: Query, **given: object) -> asyncpg.Record | None:
+    async def fetchrow(self, query: Query, **args: object) -> asyncpg.Record | None:
         """Run one autocommit statement that gives at most one row."""
         async with self.session() as session:
-            return await session.fetchrow(query.sql, *self.ordered(query, given))
+            return await session.fetchrow(query.sql, *self.ordered(query, args))
 
     async def run(
-        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **given: object
+        self, session: asyncpg.pool.PoolConnectionProxy, query: Query, **args: object
     ) -> list[asyncpg.Record]:
         """Run one statement in a session, as `fetch` does."""
-        return await session.fetch(query.sql, *self.ordered(query, given))
+        return await session.fetch(query.sql, *self.ordered(query, args))
 
     async def clock(self, session: asyncpg.pool.PoolConnectionProxy | None = None) -> datetime:
         """Return the database's clock, read now; within a session, if one is given."""
@@ -162,11 +162,11 @@ class Database:
         """Make a team on first use."""
         await self.run(session, _Q["make_team"], team=team)
 
-    def ordered(self, query: Query, given: dict[str, object]) -> list[object]:
+    def ordered(self, query: Query, args: dict[str, object]) -> list[object]:
         """Return the arguments of a query in order, with `:now` filled in."""
         if "now" in query.parameters:
-            given.setdefault("now", self.now())
-        return query.arguments(given)
+            args.setdefault("now", self.now())
+        return query.arguments(args)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy]:

@@ -54,6 +54,6 @@ def _is_day_missing(error: asyncpg.CheckViolationError) -> bool:
 
 
 def _blocked(days: Sequence[date], error: asyncpg.PostgresError) -> BlockedError:
-    told = ", ".join(day.isoformat() for day in days)
-    log.error("day.missing", days=told, error=str(error))
-    return BlockedError(f"the tables of {told} are missing, and can't be made: {error}")
+    names = ", ".join(day.isoformat() for day in days)
+    log.error("day.missing", days=names, error=str(error))
+    return BlockedError(f"the tables of {names} are missing, and can't be made: {error}")

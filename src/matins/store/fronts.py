@@ -60,24 +60,24 @@ class Front:
         """Return the rank at which the next take begins, for each class."""
         return [0] * len(CLASSES) if self._now >= self._sweep_at else list(self._ranks)
 
-    def note(self, begun: Sequence[int], free: int, found: Found) -> None:
+    def note(self, begun: Sequence[int], free: int, result: Found) -> None:
         """Go on from what a take found that began at these ranks and asked for so many runs."""
-        if found.now < self._now - LATE:  # the clock went back, and ranks with it
+        if result.now < self._now - LATE:  # the clock went back, and ranks with it
             self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0
             self._pass_until = None
-        self._now = max(self._now, found.now)
+        self._now = max(self._now, result.now)
         if self._pass_until is None:
             self._pass_until = self._now + SWEEP
         elif self._now >= self._pass_until:
             self._passed = []
         if not any(begun):
-            self._sweep_at = found.now + SWEEP
-        for at, first in enumerate(found.firsts):
-            if found.picked >= free and not any(found.firsts[at:]):
+            self._sweep_at = result.now + SWEEP
+        for index, first in enumerate(result.firsts):
+            if result.picked >= free and not any(result.firsts[index:]):
                 break  # it got what it asked for, and did not look at this class
-            seen = found.now if first is None else first
-            if begun[at] <= self._ranks[at]:
-                self._ranks[at] = max(self._ranks[at], seen - LATE)
+            rank = result.now if first is None else first
+            if begun[index] <= self._ranks[index]:
+                self._ranks[index] = max(self._ranks[index], rank - LATE)
 
 
 class Fronts:

@@ -80,19 +80,19 @@ async def newest_runs_before(
     `begins` says of jobs since when there are any; before that nothing is looked for.
     """
     begins = begins or {}
-    found: dict[UUID, asyncpg.Record] = {}
+    newest: dict[UUID, asyncpg.Record] = {}
     async for days in stretches(fetch, max(befores.values(), default=None)):
         missing = {
             job_id: at
             for job_id, at in befores.items()
-            if job_id not in found and begins.get(job_id, days.first) < days.past
+            if job_id not in newest and begins.get(job_id, days.first) < days.past
         }
         if not missing:
             break
-        given = {"job_ids": list(missing), "befores": list(missing.values())}
-        for row in await fetch(days.pin(_Q["newest_runs"]), **given):
-            found[row["job_id"]] = row
-    return found
+        args = {"job_ids": list(missing), "befores": list(missing.values())}
+        for row in await fetch(days.pin(_Q["newest_runs"]), **args):
+            newest[row["job_id"]] = row
+    return newest
 
 
 async def run_counts(fetch: Fetch, since: Mapping[UUID, datetime]) -> Counter[UUID]:
@@ -101,8 +101,8 @@ async def run_counts(fetch: Fetch, since: Mapping[UUID, datetime]) -> Counter[UU
     async for days in stretches(fetch):
         if not since or days.past <= min(since.values()):
             break
-        given = {"job_ids": list(since), "sinces": list(since.values())}
-        for row in await fetch(days.pin(_Q["run_counts"]), **given):
+        args = {"job_ids": list(since), "sinces": list(since.values())}
+        for row in await fetch(days.pin(_Q["run_counts"]), **args):
             counts[row["job_id"]] += row["run_count"]
     return counts
 

@@ -48,43 +48,47 @@ class PostgresPreviews:
         versions = await self._calendars.versions(self._database.fetch, [row])
         timing = timing_of(row, versions)
         subject = PreviewedJob(spec.schedule, timing, row["id"], row["next_due_at"])
-        shown = await _look(subject, count, await self._start(after))
-        shown = await self._among_others(shown, own=True)
-        return await self._under_windows(shown, team, spec.labels)
+        preview = await _look(subject, count, await self._start(after))
+        preview = await self._with_crowding(preview, own=True)
+        return await self._with_windows(preview, team, spec.labels)
 
-    async def of_schedule(self, asked: PreviewRequest) -> Preview:
+    async def of_schedule(self, request: PreviewRequest) -> Preview:
         """Return the next due times of a schedule as if it were set now."""
-        check_request(asked.schedule, asked.count)
-        after = await self._start(asked.after)
-        closures = await self._current(asked.team, asked.schedule)
-        subject = PreviewedJob(asked.schedule, Timing(after, after, closures))
+        check_request(request.schedule, request.count)
+        after = await self._start(request.after)
+        closures = await self._current(request.team, request.schedule)
+        subject = PreviewedJob(request.schedule, Timing(after, after, closures))
         labels: Mapping[str, str] = {}
-        if asked.job is not None:
-            if asked.team is None:
+        if request.job is not None:
+            if request.team is None:
                 raise InvalidInputError.at("team", "is missing; a job is named by team and name")
-            row = await self._job(asked.team, asked.job)
+            row = await self._job(request.team, request.job)
             if row is not None:
                 timing = Timing(row["anchor"], after, closures)
-                subject = PreviewedJob(asked.schedule, timing, row["id"])
+                subject = PreviewedJob(request.schedule, timing, row["id"])
                 labels = msgspec.json.decode(row["spec"], type=JobSpec).labels
-        shown = await _look(subject, asked.count, after)
-        shown = await self._among_others(shown, own=False)
-        return shown if asked.team is None else await self._under_windows(shown, asked.team, labels)
+        preview = await _look(subject, request.count, after)
+        preview = await self._with_crowding(preview, own=False)
+        if request.team is None:
+            return preview
+        return await self._with_windows(preview, request.team, labels)
 
-    async def _among_others(self, shown: Preview, *, own: bool) -> Preview:
+    async def _with_crowding(self, preview: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""
-        fires = [it.fire_at for it in shown.due if not it.skipped]
-        warning = await self._forecasts.hot_spot(fires, shown.timezone, own=own)
+        fires = [it.fire_at for it in preview.due if not it.skipped]
+        warning = await self._forecasts.hot_spot(fires, preview.timezone, own=own)
         if not warning:
-            return shown
-        return msgspec.structs.replace(shown, warnings=[warning, *shown.warnings])
+            return preview
+        return msgspec.structs.replace(preview, warnings=[warning, *preview.warnings])
 
-    async def _under_windows(self, shown: Preview, team: str, labels: Mapping[str, str]) -> Preview:
-        if not shown.due:
-            return shown
-        since, until = shown.due[0].utc, shown.due[-1].fire_at + timedelta(seconds=1)
+    async def _with_windows(
+        self, preview: Preview, team: str, labels: Mapping[str, str]
+    ) -> Preview:
+        if not preview.due:
+            return preview
+        since, until = preview.due[0].utc, preview.due[-1].fire_at + timedelta(seconds=1)
         windows = await windows_of(self._database, team, labels, since, until)
-        return under_windows(shown, windows, labels)
+        return under_windows(preview, windows, labels)
 
     async def _start(self, after: datetime | None) -> datetime:
         """Return the instant after which to look; one without an offset is of UTC."""
@@ -104,9 +108,11 @@ class PostgresPreviews:
             raise InvalidInputError.at("team", "is missing; calendars are those of a team")
         check_name("team", team)
         names = schedule.calendars
-        found = await current_calendars(self._database.fetch, team, names)
-        check_known(team, names, found)
-        return await self._calendars.closures(self._database.fetch, [found[name] for name in names])
+        calendars = await current_calendars(self._database.fetch, team, names)
+        check_known(team, names, calendars)
+        return await self._calendars.closures(
+            self._database.fetch, [calendars[name] for name in names]
+        )
 
 
 async def _look(subject: PreviewedJob, count: int, after: datetime) -> Preview:

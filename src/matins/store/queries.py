@@ -27,10 +27,10 @@ class Query:
     sql: str
     parameters: tuple[str, ...]
 
-    def arguments(self, given: Mapping[str, object]) -> list[object]:
+    def arguments(self, args: Mapping[str, object]) -> list[object]:
         """Put named arguments in order. A missing or unknown name is our own mistake."""
-        assert given.keys() == set(self.parameters), (self.name, sorted(given), self.parameters)
-        return [given[name] for name in self.parameters]
+        assert args.keys() == set(self.parameters), (self.name, sorted(args), self.parameters)
+        return [args[name] for name in self.parameters]
 
     def pinned(self, **instants: datetime) -> Query:
         """Return this statement with some parameters written out, so that it is planned for them.

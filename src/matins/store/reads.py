@@ -77,26 +77,26 @@ class PostgresReads:
         if after:
             check_name("after", after)
         rows = await self._database.fetch(_Q["jobs"], team=team, after=after, limit=limit)
-        found, unreadable = readable([(team, row) for row in rows])
-        jobs = await self._fleet.tell_overdue(found)
+        records, unreadable = readable([(team, row) for row in rows])
+        jobs = await self._fleet.tell_overdue(records)
         return JobPage(jobs, rows[-1]["name"] if len(rows) == limit else None, unreadable)
 
     async def all_jobs(self, after: UUID | None, limit: int) -> JobPage:
         """Return all teams' jobs by id, from after that one on."""
         rows = await self._database.fetch(_Q["all_jobs"], after=after or _FIRST_ID, limit=limit)
-        found, unreadable = readable([(row["team"], row) for row in rows])
-        jobs = await self._fleet.tell_overdue(found)
+        records, unreadable = readable([(row["team"], row) for row in rows])
+        jobs = await self._fleet.tell_overdue(records)
         return JobPage(jobs, str(rows[-1]["id"]) if len(rows) == limit else None, unreadable)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
         """Return the statuses of those of the runs that exist; their ids come from `due_at_of`."""
         due_ats = [due_of(run) for run in run_ids]
         rows = await self._database.fetch(_Q["statuses"], run_ids=list(run_ids), due_ats=due_ats)
-        found = [status_of(row) for row in rows]
-        found = await self._fleet.tell_waiting(rows, found)
-        missing = set(run_ids).difference(status.id for status in found)
+        statuses = [status_of(row) for row in rows]
+        statuses = await self._fleet.tell_waiting(rows, statuses)
+        missing = set(run_ids).difference(status.id for status in statuses)
         rows = await self._by_id(sorted(missing, key=lambda run: run.int, reverse=True))
-        return found + [status_of(row) for row in rows]
+        return statuses + [status_of(row) for row in rows]
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
         """Return a job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
@@ -123,18 +123,18 @@ class PostgresReads:
             check_name("team", team)
         if len(states) == 1 and states[0] in _ROOMS:
             rows = await self._in_room(states[0], team, since, before, limit)
-            return await self._told(rows, limit)
-        given: dict[str, object] = {
+            return await self._page_with_reasons(rows, limit)
+        args: dict[str, object] = {
             "since": since or await self.now() - RECENT,
             "states": list(states),
         }
         if team is None:
-            rows = await self._newest(_Q["runs_recent"], before, limit, **given)
+            rows = await self._newest(_Q["runs_recent"], before, limit, **args)
         else:
-            rows = await self._newest(_Q["runs_of_team"], before, limit, team=team, **given)
-        return await self._told(rows, limit)
+            rows = await self._newest(_Q["runs_of_team"], before, limit, team=team, **args)
+        return await self._page_with_reasons(rows, limit)
 
-    async def _told(self, rows: Sequence[asyncpg.Record], limit: int) -> RunPage:
+    async def _page_with_reasons(self, rows: Sequence[asyncpg.Record], limit: int) -> RunPage:
         runs = [_run(row, row["team"], row["job"]) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
@@ -148,30 +148,30 @@ class PostgresReads:
     ) -> list[asyncpg.Record]:
         """Runs in a state, newest first, by the ids in a table that holds such."""
         since = since or await self.now() - RECENT
-        given = {} if team is None else {"team": team}
+        args = {} if team is None else {"team": team}
         query = _Q[state if team is None else f"{state}_of_team"]
-        found: list[asyncpg.Record] = []
+        records: list[asyncpg.Record] = []
         oldest = before or _LAST_ID
-        while len(found) < limit:
-            rows = await self._database.fetch(query, before=oldest, limit=limit, **given)
+        while len(records) < limit:
+            rows = await self._database.fetch(query, before=oldest, limit=limit, **args)
             ids = [row["run_id"] for row in rows if due_of(row["run_id"]) >= since]
-            found += [row for row in await self._by_id(ids) if row["state"] == state]
+            records += [row for row in await self._by_id(ids) if row["state"] == state]
             if len(ids) < limit:
                 break
             oldest = ids[-1]  # some have gone on meanwhile: look further
-        return found[:limit]
+        return records[:limit]
 
     async def _by_id(self, run_ids: Sequence[UUID]) -> list[asyncpg.Record]:
         """Return the rows of runs, in the order of their ids downwards."""
-        found: list[asyncpg.Record] = []
+        records: list[asyncpg.Record] = []
         if run_ids:
             async for days in stretches(self._database.fetch, due_of(run_ids[0])):
                 ids = [run for run in run_ids if days.first <= due_of(run) < days.past]
                 if ids:
-                    found += await self._database.fetch(days.pin(_Q["runs_by_id"]), run_ids=ids)
+                    records += await self._database.fetch(days.pin(_Q["runs_by_id"]), run_ids=ids)
                 if days.first <= due_of(run_ids[-1]):
                     break
-        return sorted(found, key=lambda row: row["id"].int, reverse=True)
+        return sorted(records, key=lambda row: row["id"].int, reverse=True)
 
     async def _job_ever(self, team: str, name: str) -> asyncpg.Record | None:
         check_name("team", team)
@@ -186,18 +186,18 @@ class PostgresReads:
         return f"; one was deleted at {instant(job['changed_at'])}, and its runs are still listed"
 
     async def _newest(
-        self, query: Query, before: UUID | None, limit: int, **given: object
+        self, query: Query, before: UUID | None, limit: int, **args: object
     ) -> list[asyncpg.Record]:
         """Return the newest runs that a query finds, a stretch of days after the other."""
-        until, since = _until(before), given.get("since")
-        given |= {"until": until, "before": before or _LAST_ID}
-        found: list[asyncpg.Record] = []
+        until, since = _until(before), args.get("since")
+        args |= {"until": until, "before": before or _LAST_ID}
+        records: list[asyncpg.Record] = []
         async for days in stretches(self._database.fetch, until):
-            rest = limit - len(found)
+            rest = limit - len(records)
             if rest == 0 or (isinstance(since, datetime) and days.past <= since):
                 break
-            found += await self._database.fetch(days.pin(query), limit=rest, **given)
-        return found
+            records += await self._database.fetch(days.pin(query), limit=rest, **args)
+        return records
 
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
         """Return a run's attempts, first to last. Raises NotFoundError."""

@@ -146,19 +146,19 @@ class Server:
             raise
         session.era = self.era
 
-    def judge(self, met: ServerId) -> None:
+    def judge(self, current: ServerId) -> None:
         """Take note of a server that a session leads to. Raises UnavailableError if it is older."""
-        meeting = meet(self._known, met)
+        meeting = meet(self._known, current)
         if meeting is Meeting.OLDER:
             DATABASE_OLDER.set(1)
-            log.error("database.older", known=_told(self._known), met=_told(met))
+            log.error("database.older", known=_describe(self._known), met=_describe(current))
             raise UnavailableError(
-                f"the address leads to an older primary (timeline {met.timeline}) than was used"
+                f"the address leads to an older primary (timeline {current.timeline}) than was used"
                 " last; let it lead to the newer one, or restart all roles to go on from the older"
             )
         if meeting is Meeting.OTHER:
-            self.begin_era(f"{_told(met)} answers in the place of {_told(self._known)}")
-        self._known = met
+            self.begin_era(f"{_describe(current)} answers in the place of {_describe(self._known)}")
+        self._known = current
 
     def begin_era(self, why: str) -> None:
         """Take what was read so far for void: the database may lack what it acknowledged."""
@@ -220,12 +220,12 @@ async def _introduce(session: Session, deadline_s: float) -> asyncpg.Record:
     A statement whose client froze, or lost power, between its Execute and its Sync waits with all
     its locks for the Sync: neither as a statement nor as an idle transaction.
     """
-    given = {"transaction_timeout": str(int(deadline_s * 2000))}
+    args = {"transaction_timeout": str(int(deadline_s * 2000))}
     try:
-        row = await session.fetchrow(_Q["meet"].sql, *_Q["meet"].arguments(given))
+        row = await session.fetchrow(_Q["meet"].sql, *_Q["meet"].arguments(args))
     except _NO_LINEAGE:  # not every managed PostgreSQL tells it
         brief = _Q["meet_briefly"]
-        row = await session.fetchrow(brief.sql, *brief.arguments(given))
+        row = await session.fetchrow(brief.sql, *brief.arguments(args))
     assert row is not None
     return row
 
@@ -245,11 +245,11 @@ def _refused(error: Exception) -> str:
 
 
 def _words(error: Exception) -> str:
-    told = str(error)
-    return told if isinstance(error, UnavailableError) else f"{type(error).__name__}: {told}"
+    message = str(error)
+    return message if isinstance(error, UnavailableError) else f"{type(error).__name__}: {message}"
 
 
-def _told(server: ServerId | None) -> str:
+def _describe(server: ServerId | None) -> str:
     assert server is not None
     started_at = server.started_at.isoformat()
     return f"cluster {server.system}, timeline {server.timeline}, started {started_at}"

@@ -52,20 +52,20 @@ class KnownCalendars:
         return await self._read(fetch, {it for row in rows for it in row["calendars"]})
 
     async def _read(self, fetch: Fetch, wanted: set[int]) -> Versions:
-        found = {it: self._known[it] for it in wanted if it in self._known}
-        missing = wanted - found.keys()
+        versions = {it: self._known[it] for it in wanted if it in self._known}
+        missing = wanted - versions.keys()
         if not missing:
-            return found
+            return versions
         for row in await fetch(_Q["calendars"], ids=sorted(missing)):
             try:
                 calendar = msgspec.json.decode(row["resolved"], type=Calendar)
-                found[row["id"]] = compile_calendar(calendar)
+                versions[row["id"]] = compile_calendar(calendar)
             except (msgspec.MsgspecError, MatinsError):
                 log.exception("calendar.unreadable", calendar=row["id"])
         if len(self._known) + len(missing) > KNOWN_MAX:
             self._known.clear()
-        self._known |= found
-        return found
+        self._known |= versions
+        return versions
 
 
 async def current_calendars(

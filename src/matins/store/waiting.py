@@ -55,13 +55,13 @@ class PostgresWaitingRoom:
             since=min((due_of(it.run_id) for it in batch if it.cause == CLAIM), default=None),
         )
         rules = {row["team_id"]: _rules(row) for row in rows}
-        asked = {
+        runs = {
             it.run_id: it
             for it in batch
             if it.team_id in rules and not rules[it.team_id].hold_nothing()
         }
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
-        return Facts(now, rules, await self._candidates(asked) if asked else {})
+        return Facts(now, rules, await self._candidates(runs) if runs else {})
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -92,13 +92,13 @@ class PostgresWaitingRoom:
             pools=set(row["pools"]),
         )
 
-    async def _candidates(self, asked: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
+    async def _candidates(self, runs: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
         rows = await self._reads.fetch(
-            _Q["candidates"], run_ids=list(asked), due_ats=[due_of(run) for run in asked]
+            _Q["candidates"], run_ids=list(runs), due_ats=[due_of(run) for run in runs]
         )
         return {
             row["id"]: Candidate(
-                cause=asked[row["id"]].cause,
+                cause=runs[row["id"]].cause,
                 kind=Kind(row["kind"]),
                 fire_at=row["fire_at"],
                 claimed_at=row["claimed_at"],

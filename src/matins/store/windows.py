@@ -34,16 +34,16 @@ class PostgresWindows:
         lately.
         """
         check_name("team", team)
-        return await self._kept(team, None)
+        return await self._windows(team, None)
 
     async def show(self, team: str, name: str) -> WindowRecord:
         """One window. Raises NotFoundError."""
         check_name("team", team)
         check_name("name", name)
-        found = await self._kept(team, name)
-        if not found:
+        records = await self._windows(team, name)
+        if not records:
             raise NotFoundError(f"team {team} has no window {name!r}")
-        return found[0]
+        return records[0]
 
     async def change(
         self, team: str, name: str, decide: Callable[[TeamWindows], WindowChange]
@@ -52,16 +52,16 @@ class PostgresWindows:
         async with self._database.transaction() as session:
             await self._database.make_team(session, team)
             [locked] = await self._database.run(session, _Q["lock"], team=team, name=name)
-            given = {"team_id": locked["team_id"], "name": name}
-            rows = await self._database.run(session, _Q["found"], **given, now=locked["now"])
+            args = {"team_id": locked["team_id"], "name": name}
+            rows = await self._database.run(session, _Q["found"], **args, now=locked["now"])
             windows = {row["name"]: _window(row) for row in rows}
             done = decide(TeamWindows(locked["now"], windows, locked["held"]))
             if done.change == "unchanged":
                 return done
             if done.change == "deleted":
-                await self._database.run(session, _Q["delete"], **given)
+                await self._database.run(session, _Q["delete"], **args)
             else:
-                columns = given | _columns(done.window)
+                columns = args | _columns(done.window)
                 await self._database.run(session, _Q["write"], **columns, now=locked["now"])
             before = locked["now"] - KEPT
             await self._database.run(session, _Q["forget"], before=before)
@@ -74,11 +74,11 @@ class PostgresWindows:
         count: int = row["count"]
         return count
 
-    async def _kept(self, team: str, name: str | None) -> list[WindowRecord]:
+    async def _windows(self, team: str, name: str | None) -> list[WindowRecord]:
         async with self._database.session() as session:
             now = await self._database.clock(session)
-            given = {"team": team, "name": name, "after": now - KEPT}
-            rows = await self._database.run(session, _Q["kept"], **given)
+            args = {"team": team, "name": name, "after": now - KEPT}
+            rows = await self._database.run(session, _Q["kept"], **args)
         return [_record(row, now) for row in rows]
 
 

@@ -55,8 +55,8 @@ class AutoDelete:
         try:
             if ended.has_expired() and await self._jobs.delete_ended(job, REASON):
                 JOBS_EXPIRED.inc()
-                found = {"job": str(job.id), "team": job.team, "name": job.name}
-                log.info("job.deleted", **found, reason=REASON)
+                ids = {"job": str(job.id), "team": job.team, "name": job.name}
+                log.info("job.deleted", **ids, reason=REASON)
         except UnavailableError:
             raise
         except Exception as error:  # whatever it is, it must not stop the others

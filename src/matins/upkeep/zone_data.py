@@ -77,7 +77,7 @@ class ZoneDataSync:
     async def _walk(self, before: str, ours: str) -> None:
         """Look at all jobs, page by page; the version is recorded when nothing was left over."""
         begun_s = self._clock.elapsed_s()
-        after, seen, corrected, left = _FIRST, 0, 0, 0
+        after, seen, corrected, unwritten = _FIRST, 0, 0, 0
         full = True
         while full:
             last = await self._due_times.computed_with()
@@ -88,12 +88,12 @@ class ZoneDataSync:
             ready = [it for it in wrong if await self._record_missing(it, last.now)]
             written = await self._correct(ready)
             seen, corrected = seen + len(page), corrected + written
-            left += len(ready) - written
+            unwritten += len(ready) - written
             full = len(page) == PAGE
             if full:
                 after = page[-1].job.id
                 await pause(_PAUSE_S if written else 0, self._clock, self._stopping)
-        if not left:
+        if not unwritten:
             await self._due_times.record(ours)
         log.info(
             "zone_data.compared",
@@ -101,7 +101,7 @@ class ZoneDataSync:
             now=ours,
             jobs=seen,
             corrected=corrected,
-            left=left,
+            left=unwritten,
             seconds=round(self._clock.elapsed_s() - begun_s, 3),
         )
 
@@ -116,8 +116,8 @@ class ZoneDataSync:
         if not suspects:
             return []
         newest = await self._due_times.newest_runs([suspect.job.id for suspect in suspects])
-        found = [_correction(job, now, newest.get(job.job.id)) for job in suspects]
-        return [it for it in found if it is not None]
+        corrections = [_correction(job, now, newest.get(job.job.id)) for job in suspects]
+        return [it for it in corrections if it is not None]
 
     async def _record_missing(self, wrong: Correction, now: datetime) -> bool:
         """Skip what is missing by the new rules; False if the job has changed, or is broken."""
