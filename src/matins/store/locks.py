@@ -20,6 +20,7 @@ class PostgresLocks:
     @asynccontextmanager
     async def alone(self, work: str) -> AsyncIterator[bool]:
         """See `domain.ports.upkeep.Locks`."""
+        failure: OSError | None = None
         async with self._database.session() as session:
             [row] = await self._database.run(session, _Q["lock"], work=work)
             if not row["locked"]:
@@ -27,5 +28,9 @@ class PostgresLocks:
                 return
             try:
                 yield True
+            except OSError as error:
+                failure = error  # a session would take it for a failure of the database
             finally:
                 await self._database.run(session, _Q["unlock"], work=work)
+        if failure is not None:
+            raise failure
