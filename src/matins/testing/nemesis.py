@@ -10,7 +10,6 @@ from random import Random
 from typing import Any
 
 from matins.testing.memory.faulty import FaultRates, Process
-from matins.testing.memory.repairs import dequeue
 from matins.testing.memory.rewinding import copy_rows, go_back
 from matins.testing.roles import Stage
 from matins.testing.virtual import VirtualTime
@@ -170,7 +169,7 @@ class Nemesis:
         match table:
             case "dispatch":
                 self._checker.row_lost([key])
-                dequeue(world, key)
+                world.dequeue(key)
             case "waiting":
                 self._checker.row_lost([key[1]])
                 del world.waiting[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -11,6 +11,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
+from matins.domain.jobs.keeping import DAYS
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
@@ -18,35 +20,51 @@ from matins.domain.jobs.windows import Window
 from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
-from matins.domain.ports.upkeep import EndedJobs, NextDueTimes, RunRepairs
+from matins.domain.ports.upkeep import (
+    DayTables,
+    EndedJobs,
+    Leftovers,
+    Locks,
+    NextDueTimes,
+    Retention,
+    RunRepairs,
+)
 from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.admission.waiting import CarriedOut, Rules, Waiting
 from matins.domain.runs.claims import BEGINNING, Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
+from matins.domain.views import JobAudit
 from matins.owners.owners import Owners, owners_on
 from matins.roles.owners import postgres_owners
 from matins.store.agenda import PostgresAgenda
+from matins.store.audits import PostgresAudits
 from matins.store.auto_delete import PostgresEndedJobs
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
+from matins.store.day_tables import PostgresDayTables
 from matins.store.dispatch import PostgresDispatch, PostgresWatch
 from matins.store.healing import PostgresRepairs
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
+from matins.store.leftovers import PostgresLeftovers
+from matins.store.locks import PostgresLocks
 from matins.store.queries import Query
+from matins.store.retention import PostgresRetention
 from matins.store.timings import KnownCalendars
 from matins.store.waiting import PostgresWaitingRoom
 from matins.store.zone_data import PostgresNextDueTimes
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
+from matins.testing.memory.days import MemoryDayTables, MemoryLocks
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
-from matins.testing.memory.repairs import MemoryRepairs, dequeue
+from matins.testing.memory.repairs import MemoryRepairs
+from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.windows import MemoryWindows
@@ -127,6 +145,12 @@ class Rows(Protocol):
     async def told_by_older_data(self, job: UUID, next_due: datetime, version: str) -> None:
         """Let a job have a next due time as other zone data would have it, of that version."""
 
+    async def audit(self, job: UUID, until: datetime) -> JobAudit:
+        """Audit the default team's job from `START`."""
+
+    async def count(self, table: str) -> int:
+        """Return how many rows there are of attempts, executors, handouts or revisions."""
+
 
 @dataclass
 class Ground:
@@ -141,6 +165,10 @@ class Ground:
     repairs: RunRepairs
     ended_jobs: EndedJobs
     due_times: NextDueTimes
+    locks: Locks
+    days: DayTables
+    retention: Retention
+    leftovers: Leftovers
     hints: Hints
     rows: Rows
     changes: JobChanges
@@ -226,7 +254,7 @@ class MemoryRows:
 
     async def lose_place(self, run: UUID) -> bool:
         """See `Rows`."""
-        return dequeue(self._world, run)
+        return self._world.dequeue(run)
 
     async def lose_wait(self, run: UUID) -> bool:
         """See `Rows`."""
@@ -253,6 +281,27 @@ class MemoryRows:
         row = self._world.jobs[job]
         row.next_due_at = row.next_fire_at = next_due
         self._world.zone_data = version, self._world.now()
+
+    async def audit(self, job: UUID, until: datetime) -> JobAudit:
+        """See `Rows`."""
+        row, runs = self._world.jobs[job], self._world.scheduled(job)
+        audited = AuditedJob(
+            job, row.team, row.spec.name, purged_until=self._world.purged_until(job)
+        )
+        ledger = [LedgerRow(run.due_at, run.state, run.reason, run.due_until) for run in runs]
+        span = Span(START, until, self._world.now())
+        return audit(audited, self._world.revisions[job], ledger, span)
+
+    async def count(self, table: str) -> int:
+        """See `Rows`."""
+        revisions = [it for rows in self._world.revisions.values() for it in rows]
+        tables: dict[str, Sized] = {
+            "attempts": self._world.attempts,
+            "executors": self._world.executors,
+            "handouts": self._world.handouts,
+            "revisions": revisions,
+        }
+        return len(tables[table])
 
 
 class PostgresRows:
@@ -312,7 +361,7 @@ class PostgresRows:
         """See `Rows`."""
         async with self._database.session() as session:
             rows = await session.fetch(
-                "SELECT due_at, state, reason, due_count, kind FROM runs WHERE job_id = $1", job
+                "SELECT due_at, state, reason, due_count, kind FROM all_runs WHERE job_id = $1", job
             )
         return sorted(Row(_seconds(due_at), *others) for due_at, *others in rows)
 
@@ -359,6 +408,20 @@ class PostgresRows:
             self._database.now(),
         )
 
+    async def audit(self, job: UUID, until: datetime) -> JobAudit:
+        """See `Rows`."""
+        audits = PostgresAudits(self._database, KnownCalendars())
+        page = await audits.page("default", None, START, until, None)
+        [found] = [it for it in page.jobs if it.id == job]
+        return found
+
+    async def count(self, table: str) -> int:
+        """See `Rows`."""
+        name = "all_attempts" if table == "attempts" else table
+        async with self._database.session() as session:
+            number: int = await session.fetchval(f"SELECT count(*) FROM {name}")
+            return number
+
     async def _run(self, sql: str, *arguments: object) -> str:
         async with self._database.session() as session:
             return await session.execute(Query("test", sql, ()).sql, *arguments)
@@ -379,6 +442,10 @@ def on_memory() -> Ground:
         MemoryRepairs(world),
         MemoryEndedJobs(world),
         MemoryNextDueTimes(world),
+        MemoryLocks(world),
+        MemoryDayTables(world),
+        MemoryRetention(world, DAYS),
+        MemoryLeftovers(world),
         hints,
         MemoryRows(world),
         changes,
@@ -408,6 +475,10 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresRepairs(database),
         PostgresEndedJobs(database),
         PostgresNextDueTimes(database, known),
+        PostgresLocks(database),
+        PostgresDayTables(database),
+        PostgresRetention(database, DAYS),
+        PostgresLeftovers(database),
         hints,
         PostgresRows(database),
         PostgresJobChanges(database, known),

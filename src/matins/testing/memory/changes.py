@@ -120,10 +120,9 @@ class MemoryTransaction:
         return recorded(max(runs, key=lambda run: run.due_at)) if runs else None
 
     async def purged_until(self, job_id: UUID) -> datetime | None:
-        """See `domain.ports.jobs.JobTransaction`. Nothing is ever purged here."""
+        """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
-        del job_id
-        return None
+        return self._world.purged_until(job_id)
 
     async def runs_between(
         self, job_id: UUID, since: datetime, until: datetime

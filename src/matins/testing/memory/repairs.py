@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from heapq import heapify
 from uuid import UUID
 
 from matins.domain.runs.admission.waiting import LOST, RETRY
@@ -18,7 +17,7 @@ _Place = tuple[datetime, UUID]
 
 
 class MemoryRepairs:
-    """The runs of a world, none of which ever moves to the history."""
+    """See `domain.ports.upkeep.RunRepairs`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -105,14 +104,3 @@ class MemoryRepairs:
             timeout=self._world.jobs[run.job_id].spec.timeout,
             now=self._world.now(),
         )
-
-
-def dequeue(world: World, run_id: UUID) -> bool:
-    """Let a run's place on the dispatch queue go missing; False if it has none."""
-    for queue in world.queues.values():
-        for place in queue:
-            if place[2] == run_id:
-                queue.remove(place)
-                heapify(queue)
-                return True
-    return False

@@ -34,6 +34,11 @@ def copy_rows(world: World) -> dict[str, Any]:
         "waiting": dict(world.waiting),
         "rules": dict(world.rules),
         "zone_data": world.zone_data,
+        "days": set(world.days),
+        "past_days": set(world.past_days),
+        "dropped_until": world.dropped_until,
+        "purges": dict(world.purges),
+        "walk": world.walk,
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from heapq import heappush
+from datetime import UTC, date, datetime
+from heapq import heapify, heappush
 from uuid import UUID
 
 from matins.domain.audit import Revision
@@ -17,6 +17,7 @@ from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import Rules
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
+from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import KeyLocks
 from matins.testing.memory.rows import ExecutorRow, PartitionRow, StoredAttempt, WaitingRow
@@ -121,6 +122,15 @@ class World:
     """By team what may hold its runs."""
     zone_data: tuple[str | None, datetime | None] = (None, None)
     """The version with which next due times were computed last, and when."""
+    days: set[date] = field(default_factory=set)
+    """The days of due times in which something may still happen."""
+    past_days: set[date] = field(default_factory=set)
+    """Those in the history."""
+    dropped_until: datetime | None = None
+    """Days before it are gone."""
+    purges: dict[UUID, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By job up to when single runs are gone: those that succeeded, and the others."""
+    walk: Walk = field(default_factory=Walk)
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
     locks: KeyLocks = field(default_factory=KeyLocks)
     era: int = 0
@@ -187,8 +197,26 @@ class World:
             return False
         self.runs[run.key] = run
         self.runs_by_id[run.id] = run
+        self.reach(day_of(run.due_at))
         self._tell(run, None)
         return True
+
+    def delete(self, run: RunRow) -> None:
+        """Delete a run that is over, with its attempts and a place on the queue that it left."""
+        del self.runs[run.key], self.runs_by_id[run.id]
+        for number in range(1, run.attempt + 1):
+            self.attempts.pop((run.id, number), None)
+        self.dequeue(run.id)
+
+    def reach(self, day: date) -> None:
+        """Have a day among those in which something may still happen."""
+        self.past_days.discard(day)
+        self.days.add(day)
+
+    def purged_until(self, job_id: UUID) -> datetime | None:
+        """Return up to when rows of a job may have been purged; None if none was."""
+        dropped = [self.dropped_until] if self.dropped_until else []
+        return max([*dropped, *self.purges.get(job_id, ())], default=None)
 
     def move(self, run: RunRow, state: RunState) -> None:
         """Change a run's state."""
@@ -198,6 +226,16 @@ class World:
     def enqueue(self, run: RunRow, rank: datetime) -> None:
         """Put a run on the dispatch queue."""
         heappush(self.queues.setdefault(run.pool, []), (run.priority, rank, run.id))
+
+    def dequeue(self, run_id: UUID) -> bool:
+        """Delete a run's place on the dispatch queue; False if it has none."""
+        for queue in self.queues.values():
+            for place in queue:
+                if place[2] == run_id:
+                    queue.remove(place)
+                    heapify(queue)
+                    return True
+        return False
 
     def wait(
         self,
@@ -248,3 +286,8 @@ class World:
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
             watcher(run, before)
+
+
+def day_of(instant: datetime) -> date:
+    """Return the day of an instant, in UTC."""
+    return instant.astimezone(UTC).date()
