@@ -28,7 +28,7 @@ SLACK_S = 5.0
 FLUSH_S = 10.0
 """How long a stopping executor tries to report its last ends."""
 
-FAREWELL_S = 5.0
+DEREGISTER_S = 5.0
 """How long a stopping executor tries to say that it stops."""
 
 
@@ -77,6 +77,8 @@ class Incarnation:
             polling = group.create_task(self._polls.run())
             others = [group.create_task(it) for it in (self._outbox.run(), self._watch_contact())]
             await _first(stopping, self._lost)
+            # Polls go first: an answer that came during the drain would bring new work. Heartbeats
+            # go on until its end, or the attempts that still run would be declared lost.
             polling.cancel()
             await asyncio.wait([polling])
             if not self._lost.is_set():
@@ -102,7 +104,7 @@ class Incarnation:
     async def _deregister(self) -> None:
         async with asyncio.TaskGroup() as group:
             leaving = group.create_task(self._heartbeat_until_answered())
-            given_up = group.create_task(self._clock.sleep(FAREWELL_S))
+            given_up = group.create_task(self._clock.sleep(DEREGISTER_S))
             await asyncio.wait([leaving, given_up], return_when=asyncio.FIRST_COMPLETED)
             leaving.cancel()
             given_up.cancel()
@@ -117,9 +119,9 @@ class Incarnation:
         """Stop everything without a report: all of it was declared lost."""
         log.error("executor.lost", executor=str(self.id), running=len(self._live))
         live = list(self._live.values())
-        for it in live:
-            it.drop()
-        await self._see_ended(live)
+        for attempt in live:
+            attempt.drop()
+        await self._await_ends(live)
 
     def _lose(self) -> None:
         self._lost.set()
@@ -140,6 +142,7 @@ class Incarnation:
         heartbeat = self._in_flight.picture(
             self.id, self._context.name, self._context.pools, self._settings.slots, stopped=stopped
         )
+        # T1 counts from before the call: T2 may count from the moment at which it arrives.
         asked_at = self._clock.elapsed_s()
         try:
             answer = await self._context.link.heartbeat(heartbeat)
@@ -206,13 +209,13 @@ class Incarnation:
             self._idle.set()
 
     async def _end(self, live: Sequence[LiveAttempt], reason: str) -> None:
-        for it in live:
-            it.end(reason)
-        await self._see_ended(live)
+        for attempt in live:
+            attempt.end(reason)
+        await self._await_ends(live)
 
-    async def _see_ended(self, live: Iterable[LiveAttempt]) -> None:
+    async def _await_ends(self, live: Iterable[LiveAttempt]) -> None:
         """Wait for attempts that were told to end, and cut those that don't."""
-        tasks = {it.task: it for it in live if it.task}
+        tasks = {attempt.task: attempt for attempt in live if attempt.task}
         if not tasks:
             return
         _, late = await asyncio.wait(tasks, timeout=self._settings.grace_s + SLACK_S)

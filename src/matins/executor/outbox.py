@@ -92,6 +92,7 @@ class Outbox:
         while self._under_way >= REPORTS_MAX:
             self._answered.clear()
             await self._answered.wait()
+        # When idle, report at once. Under load, wait a moment: one report then carries many ends.
         if self._under_way and len(self._ends) < REPORT_SIZE:
             self._answered.clear()
             self._filled.clear()

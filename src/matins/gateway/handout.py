@@ -143,7 +143,7 @@ class Dispatcher:
     def _next_pool(self) -> str | None:
         for name, pool in self._pools.items():
             if pool.is_hot and pool.waiting:
-                self._pools.move_to_end(name)
+                self._pools.move_to_end(name)  # in turn, so that a busy pool starves no other
                 return name
         return None
 
@@ -158,6 +158,7 @@ class Dispatcher:
             _count(handout.attempts)
             self._answer(waiting, handout)
         if handout is None or 0 < len(handout.attempts) < waiting.poll.free:
+            # A hint that came meanwhile may be for rows that the statement did not see yet.
             pool.is_hot = pool.hints != hints
         waiting.take = None
         if waiting.askers and not waiting.answer.done():

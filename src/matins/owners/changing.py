@@ -81,6 +81,7 @@ async def _change(
     tx: JobTransaction, job: LockedJob, decide: Decide, after: datetime
 ) -> Changed | Reconciled:
     """Make the whole of a change, or record a piece of what the job misses."""
+    # Revisions stay in order, also when the database's clock was put back.
     now = max(await tx.now(), job.changed_at)
     recorded = await recorded_until(tx, job, now)
     change = decide(job, Moment(now, recorded))
@@ -90,10 +91,11 @@ async def _change(
         revision = ongoing(job, change, now)
         await tx.write_revision(job, revision)
         return Changed(revised_view(job, revision), change.change)
+    # By the schedule as it was: the new revision begins now, and covers nothing before.
     done = await record_missing(
         tx, job, now, after=max(after, recorded), reason=change.reason, run_max=change.run_max
     )
-    if not done.complete:
+    if not done.complete:  # commit this piece and unlock the job before the next one
         if job.state is JobState.ACTIVE:
             await tx.advance(job.id, _next_after(job, done.until))
         return done

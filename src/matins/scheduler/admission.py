@@ -98,7 +98,7 @@ class Admission:
             for waiting in batch:
                 if waiting.partition in locked:
                     self._working_set.waiting.defer(waiting)
-            await self._admit([it for it in batch if it.partition not in locked])
+            await self._admit([waiting for waiting in batch if waiting.partition not in locked])
 
     async def _admit(self, batch: Sequence[Waiting]) -> None:
         trusted = self._working_set.trusted(self._leases.epochs())
@@ -117,9 +117,15 @@ class Admission:
         fenced = [
             decision for decision in decisions if decision.waiting.partition not in done.refused
         ]
-        again = [it.waiting for it in fenced if it.waiting.team_id in done.outdated]
+        again = [
+            decision.waiting for decision in fenced if decision.waiting.team_id in done.outdated
+        ]
         self._working_set.waiting.ask_about(again)
-        _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)
+        _count(
+            decision.verdict.state
+            for decision in fenced
+            if decision.waiting.team_id not in done.outdated
+        )
         self._dispatch_hints.send(done.pools)
 
 

@@ -17,7 +17,10 @@ from matins.scheduler.batches import Batch
 log = structlog.get_logger()
 
 _AGAIN_S = 0.25
+"""The pause before a batch is tried again that has something locked in it."""
+
 _LOCKED_S = 5.0
+"""For so long a partition that was found locked is taken to be locked still."""
 
 
 class BlockedClaims:
@@ -47,7 +50,7 @@ class BlockedClaims:
         except UnavailableError:
             return  # then the next try finds it out
         if batch not in self._batches:
-            return
+            return  # it was taken for its next try while we asked
         if locked:
             until_s = self._clock.elapsed_s() + _LOCKED_S
             self._locked_until_s |= dict.fromkeys(locked, until_s)

@@ -37,7 +37,10 @@ TICK_S = 0.005
 """The shortest time between two looks at the wheel."""
 
 _LOOK_MAX = 20_000
+"""After so many due times a batch is closed, so that planning it does not hold up the wheel."""
+
 _PAUSES_S = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""The longest pauses between repeats of a claim whose outcome is unknown."""
 
 
 class Claimer:
@@ -102,6 +105,7 @@ class Claimer:
     async def _tick(self) -> None:
         """Fire the slots that have begun; wake at the beginning of each second, and for retries."""
         while not self._stopping.is_set():
+            # Cleared before the wheel is fired: what is put into a fired slot then sets it again.
             self._working_set.overdue.clear()
             now = self._clock.now()
             second = int(seconds_of(now))
@@ -197,6 +201,8 @@ class Claimer:
             except BlockedError:
                 raise
             except UnavailableError as error:
+                # It may be committed all the same. Repeating it is safe: a claim that was made
+                # meets its own row. The pause varies, so that schedulers do not return in step.
                 log.warning("claim.unknown", claims=len(batch.claims), error=str(error))
                 if self._stopping.is_set():
                     return

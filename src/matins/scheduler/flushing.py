@@ -72,4 +72,5 @@ class Flusher:
             written = unwritten.keys() - {it.job_id for it in blocked}
             self._working_set.mark_flushed([unwritten.pop(job_id) for job_id in written])
         finally:
+            # Also those with an unknown outcome: to write an advance twice changes nothing.
             self._working_set.return_advances(unwritten.values())

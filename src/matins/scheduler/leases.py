@@ -65,6 +65,7 @@ class LeaseHolder:
         self._leases = leases
         self._clock = clock
         self._term_s = term_s
+        # The holder has to stop trusting first, also when its clock is slower than the database's.
         self._margin_s = max(0.1 * term_s, 0.2)
         self._watermark = watermark
         self._before_release = before_release
@@ -105,6 +106,7 @@ class LeaseHolder:
                     self._change_name()
             except UnavailableError as error:
                 log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
+                # Ask again at the next turn, while what is held can still be trusted.
                 self._renew_at_s = self._clock.elapsed_s()
             await pause(self._term_s / 10, self._clock, self._stopping)
         try:
@@ -132,6 +134,7 @@ class LeaseHolder:
 
     async def renew(self) -> None:
         """Prolong what is held, and show that this scheduler is alive."""
+        # Read before the call: the database counts the term from when it runs the statement.
         asked_s = self._clock.elapsed_s()
         epochs = {partition: lease.epoch for partition, lease in self._held.items()}
         ttl_s = to_ask_s(self._term_s, asked_s - self._heard_s)
@@ -142,7 +145,7 @@ class LeaseHolder:
         for partition, epoch in epochs.items():
             lease = self._held.get(partition)
             if lease is None or lease.epoch != epoch:
-                continue
+                continue  # dropped, or acquired again, while the answer was on its way
             if partition in renewed:
                 self._held[partition] = Lease(epoch, asked_s + ttl_s - self._margin_s)
             else:

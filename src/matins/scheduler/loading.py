@@ -28,6 +28,7 @@ OVERLAP = timedelta(seconds=10)
 """How far a poll for changes looks back: a change, or an end, is visible once it is committed."""
 
 _HINT_PAUSE_S = 0.02
+"""Hints come in bursts: for so long they are gathered, and one read answers them all."""
 
 
 class Loader:
@@ -53,6 +54,7 @@ class Loader:
         self._clock = clock
         self._horizon = timedelta(seconds=horizon_s)
         self._poll_s = poll_s
+        # Past the poll after the next, so that no run comes due before it was read.
         self._near = timedelta(seconds=2 * poll_s + 1)
         self._follower = Follower(working_set, agenda, clock, poll_s / 2)
         self._jobs = Coverage()
@@ -102,8 +104,10 @@ class Loader:
 
     async def read(self) -> None:
         """Bring the working set up to date: leases, stale jobs, horizon, changes, waits, ends."""
+        # Cleared first: what is set while we read makes us read again.
         for event in self._wake_ups():
             event.clear()
+        # No read is under way here that could bring back a due time older than what is evicted.
         self._working_set.evict()
         await self._quarantine()
         await self._refresh()
@@ -141,7 +145,7 @@ class Loader:
             working_set.extend_horizon(slot_of(now + self._horizon))
             self._complete = {}
         if self._polled_at is None:
-            self._polled_at = now
+            self._polled_at = now  # what is committed later, the polls for changes find
         missing = {
             partition: epoch
             for partition, epoch in held.items()
@@ -164,6 +168,7 @@ class Loader:
             working_set.add_partitions(gained)
             gained = {}
             for job in page:
+                # A partition may have been dropped, or gained anew, while its page was read.
                 if loaded.get(job.partition) == missing[job.partition]:
                     working_set.put(job)
             self._complete |= reading.turn(map(_place_of_job, page), loaded)

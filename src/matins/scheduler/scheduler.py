@@ -56,19 +56,19 @@ class Scheduler:
             clock,
             settings.lease_term_s,
             watermark=self._watermark,
-            before_release=self._write_down,
+            before_release=self._flush_released,
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
-        known = (working_set, self._leases, agenda)
-        self._flusher = Flusher(*known, clock, settings.flush_s)
+        shared = (working_set, self._leases, agenda)
+        self._flusher = Flusher(*shared, clock, settings.flush_s)
         self._loader = Loader(
-            *(*known, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s
+            *(*shared, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s
         )
         self._claimer = Claimer(
-            *(*known, self._dispatch_hints, clock), rng=rng, batch_max=settings.claim_batch
+            *(*shared, self._dispatch_hints, clock), rng=rng, batch_max=settings.claim_batch
         )
         self._admission = Admission(
-            *(*known, room, self._dispatch_hints, clock), fired=self._claimer.fired, pause_s=poll_s
+            *(*shared, room, self._dispatch_hints, clock), fired=self._claimer.fired, pause_s=poll_s
         )
         self._watcher = Watcher(
             self._leases,
@@ -81,7 +81,7 @@ class Scheduler:
         self._timekeeper = Timekeeper(clock, self._claimer.hold)
 
     async def run(self, predecessor: UUID | None = None) -> None:
-        """Hold leases and claim until `stop`; then write down what is owed and give them up.
+        """Hold leases and claim until `stop`; then flush the next due times and give them up.
 
         What the holder `predecessor` held, which has ended, is free at once.
         """
@@ -137,7 +137,7 @@ class Scheduler:
     def _watermark(self) -> datetime | None:
         return self._loader.recorded_until(self._claimer.oldest_s())
 
-    async def _write_down(self, _partitions: Collection[int]) -> None:
+    async def _flush_released(self, _partitions: Collection[int]) -> None:
         """Write next due times for a successor; without them it claims some due times in vain."""
         try:
             await self._flusher.flush()

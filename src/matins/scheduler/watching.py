@@ -63,6 +63,7 @@ class Watcher:
 
     async def look(self) -> None:
         """Look once: 1 who is silent, 2 declare the lost, 3 take back what the lost still hold."""
+        # Unset until this look has succeeded: time in which we saw nothing is nobody's silence.
         before_s, self._looked_s = self._looked_s, None
         asked_s = self._clock.elapsed_s()
         seen = await self._watch.executors()
@@ -89,6 +90,7 @@ class Watcher:
         self._is_guarding = braked
 
     async def _declare(self, executor: UUID, name: str) -> None:
+        # Only if the heartbeat that we judged by is still its last one.
         if await self._watch.declare_lost(executor, self._heard[executor].heartbeat_at):
             EXECUTORS_LOST.inc()
             log.warning("executor.lost", executor=str(executor), name=name)

@@ -93,7 +93,7 @@ class WorkingSet:
         """
         known = self._entries.get(job.id)
         if known is not None and known.job.revision >= job.revision:
-            self._arm(known)
+            self._arm(known)  # memory is ahead of the row, which is written after the claim
             return
         quarantined = self._quarantined.get(job.id)
         if quarantined is None or quarantined[0] < job.revision:
@@ -109,6 +109,7 @@ class WorkingSet:
         except Exception as error:  # whatever it is, it must not stop the others
             self.quarantine(job, error)
             return
+        # The row may lack an advance that is not flushed yet: do not claim those due times again.
         dirty = self._dirty.get(job.id)
         if dirty is not None and dirty.job.revision == job.revision:
             entry.catch_up_with(dirty)
@@ -192,6 +193,7 @@ class WorkingSet:
         for slot, names in self._wheel.fire(second):
             queue = self._on_time if second - slot <= _ON_TIME_S else self._late
             for name in names:
+                # The wheel forgets nothing: a name counts only in the slot where its job stands.
                 entry = self._entries.get(name)
                 if entry is not None and entry.fire_s == slot and not entry.busy:
                     entry.armed = False
@@ -211,7 +213,7 @@ class WorkingSet:
         """Go on with an entry whose due times up to `next_s` have their rows."""
         entry.move_to(next_s)
         entry.busy = False
-        if entry.gone:
+        if entry.gone:  # dropped while it was claimed; an entry put since then knows better
             self._dirty.setdefault(entry.job.id, entry)
         else:
             self._dirty[entry.job.id] = entry

@@ -53,6 +53,8 @@ class Claiming:
                 answer = await self._send("claim", holder, epochs, columns, on_time)
                 on_time = []
             except asyncpg.UniqueViolationError:
+                # One claim has its row already, so nothing of the statement was done. After a
+                # take-over many have, so the next batches do without this statement at once.
                 self._repeats = REPEATS
         self._repeats = max(0, self._repeats - 1)
         if rest := [*on_time, *rest]:

@@ -90,9 +90,10 @@ class PostgresDispatch:
                 suspect_after=SUSPECT_AFTER,
             )
         except asyncpg.UniqueViolationError:
+            # The poll's number was used before: it is a repeat, and gets the answer of the first.
             return await self.taken(poll) or Handout()
         if not rows:
-            return Handout(unknown=True)
+            return Handout(unknown=True)  # all that live get at least the row with the counts
         now, count, *firsts = rows[0]["found"]
         front.note(begun, poll.free, Found(now, count, firsts))
         started = [row for row in rows if row["id"]]

@@ -39,6 +39,7 @@ class PostgresLeases:
             ttl_s=ttl_s,
         )
         assert row is not None
+        # A restore in place: no session hears of it, only this row is older than it was.
         if went_back(self._renewed.get(holder), row["renewed_before"]):
             self._database.server.begin_era("the lease is older than it was")
             raise UnavailableError("PostgreSQL: the database has gone back in time")

@@ -47,8 +47,8 @@ class Healing:
         ends_s = self._clock.elapsed_s() + TURN_S
         while not self._stopping.is_set():
             page = await self._repairs.repair(self._after, PAGE, _MIN_AGE_S)
-            _tell("dispatch", page.enqueued)
-            _tell("waiting", page.rescheduled)
+            _report("dispatch", page.enqueued)
+            _report("waiting", page.rescheduled)
             if page.running:
                 await self._assign_strays(page.running)
             is_last = page.last is None or page.count < PAGE
@@ -63,10 +63,10 @@ class Healing:
                 abandoned[stray.executor].append(stray.run_id)
         for executor, runs in abandoned.items():
             await self._repairs.hand_out_again(executor, runs)
-            _tell("handouts", runs)
+            _report("handouts", runs)
 
 
-def _tell(table: str, runs: Sequence[UUID]) -> None:
+def _report(table: str, runs: Sequence[UUID]) -> None:
     if runs:
         ROWS_HEALED.labels(table).inc(len(runs))
         log.error("rows.healed", table=table, runs=len(runs), first=str(runs[0]))

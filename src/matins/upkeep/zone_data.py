@@ -80,6 +80,7 @@ class ZoneDataSync:
         after, seen, corrected, unwritten = _FIRST, 0, 0, 0
         full = True
         while full:
+            # Asked for each page: where another scheduler has newer data meanwhile, that one wins.
             last = await self._due_times.computed_with()
             if self._stopping.is_set() or (last.version or "") > ours:
                 return
@@ -110,7 +111,7 @@ class ZoneDataSync:
         suspects = []
         for index, job in enumerate(page):
             if index % _SLICE == _SLICE - 1:
-                await self._clock.sleep(0)
+                await self._clock.sleep(0)  # claims run in this event loop, too
             if _correction(job, now, None):
                 suspects.append(job)
         if not suspects:

@@ -71,8 +71,8 @@ class RunningCommand:
         self._verdict = ("", "", False)
         """Outcome, reason, and whether it is permanent, where the exit code does not count."""
         self._exit: int | None = None
-        self._hungry_before = out_of_memory_count()
-        self._hungry = 0
+        self._oom_kills_before = out_of_memory_count()
+        self._oom_kills = 0
         self._note = ""
         self._is_forsaken = False
         self._is_reaper_spoilt = False
@@ -120,7 +120,7 @@ class RunningCommand:
             case {"exit": int(code), "told": bool(told)}:
                 self._exit = code
                 if code in _KILLED and not told:
-                    self._hungry = out_of_memory_count() - self._hungry_before
+                    self._oom_kills = out_of_memory_count() - self._oom_kills_before
                 if not told:  # it was faster than our word
                     self._verdict = ("", "", False)
                 self._enter(Phase.DRAINING, now + self._limits.drain_s)
@@ -130,7 +130,7 @@ class RunningCommand:
                 self._is_clear = True
                 self._is_reaper_spoilt = spoilt
                 if names and not self._verdict[0]:
-                    self._note = _told_of(names)
+                    self._note = _leftovers_note(names)
                 if self._phase is Phase.CLEARING:
                     self._phase = Phase.OVER
             case {"trouble": str(reason), "permanent": bool(permanent)}:
@@ -190,8 +190,8 @@ class RunningCommand:
             reason = f"killed by {name}"
         else:
             reason = f"exit code {self._exit}"
-        if self._hungry:
-            reason += f"; memory ran out: the kernel ended {self._hungry} processes meanwhile"
+        if self._oom_kills:
+            reason += f"; memory ran out: the kernel ended {self._oom_kills} processes meanwhile"
         return "failed", reason, False
 
     def _refuse(self, outcome: str, reason: str, *, permanent: bool = False) -> None:
@@ -220,10 +220,10 @@ def cut_off_reason(cut_off_s: float) -> str:
     return f"its executor had not reached the gateway for {cut_off_s:g} s"
 
 
-def _told_of(names: list[str]) -> str:
+def _leftovers_note(names: list[str]) -> str:
     """Return which background processes were ended with their command."""
     counts = Counter(names).most_common()
-    shown = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts[:_LEFT_MAX])
+    listed = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts[:_LEFT_MAX])
     more = ", ..." if len(counts) > _LEFT_MAX else ""
     what = "a background process was" if len(names) == 1 else f"{len(names)} processes were"
-    return f"\n[{what} still running when the command ended, and killed: {shown}{more}]\n"
+    return f"\n[{what} still running when the command ended, and killed: {listed}{more}]\n"

@@ -142,6 +142,7 @@ class Loop:
     def _obey(self, frame: dict[str, object]) -> None:
         match frame:
             case {"contact": float() | int() as asked_at}:
+                # Not back, by an answer that comes late; not ahead, by a time that is not ours.
                 self._contact_at = max(self._contact_at, min(asked_at, boot_s()))
             case {"contact": None}:
                 self._contact_at = boot_s()

@@ -36,6 +36,7 @@ class Nursery:
         """Work until the keeper and all reapers are gone."""
         hide()
         adopt_orphans()
+        # The collector would write to the pages shared with each reaper, which copies them.
         gc.freeze()
         gc.disable()
         self._signals = wake_on_children()
