@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +26,9 @@ from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
 from matins.upkeep.days import make_days_ahead
+
+# What runs in the background of a shell ignores Ctrl-C, and so would every process started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _names = count()
 

@@ -12,6 +12,7 @@ from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
 from matins.domain.runs.states import RunState
+from matins.store import past, reads
 from matins.store.past import around
 from matins.store.queries import load_queries
 
@@ -49,6 +50,25 @@ async def test_dead_runs_are_listed_page_by_page(world: Upkept, team: str | None
     dead = await become(world, DIE, every=3)
     assert await pages(world, team, RunState.DEAD, 2) == dead
     assert await pages(world, OTHERS, RunState.DEAD, 2) == []
+
+
+@pytest.mark.parametrize("team", [TEAM, None])
+@pytest.mark.parametrize(("runs", "days"), [(3, 8), (5_000, 1), (7, 2)])
+async def test_a_page_looks_at_so_much_and_no_more_for_what_is_rare(
+    world: Upkept, monkeypatch: pytest.MonkeyPatch, team: str | None, runs: int, days: int
+) -> None:
+    every = [run.id for run in (await world.reads.runs_of_job(TEAM, "job", None, 100)).runs]
+    rare = [every[2], every[-1]]
+    for table in ("runs", "past_runs"):
+        await world.execute(f"UPDATE {table} SET state = 'cancelled' WHERE id = ANY ($1)", rare)
+    monkeypatch.setattr(reads, "WALK_MAX", runs)
+    monkeypatch.setattr(reads, "STRETCHES_MAX", days)
+    monkeypatch.setattr(past, "_FIRST_STRETCH", 1)
+    monkeypatch.setattr(past, "_STRETCH", 1)
+    first = await world.reads.runs(team, [RunState.CANCELLED], NOON, None, 2)
+    assert len(first.runs) < 2
+    assert first.next is not None
+    assert await pages(world, team, RunState.CANCELLED, 2) == rare
 
 
 @pytest.mark.parametrize("team", [TEAM, None])
@@ -106,6 +126,7 @@ async def test_a_team_s_runs_are_found_by_its_own_index(world: Upkept) -> None:
             "team": f"'{TEAM}'",
             "states": "'{dead}'",
             "limit": "5",
+            "walk": "50",
             "since": f"'{NOON}'",
             "until": f"'{NOON + 9 * DAY}'",
             "before": f"'{UUID(int=9)}'",

@@ -14,7 +14,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import InvalidInputError, NotFoundError
-from matins.domain.values.ids import due_of, names_instant
+from matins.domain.values.ids import due_of, id_before, names_instant
 from matins.domain.values.names import check_name
 from matins.domain.views import (
     AttemptRecord,
@@ -41,6 +41,12 @@ _ROOMS = (
 )
 _FIRST_ID = UUID(int=0)
 _LAST_ID = UUID(int=(1 << 128) - 1)
+
+WALK_MAX = 5_000
+"""The most runs that a page looks at for those in some states."""
+
+STRETCHES_MAX = 8
+"""The most stretches of days that a page looks at."""
 
 
 def due_at_of(run: UUID) -> datetime:
@@ -124,19 +130,51 @@ class PostgresReads:
         if len(states) == 1 and states[0] in _ROOMS:
             rows = await self._in_room(states[0], team, since, before, limit)
             return await self._page_with_reasons(rows, limit)
-        args: dict[str, object] = {
-            "since": since or await self.now() - RECENT,
-            "states": list(states),
-        }
-        if team is None:
-            rows = await self._newest(_Q["runs_recent"], before, limit, **args)
-        else:
-            rows = await self._newest(_Q["runs_of_team"], before, limit, team=team, **args)
-        return await self._page_with_reasons(rows, limit)
+        rows, walked_to = await self._walk(
+            team, states, since or await self.now() - RECENT, before, limit
+        )
+        page = await self._page_with_reasons(rows, limit)
+        return page if page.next else RunPage(page.runs, walked_to)
 
     async def _page_with_reasons(self, rows: Sequence[asyncpg.Record], limit: int) -> RunPage:
         runs = [_run(row, row["team"], row["job"]) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
+
+    async def _walk(
+        self,
+        team: str | None,
+        states: Sequence[RunState],
+        since: datetime,
+        before: UUID | None,
+        limit: int,
+    ) -> tuple[list[asyncpg.Record], UUID | None]:
+        """Return runs in these states, and from where to go on if there was too much to look at.
+
+        However rare they are, a page looks at `WALK_MAX` runs and `STRETCHES_MAX` stretches of days
+        at most, so it may hold few, or none.
+        """
+        name, args = ("runs_recent", {}) if team is None else ("runs_of_team", {"team": team})
+        until, walk, looked = _until(before), WALK_MAX, 0
+        records: list[asyncpg.Record] = []
+        async for days in stretches(self._database.fetch, until):
+            rest = limit - len(records)
+            if rest == 0 or days.past <= since:
+                break
+            if looked == STRETCHES_MAX:
+                return records, id_before(days.past)
+            span = {"since": since, "until": until, "before": before or _LAST_ID, "walk": walk}
+            rows = await self._database.fetch(
+                days.pin(_Q[name]), states=list(states), limit=rest, **span, **args
+            )
+            records, looked = records + rows, looked + 1
+            if len(rows) < rest:
+                last = await self._database.fetchrow(
+                    days.pin(_Q[f"{name}_walked"]), **span, **args
+                )
+                walk -= last["number"] if last else 0
+                if last and not walk:
+                    return records, last["id"]
+        return records, None
 
     async def _in_room(
         self,
@@ -189,12 +227,12 @@ class PostgresReads:
         self, query: Query, before: UUID | None, limit: int, **args: object
     ) -> list[asyncpg.Record]:
         """Return the newest runs that a query finds, a stretch of days after the other."""
-        until, since = _until(before), args.get("since")
+        until = _until(before)
         args |= {"until": until, "before": before or _LAST_ID}
         records: list[asyncpg.Record] = []
         async for days in stretches(self._database.fetch, until):
             rest = limit - len(records)
-            if rest == 0 or (isinstance(since, datetime) and days.past <= since):
+            if rest == 0:
                 break
             records += await self._database.fetch(days.pin(query), limit=rest, **args)
         return records

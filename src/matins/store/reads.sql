@@ -60,17 +60,16 @@ ORDER BY r.due_at DESC, r.id DESC
 LIMIT :limit
 
 -- name: runs_recent
--- By runs_id, in a stretch of days.
-SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
-       t.name AS team, j.name AS job
+-- By runs_id, in a stretch of days. Only so many are looked at: those in the states that are
+-- asked for may be rare.
+SELECT
+    -- include: run_columns
 FROM (
     SELECT *
-    FROM all_runs
-    WHERE due_at BETWEEN :since::timestamptz AND :until::timestamptz
-      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
-      AND id < :before::uuid
-      AND state = ANY (:states::text[])
+    FROM (
+        -- include: walked_recent
+    ) AS walked
+    WHERE state = ANY (:states::text[])
     ORDER BY id DESC
     LIMIT :limit
 ) r
@@ -78,31 +77,52 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 ORDER BY r.id DESC
 
+-- name: runs_recent_walked
+-- How many were looked at, and the last of them.
+SELECT id, number
+FROM (
+    SELECT id, row_number() OVER (ORDER BY id DESC) AS number
+    FROM (
+        -- include: walked_recent
+    ) AS walked
+) AS numbered
+ORDER BY id
+LIMIT 1
+
 -- name: runs_of_team
--- By runs_team and past_runs_team, in a stretch of days.
-SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
-       t.name AS team, j.name AS job
+-- By runs_team and past_runs_team, in a stretch of days. Only so many are looked at: those in the states that are
+-- asked for may be rare.
+SELECT
+    -- include: run_columns
 FROM (
     SELECT *
-    FROM all_runs
-    WHERE team_id = (SELECT id FROM teams WHERE name = :team)
-      AND due_at BETWEEN :since::timestamptz AND :until::timestamptz
-      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
-      AND id < :before::uuid
-      AND state = ANY (:states::text[])
+    FROM (
+        -- include: walked_of_team
+    ) AS walked
+    WHERE state = ANY (:states::text[])
     ORDER BY id DESC
     LIMIT :limit
 ) r
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 ORDER BY r.id DESC
+
+-- name: runs_of_team_walked
+-- How many were looked at, and the last of them.
+SELECT id, number
+FROM (
+    SELECT id, row_number() OVER (ORDER BY id DESC) AS number
+    FROM (
+        -- include: walked_of_team
+    ) AS walked
+) AS numbered
+ORDER BY id
+LIMIT 1
 
 -- name: runs_by_id
 -- By the index on id of each table, in a stretch of days.
-SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
-       r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at,
-       t.name AS team, j.name AS job
+SELECT
+    -- include: run_columns
 FROM all_runs r
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id

@@ -52,6 +52,14 @@ def due_of(run: UUID) -> datetime:
     return _EPOCH + _MS * (run.int >> 80)
 
 
+def id_before(instant: datetime) -> UUID:
+    """Return an id above those of all runs that are due before an instant, and below all others.
+
+    By `due_of` it lies before the instant too.
+    """
+    return UUID(int=((instant - _EPOCH) // _MS << 80) - 1)
+
+
 def partition_of(name: UUID) -> int:
     """Return the partition, 0 to 255, of a job; also of an executor, for who watches it."""
     return blake2b(name.bytes, digest_size=1, person=b"matins.part").digest()[0]
