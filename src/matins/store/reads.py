@@ -168,9 +168,7 @@ class PostgresReads:
             )
             records, looked = records + rows, looked + 1
             if len(rows) < rest:
-                last = await self._database.fetchrow(
-                    days.pin(_Q[f"{name}_walked"]), **span, **args
-                )
+                last = await self._database.fetchrow(days.pin(_Q[f"{name}_walked"]), **span, **args)
                 walk -= last["number"] if last else 0
                 if last and not walk:
                     return records, last["id"]
