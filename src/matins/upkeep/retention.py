@@ -131,11 +131,13 @@ class Purge:
         sinces = [cut.since for cut in cuts if cut.since]
         since = min(sinces) if len(sinces) == len(cuts) else None
         for span in await self._retention.spans(max(cut.until for cut in cuts)):
-            if since is not None and span.past <= since:
+            if since is not None and span.past < since:
                 continue
             while runs := await self._retention.old_runs(span, cuts, PAGE):
                 if self._is_over():
                     return False
+                # first, since whoever audits in between is not to miss what is gone
+                await self._retention.purged([cut.before(span.past) for cut in cuts])
                 await self._delete(span, runs)
         await self._retention.purged(cuts)
         return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
 from matins.domain.jobs.keeping import DAYS, Keep, Limits
 from matins.domain.jobs.spec import JobSpec
+from matins.domain.ports.upkeep import Archive
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
@@ -39,7 +41,7 @@ class Scene:
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
-        self.archive: FileArchive | None = None
+        self.archive: Archive | None = None
         self._epochs: dict[int, int] = {}
         self._polls = 0
 
@@ -103,6 +105,19 @@ class Scene:
         assert audit.due in (0, minutes)
         assert (audit.judged_from is None) == (audit.due == minutes)
         return audit.due > 0
+
+
+class FullArchive:
+    """An archive with space for one page."""
+
+    def __init__(self) -> None:
+        self._is_full = False
+
+    async def add(self, _day: date, _lines: Sequence[str]) -> None:
+        """See `domain.ports.upkeep.Archive`."""
+        if self._is_full:
+            raise OSError("no space left")
+        self._is_full = True
 
 
 @pytest.fixture
@@ -261,6 +276,21 @@ async def test_nothing_is_purged_that_cannot_be_archived(scene: Scene, tmp_path:
         with pytest.raises(OSError, match="archive"):
             await scene.after(days)
     assert (await scene.kept(short), await scene.kept(usual)) == ([1], [1])
+
+
+async def test_what_is_purged_in_part_is_not_judged(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "PAGE", 1)
+    scene.archive = FullArchive()
+    job = await scene.put(SHORT)
+    await scene.run(job, 1, 2)
+    with pytest.raises(OSError, match="no space left"):
+        await scene.after(6)
+    assert (len(await scene.kept(job)), await scene.is_judged(job, 2)) == (1, False)
+    scene.archive = None
+    await scene.purge()
+    assert await scene.kept(job) == []
 
 
 async def test_one_process_does_it_at_a_time(scene: Scene) -> None:

@@ -147,7 +147,7 @@ class Retention(Protocol):
         """Delete runs of these days, with their attempts."""
 
     async def purged(self, cuts: Sequence[Cut]) -> None:
-        """Save up to when runs of jobs are gone."""
+        """Save up to when runs of jobs may be gone."""
 
 
 class Leftovers(Protocol):

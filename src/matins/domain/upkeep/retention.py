@@ -87,6 +87,12 @@ class Cut(msgspec.Struct, frozen=True):
         """No run that was due later is too old."""
         return max(self.succeeded_until, self.others_until)
 
+    def before(self, instant: datetime) -> Cut:
+        """Return what goes of all that was due before an instant."""
+        succeeded_until = min(self.succeeded_until, instant)
+        others_until = min(self.others_until, instant)
+        return Cut(self.job_id, succeeded_until, others_until, self.since)
+
 
 class OldRun(msgspec.Struct, frozen=True):
     """A run that goes, with the line that the archive gets of it."""
