@@ -55,9 +55,9 @@ class MemoryDayTables:
 
     async def detach(self, day: date) -> bool:
         """See `domain.ports.upkeep.DayTables`."""
-        if self._is_open(day):
+        if day not in self._world.days or self._is_open(day):
             return False
-        self._world.days.discard(day)
+        self._world.days.remove(day)
         self._world.past_days.add(day)
         return True
 
@@ -66,8 +66,10 @@ class MemoryDayTables:
         return sorted(day for day in self._world.past_days if day < before)
 
     async def drop(self, day: date) -> None:
-        """See `domain.ports.upkeep.DayTables`."""
+        """See `domain.ports.upkeep.DayTables`. A day that others have dropped stays so."""
         world = self._world
+        if day not in world.past_days:
+            return
         counting = {job.id for job in world.jobs.values() if counts_runs(job)}
         runs = [run for run in world.runs.values() if day_of(run.due_at) == day]
         for run in runs:
