@@ -25,7 +25,7 @@ import uvloop
 from bench import bare
 from bench.ground import fill_jobs, folder, postgres
 from matins.domain.schedules.schedule import Schedule
-from matins.engines.places import Places
+from matins.engines.endpoints import Endpoints
 from matins.engines.valkey import EmbeddedValkey
 from matins.kernel.settings import Settings
 
@@ -104,7 +104,7 @@ async def _roles(
         "MATINS_EXECUTOR_TOKEN": "bench",
         "MATINS_LOG_LEVEL": "warning",
     }
-    places = Places(Settings(data=path))
+    endpoints = Endpoints(Settings(data=path))
     processes = []
     urls = []
     groups: dict[str, list[int]] = {}
@@ -115,9 +115,9 @@ async def _roles(
         processes.append(process)
         groups.setdefault(role, []).append(process.pid)
         if role == "api":
-            while (place := places.published_api()) is None or place.pid != process.pid:
+            while (endpoint := endpoints.published_api()) is None or endpoint.pid != process.pid:
                 await asyncio.sleep(0.02)
-            urls.append(place.url)
+            urls.append(endpoint.url)
             environment["MATINS_URL"] = ",".join(urls)
     try:
         yield lambda: _cpu_by_role(groups, path)

@@ -12,7 +12,7 @@ from random import SystemRandom
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
-from matins.engines.places import Places
+from matins.engines.endpoints import Endpoints
 from matins.executor.fleet import Executor
 from matins.kernel.clock import HostClock
 from matins.kernel.service import run_services
@@ -38,8 +38,8 @@ class NoTarget:
 
 async def run_executor(settings: Settings, stopping: asyncio.Event) -> None:
     """Run an executor whose HTTP targets are never called."""
-    places = Places(settings)
-    link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
+    endpoints = Endpoints(settings)
+    link = HttpGatewayLink(endpoints.api_url().split(","), endpoints.executor_token())
     clock, rng = HostClock(), SystemRandom()
     runners = {"http": NoTarget()}
     executor = Executor(link, runners, clock, rng, settings, "bench", lambda _at: None)

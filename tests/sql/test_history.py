@@ -18,7 +18,7 @@ from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError
 from matins.store.database import session_settings
 from matins.store.migrate import migrations
-from matins.store.past import stretches
+from matins.store.past import day_ranges
 from matins.store.queries import load_queries
 
 DAY = timedelta(days=1)
@@ -168,10 +168,10 @@ async def test_past_tables_are_as_the_hot_ones(world: Upkept, kind: str) -> None
 async def test_stretches_leave_out_no_day_and_none_comes_twice(world: Upkept) -> None:
     for day in (100, 64, 65, 1):
         await world.execute("SELECT ensure_day($1)", TODAY - day * DAY)
-    found = [stretche async for stretche in stretches(world.database.fetch)]
+    found = [stretche async for stretche in day_ranges(world.database.fetch)]
     assert found[-1].first <= NOON - 100 * DAY
     assert all(later.first == earlier.past for later, earlier in pairwise(found))
-    [first, *_] = [stretche async for stretche in stretches(world.database.fetch, NOON - 64 * DAY)]
+    [first, *_] = [stretche async for stretche in day_ranges(world.database.fetch, NOON - 64 * DAY)]
     assert first.past == datetime(2025, 12, 29, tzinfo=UTC)
 
 

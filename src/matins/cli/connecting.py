@@ -12,7 +12,7 @@ from matins.cli.showing import print_json, tell
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.values.errors import SettingsError, UnauthorizedError
-from matins.engines.places import Places
+from matins.engines.endpoints import Endpoints
 from matins.kernel.settings import read_settings
 
 DEFAULT_TEAM = "default"
@@ -28,15 +28,15 @@ def with_api(work: Callable[[Matins], Awaitable[T]]) -> T:
     Raises UnreachableError that says where it was looked for and how to start one.
     """
     settings = read_settings()
-    places = Places(settings)
+    endpoints = Endpoints(settings)
     try:
-        url = places.api_url()
+        url = endpoints.api_url()
     except SettingsError as error:
         raise UnreachableError(str(error)) from error
-    source = "MATINS_URL" if settings.url else f"the data folder {places.data}"
+    source = "MATINS_URL" if settings.url else f"the data folder {endpoints.data}"
 
     async def connected() -> T:
-        async with Matins(url, places.admin_token()) as client:
+        async with Matins(url, endpoints.admin_token()) as client:
             try:
                 return await work(client)
             except UnreachableError as error:

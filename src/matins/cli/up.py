@@ -22,8 +22,8 @@ from matins.cli.children import Child
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import Job
 from matins.domain.values.errors import EngineError, UnavailableError
+from matins.engines.endpoints import Endpoints
 from matins.engines.folders import DataFolder
-from matins.engines.places import Places
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
 from matins.executor.keeper.proc import hide
@@ -57,9 +57,9 @@ async def _up(settings: Settings, console: Console) -> None:
     """1 the folder, 2 engines, 3 schema, 4 roles, 5 the demo, once, 6 say where all is, 7 watch."""
     stopping, hurry = asyncio.Event(), asyncio.Event()
     stop_on_signals(stopping, hurry.set)
-    places = Places(settings)
-    with DataFolder(places.data) as folder:
-        places.make_tokens()
+    endpoints = Endpoints(settings)
+    with DataFolder(endpoints.data) as folder:
+        endpoints.make_tokens()
         async with AsyncExitStack() as stack:
             console.print(f"Starting Matins in {folder.path}")
             engines: list[Engine] = [
@@ -71,10 +71,10 @@ async def _up(settings: Settings, console: Console) -> None:
             async def start() -> None:
                 [dsn, _] = [await _start(engine, stack) for engine in engines]
                 await migrate(dsn)
-                children.extend(await _start_roles(stack, settings, places, hurry))
+                children.extend(await _start_roles(stack, settings, endpoints, hurry))
 
             async def welcome() -> None:
-                await _welcome(places, folder, console)
+                await _welcome(endpoints, folder, console)
                 await stopping.wait()
 
             await _until_first(stopping, start())
@@ -115,32 +115,35 @@ async def _watch(engine: Engine) -> None:
 
 
 async def _start_roles(
-    stack: AsyncExitStack, settings: Settings, places: Places, hurry: asyncio.Event
+    stack: AsyncExitStack, settings: Settings, endpoints: Endpoints, hurry: asyncio.Event
 ) -> list[Child]:
     """Start api, scheduler and executor; the stack stops them in the opposite order, at once when
     there is hurry.
     """
-    environment = os.environ | {"MATINS_DATA": str(places.data), "MATINS_STOP_WITH_STDIN": "true"}
-    environment["MATINS_PORT"] = str(settings.port or _same_port(settings, places))
+    environment = os.environ | {
+        "MATINS_DATA": str(endpoints.data),
+        "MATINS_STOP_WITH_STDIN": "true",
+    }
+    environment["MATINS_PORT"] = str(settings.port or _same_port(settings, endpoints))
     children = [
         Child("api", ["--demo"], environment),
-        Child("scheduler", [], environment | {"MATINS_LEASE_FILE": str(places.lease_file)}),
+        Child("scheduler", [], environment | {"MATINS_LEASE_FILE": str(endpoints.lease_file)}),
         Child("executor", [], environment),
     ]
-    places.forget_api()
+    endpoints.forget_api()
     for child in children:
         drain_s = settings.drain_s if child.role == "executor" else 0
         stack.push_async_callback(child.stop, drain_s, hurry)
         await child.start()
         if child.role == "api":
-            await _published(places, child)
-            places.remember_port()
+            await _published(endpoints, child)
+            endpoints.remember_port()
     return children
 
 
-def _same_port(settings: Settings, places: Places) -> int:
+def _same_port(settings: Settings, endpoints: Endpoints) -> int:
     """Return the port that was free at the last start if it still is: jobs may have its URL."""
-    port = places.remembered_port()
+    port = endpoints.remembered_port()
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         socket.create_server((settings.host, port), family=family).close()
@@ -149,11 +152,11 @@ def _same_port(settings: Settings, places: Places) -> int:
     return port
 
 
-async def _published(places: Places, api: Child) -> None:
+async def _published(endpoints: Endpoints, api: Child) -> None:
     """Wait until the API listens: the executor needs its address."""
     try:
         async with asyncio.timeout(READY_S):
-            while (place := places.published_api()) is None or place.pid != api.pid:
+            while (endpoint := endpoints.published_api()) is None or endpoint.pid != api.pid:
                 if api.pid is None:
                     raise EngineError("the API ended at its start; its log above says why")
                 await asyncio.sleep(0.02)
@@ -161,10 +164,10 @@ async def _published(places: Places, api: Child) -> None:
         raise EngineError(f"the API did not listen within {READY_S:g} s") from None
 
 
-async def _welcome(places: Places, folder: DataFolder, console: Console) -> None:
+async def _welcome(endpoints: Endpoints, folder: DataFolder, console: Console) -> None:
     """Load the demo on the first start, and say where things are and what will run next."""
-    url = places.api_url()
-    async with Matins(url, places.admin_token()) as client:
+    url = endpoints.api_url()
+    async with Matins(url, endpoints.admin_token()) as client:
         await _until_ready(client)
         mark = folder.path / DEMO_MARK
         if not mark.exists():
@@ -173,7 +176,7 @@ async def _welcome(places: Places, folder: DataFolder, console: Console) -> None
             mark.touch()
         jobs = await client.all_jobs()
     console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)", soft_wrap=True)
-    console.print(f"Admin token  {places.admin_token_file}", soft_wrap=True)
+    console.print(f"Admin token  {endpoints.admin_token_file}", soft_wrap=True)
     console.print("Next runs")
     for job in _soonest(jobs):
         console.print(f"  {_when(job.next_fire_at)}  {job.team}/{job.spec.name}")

@@ -30,7 +30,7 @@ class LostAnswerError(Exception):
     """The request was sent, or part of it, and there is no whole answer; its text says why."""
 
 
-class _Kept(NamedTuple):
+class _IdleConnection(NamedTuple):
     connection: Connection
     since_s: float
 
@@ -49,7 +49,7 @@ class HttpClient:
         self._trusted = tls
         self._resolver = Resolver()
         self._slots = asyncio.Semaphore(AT_ONCE_MAX)
-        self._kept: defaultdict[Origin, deque[_Kept]] = defaultdict(deque)
+        self._idle: defaultdict[Origin, deque[_IdleConnection]] = defaultdict(deque)
 
     async def exchange(
         self,
@@ -79,17 +79,17 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections that are kept."""
-        for origin in self._kept:
+        for origin in self._idle:
             self._drop(origin)
 
     def _drop(self, origin: Origin) -> None:
-        kept = self._kept[origin]
+        kept = self._idle[origin]
         while kept:
             kept.pop().connection.close()
 
     def _reused(self, origin: Origin) -> Connection | None:
         """Return a kept connection that still stands, the one used last; close the others."""
-        kept = self._kept[origin]
+        kept = self._idle[origin]
         while kept and elapsed_s() - kept[0].since_s > KEPT_S:
             kept.popleft().connection.close()
         while kept:
@@ -128,7 +128,7 @@ class HttpClient:
         finally:
             answer.close()
             if answer.leaves_open:
-                self._kept[origin].append(_Kept(connection, elapsed_s()))
+                self._idle[origin].append(_IdleConnection(connection, elapsed_s()))
             else:
                 connection.close()
         if not is_whole:

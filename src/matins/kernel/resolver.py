@@ -34,7 +34,7 @@ _NAMES_MAX = 10_000
 _UNKNOWN = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 
-class _Known(NamedTuple):
+class _Resolved(NamedTuple):
     addresses: Sequence[AddressInfo]
     at_s: float
 
@@ -56,7 +56,7 @@ class Resolver:
     ) -> None:
         self._look_up = look_up
         self._fresh_s = fresh_s
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _Resolved] = OrderedDict()
         self._in_flight: dict[str, asyncio.Future[Sequence[AddressInfo]]] = {}
         self._slots: defaultdict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(ASKER_MAX)
@@ -129,7 +129,7 @@ class Resolver:
 
     def _learn(self, host: str, found: Sequence[AddressInfo] | OSError) -> None:
         if not isinstance(found, OSError):
-            self._known[host] = _Known(found, elapsed_s())
+            self._known[host] = _Resolved(found, elapsed_s())
             self._known.move_to_end(host)
             if len(self._known) > _NAMES_MAX:
                 self._known.popitem(last=False)

@@ -9,7 +9,7 @@ from random import SystemRandom
 
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
-from matins.engines.places import ApiPlace, Places
+from matins.engines.endpoints import ApiEndpoint, Endpoints
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import HostClock
 from matins.kernel.http import HttpServer
@@ -30,8 +30,8 @@ def run_api(settings: Settings, *, demo: bool = False) -> None:
 
 
 async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> None:
-    places = Places(settings)
-    server = Server(places.postgres())
+    endpoints = Endpoints(settings)
+    server = Server(endpoints.postgres())
     await check_database(server)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
@@ -46,10 +46,10 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         )
         owners = await stack.enter_async_context(open_database(server, "owners", 8))
         hints = PostgresHints(owners)
-        cache = ValkeyStatusCache(places.valkey())
+        cache = ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
         dispatch = PostgresDispatch(takes, records, heartbeats)
-        token = places.executor_token()
+        token = endpoints.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         app = build_api(
             database=owners,
@@ -57,15 +57,15 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             owners=postgres_owners(owners, hints, rng),
             cache=cache,
             gateway=gateway,
-            admin_token=places.admin_token(),
+            admin_token=endpoints.admin_token(),
             demo=demo,
         )
         door = HttpServer(app, settings.host, settings.port)
-        place = ApiPlace(door.url, os.getpid())
-        places.publish_api(place)
+        endpoint = ApiEndpoint(door.url, os.getpid())
+        endpoints.publish_api(endpoint)
         # Stopped last first: the waiting polls are answered before the server waits for them.
         services: list[Service] = [ServerWatch(server, clock), door, *gateway.services()]
         try:
             await run_services(services, stopping)
         finally:
-            places.withdraw_api(place)
+            endpoints.withdraw_api(endpoint)

@@ -7,7 +7,7 @@ import platform
 from random import SystemRandom
 
 from matins.client.gateway_link import HttpGatewayLink
-from matins.engines.places import Places
+from matins.engines.endpoints import Endpoints
 from matins.executor.accounts import Accounts
 from matins.executor.fleet import Executor
 from matins.executor.gateway_lease import GatewayLease
@@ -26,7 +26,7 @@ def run_executor(settings: Settings) -> None:
 
 
 async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
-    places = Places(settings)
+    endpoints = Endpoints(settings)
     accounts = Accounts(settings.run_as, settings.slots)
     limits = KeeperLimits(
         cut_off_s=settings.cut_off_s,
@@ -35,7 +35,7 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
         processes=settings.processes,
     )
     keeper = Keeper(limits)
-    link = HttpGatewayLink(places.api_url().split(","), places.executor_token())
+    link = HttpGatewayLink(endpoints.api_url().split(","), endpoints.executor_token())
     clock = HostClock()
     contact = GatewayLease(clock, settings.cut_off_s)
 

@@ -8,7 +8,7 @@ from functools import partial
 from random import SystemRandom
 from uuid import uuid4
 
-from matins.engines.places import Places
+from matins.engines.endpoints import Endpoints
 from matins.kernel.clock import DatabaseClock, HostClock
 from matins.kernel.lease_file import LeaseFile
 from matins.kernel.metrics import SCHEDULE_LAG
@@ -40,7 +40,7 @@ def run_scheduler(settings: Settings) -> None:
 
 
 async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
-    server = Server(Places(settings).postgres())
+    server = Server(Endpoints(settings).postgres())
     await check_database(server)
     term_s = settings.lease_term_s
     async with AsyncExitStack() as stack:

@@ -77,12 +77,12 @@ class Admission:
 
     async def _admit_all(self) -> None:
         runs = self._working_set.waiting
-        while (batch := runs.ripe(BATCH)) and not self._stopping.is_set():
+        while (batch := runs.ready(BATCH)) and not self._stopping.is_set():
             blocked = await piecewise(batch, self._admit_free)
             for waiting in blocked:
                 log.warning("admission.blocked", run=str(waiting.run_id))
                 runs.defer(waiting)
-            runs.drop_ripe(len(batch))
+            runs.drop_ready(len(batch))
 
     async def _admit_free(self, batch: Sequence[Waiting]) -> None:
         """Admit what is of no locked partition; a later poll finds the rest. Raises BlockedError

@@ -26,7 +26,7 @@ class WaitingRuns:
         self._unread = unread
         self._known: dict[UUID, Waiting] = {}
         self._coming: list[tuple[datetime, UUID]] = []
-        self._ripe: deque[Waiting] = deque()
+        self._ready: deque[Waiting] = deque()
         self._looked_until = _NEVER
         self._deferred: set[int] = set()
         self._has_more = False
@@ -51,9 +51,9 @@ class WaitingRuns:
         """Put runs that were claimed a moment ago, and are to be asked about at once."""
         for waiting in claimed:
             self._known[waiting.run_id] = waiting
-            self._ripe.append(waiting)
+            self._ready.append(waiting)
 
-    def ripen(self, now: datetime) -> datetime | None:
+    def collect_ready(self, now: datetime) -> datetime | None:
         """Let runs come due whose time has come; return when the next one does.
 
         A wait of a second is not to last two, so they are not held to whole seconds.
@@ -64,18 +64,18 @@ class WaitingRuns:
             ready_at, run_id = heappop(self._coming)
             waiting = self._known.get(run_id)
             if waiting is not None and waiting.ready_at == ready_at:
-                self._ripe.append(waiting)
+                self._ready.append(waiting)
         return self._coming[0][0] if self._coming else None
 
-    def ripe(self, count: int) -> Sequence[Waiting]:
-        """Return the first runs that are to be asked about; they stay until `drop_ripe`."""
-        return list(islice(self._ripe, count))
+    def ready(self, count: int) -> Sequence[Waiting]:
+        """Return the first runs that are to be asked about; they stay until `drop_ready`."""
+        return list(islice(self._ready, count))
 
-    def drop_ripe(self, count: int) -> None:
+    def drop_ready(self, count: int) -> None:
         """Drop the first runs that were to be asked about, since they have been."""
         for _ in range(count):
-            self._ripe.popleft()
-        if not self._ripe and self._has_more:
+            self._ready.popleft()
+        if not self._ready and self._has_more:
             self._unread.set()
 
     def forget(self, waiting: Waiting) -> None:

@@ -23,7 +23,7 @@ from matins.domain.runs.claims import (
 )
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
-from matins.store.claims import Claiming
+from matins.store.claims import ClaimStatements
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
 from matins.store.past import run_counts
@@ -39,7 +39,7 @@ class PostgresAgenda:
     """Loads, claims and writes back; claims have connections of their own."""
 
     def __init__(self, claims: Database, reads: Database, leases: PostgresLeases) -> None:
-        self._claiming = Claiming(claims, reads)
+        self._claims = ClaimStatements(claims, reads)
         self._reads = reads
         self._leases = leases
         self._calendars = KnownCalendars()
@@ -85,11 +85,11 @@ class PostgresAgenda:
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
-        return await self._claiming.claim(holder, epochs, claims)
+        return await self._claims.claim(holder, epochs, claims)
 
     async def locked(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`."""
-        return await self._claiming.locked(list(partitions))
+        return await self._claims.locked(list(partitions))
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""

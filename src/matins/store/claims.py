@@ -28,7 +28,7 @@ REPEATS: Final = 20
 """So many batches after one with a repeated claim are taken to have some as well: a take-over."""
 
 
-class Claiming:
+class ClaimStatements:
     """Sends claims: those due on time in a short statement, the rest in one that can do it all."""
 
     def __init__(self, claims: Database, reads: Database) -> None:

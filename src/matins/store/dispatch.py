@@ -32,7 +32,7 @@ from matins.domain.values.errors import BlockedError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
 from matins.store.columns import unless_usual
 from matins.store.database import Database
-from matins.store.fronts import CLASSES, Found, Front, Fronts
+from matins.store.fronts import CLASSES, Front, Fronts, TakeResult
 from matins.store.queries import load_queries
 from matins.store.settled_polls import SettledPolls
 
@@ -95,7 +95,7 @@ class PostgresDispatch:
         if not rows:
             return Handout(unknown=True)  # all that live get at least the row with the counts
         now, count, *firsts = rows[0]["found"]
-        front.note(begun, poll.free, Found(now, count, firsts))
+        front.note(begun, poll.free, TakeResult(now, count, firsts))
         started = [row for row in rows if row["id"]]
         return await self._handout(poll.executor, started) if started else None
 

@@ -28,7 +28,7 @@ SWEEP: Final = 5_000_000
 _POOLS_MAX: Final = 10_000
 
 
-class Found(NamedTuple):
+class TakeResult(NamedTuple):
     """What a take found: the rank of now, how many runs it picked, and the first of each class."""
 
     now: int
@@ -60,7 +60,7 @@ class Front:
         """Return the rank at which the next take begins, for each class."""
         return [0] * len(CLASSES) if self._now >= self._sweep_at else list(self._ranks)
 
-    def note(self, begun: Sequence[int], free: int, result: Found) -> None:
+    def note(self, begun: Sequence[int], free: int, result: TakeResult) -> None:
         """Go on from what a take found that began at these ranks and asked for so many runs."""
         if result.now < self._now - LATE:  # the clock went back, and ranks with it
             self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0

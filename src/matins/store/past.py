@@ -27,7 +27,7 @@ LATEST = datetime(9999, 12, 30, tzinfo=UTC)
 """No run is due later."""
 
 
-class Stretch(NamedTuple):
+class DayRange(NamedTuple):
     """Some days in a row: from the beginning of one, before the beginning of another, in UTC."""
 
     first: datetime
@@ -38,12 +38,12 @@ class Stretch(NamedTuple):
         return query.pinned(first=self.first, past=self.past)
 
 
-def around(first: datetime, last: datetime) -> Stretch:
+def around(first: datetime, last: datetime) -> DayRange:
     """Return the days from that of one instant to that of another."""
-    return Stretch(_midnight(_day(first)), _midnight(_day(last) + 1))
+    return DayRange(_midnight(_day(first)), _midnight(_day(last) + 1))
 
 
-async def stretches(fetch: Fetch, until: datetime | None = None) -> AsyncIterator[Stretch]:
+async def day_ranges(fetch: Fetch, until: datetime | None = None) -> AsyncIterator[DayRange]:
     """Yield all days that have rows, up to that of `until`, newest first.
 
     The first stretch holds all that is recent. The others begin on fixed days, so that readers
@@ -56,10 +56,10 @@ async def stretches(fetch: Fetch, until: datetime | None = None) -> AsyncIterato
     past = (newest if until is None else min(_day(until), newest)) + 1
     first = past - _FIRST_STRETCH
     while past > bounds["oldest"].toordinal():
-        yield Stretch(_midnight(first), _midnight(past))
+        yield DayRange(_midnight(first), _midnight(past))
         past, first = first, (first - 1) // _STRETCH * _STRETCH
     if bounds["kept"] is not None and bounds["kept"].toordinal() < past:
-        yield Stretch(_midnight(bounds["kept"].toordinal()), _midnight(past))
+        yield DayRange(_midnight(bounds["kept"].toordinal()), _midnight(past))
 
 
 async def newest_runs(fetch: Fetch, job_ids: Iterable[UUID]) -> dict[UUID, asyncpg.Record]:
@@ -81,7 +81,7 @@ async def newest_runs_before(
     """
     begins = begins or {}
     newest: dict[UUID, asyncpg.Record] = {}
-    async for days in stretches(fetch, max(befores.values(), default=None)):
+    async for days in day_ranges(fetch, max(befores.values(), default=None)):
         missing = {
             job_id: at
             for job_id, at in befores.items()
@@ -98,7 +98,7 @@ async def newest_runs_before(
 async def run_counts(fetch: Fetch, since: Mapping[UUID, datetime]) -> Counter[UUID]:
     """Return how many scheduled rows of jobs lie after an instant of each."""
     counts: Counter[UUID] = Counter()
-    async for days in stretches(fetch):
+    async for days in day_ranges(fetch):
         if not since or days.past <= min(since.values()):
             break
         args = {"job_ids": list(since), "sinces": list(since.values())}

@@ -28,7 +28,7 @@ from matins.store.database import Database
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
 from matins.store.job_rows import job_of, readable
-from matins.store.past import LATEST, around, stretches
+from matins.store.past import LATEST, around, day_ranges
 from matins.store.queries import Query, load_queries
 
 RECENT = timedelta(days=7)
@@ -156,7 +156,7 @@ class PostgresReads:
         name, args = ("runs_recent", {}) if team is None else ("runs_of_team", {"team": team})
         until, walk, looked = _until(before), WALK_MAX, 0
         records: list[asyncpg.Record] = []
-        async for days in stretches(self._database.fetch, until):
+        async for days in day_ranges(self._database.fetch, until):
             rest = limit - len(records)
             if rest == 0 or days.past <= since:
                 break
@@ -201,7 +201,7 @@ class PostgresReads:
         """Return the rows of runs, in the order of their ids downwards."""
         records: list[asyncpg.Record] = []
         if run_ids:
-            async for days in stretches(self._database.fetch, due_of(run_ids[0])):
+            async for days in day_ranges(self._database.fetch, due_of(run_ids[0])):
                 ids = [run for run in run_ids if days.first <= due_of(run) < days.past]
                 if ids:
                     records += await self._database.fetch(days.pin(_Q["runs_by_id"]), run_ids=ids)
@@ -228,7 +228,7 @@ class PostgresReads:
         until = _until(before)
         args |= {"until": until, "before": before or _LAST_ID}
         records: list[asyncpg.Record] = []
-        async for days in stretches(self._database.fetch, until):
+        async for days in day_ranges(self._database.fetch, until):
             rest = limit - len(records)
             if rest == 0:
                 break

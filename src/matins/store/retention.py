@@ -13,7 +13,7 @@ import structlog
 from matins.domain.jobs.keeping import Keep, Kept, kept
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.store.database import Database
-from matins.store.past import Stretch, around, stretches
+from matins.store.past import DayRange, around, day_ranges
 from matins.store.queries import load_queries
 
 _Q = load_queries("retention.sql")
@@ -62,7 +62,7 @@ class PostgresRetention:
 
     async def nth_newest(self, job_id: UUID, nth: int, *, succeeded: bool) -> datetime | None:
         """See `domain.ports.upkeep.Retention`."""
-        async for days in stretches(self._database.fetch):
+        async for days in day_ranges(self._database.fetch):
             query = days.pin(_Q["newest_ends"])
             rows = await self._database.fetch(query, job_id=job_id, succeeded=succeeded, limit=nth)
             nth -= len(rows)
@@ -73,18 +73,18 @@ class PostgresRetention:
 
     async def spans(self, until: datetime) -> list[DaySpan]:
         """See `domain.ports.upkeep.Retention`."""
-        newest_first = [DaySpan(*days) async for days in stretches(self._database.fetch, until)]
+        newest_first = [DaySpan(*days) async for days in day_ranges(self._database.fetch, until)]
         return newest_first[::-1]
 
     async def old_runs(self, span: DaySpan, cuts: Sequence[Cut], limit: int) -> list[OldRun]:
         """See `domain.ports.upkeep.Retention`."""
-        query = Stretch(*span).pin(_Q["old_runs"])
+        query = DayRange(*span).pin(_Q["old_runs"])
         return _old_runs(await self._database.fetch(query, limit=limit, **_columns(cuts)))
 
     async def delete_runs(self, span: DaySpan, run_ids: Collection[UUID]) -> None:
         """See `domain.ports.upkeep.Retention`."""
         for name in ("delete_attempts", "delete_runs"):
-            await self._database.fetch(Stretch(*span).pin(_Q[name]), run_ids=[*run_ids])
+            await self._database.fetch(DayRange(*span).pin(_Q[name]), run_ids=[*run_ids])
 
     async def purged(self, cuts: Sequence[Cut]) -> None:
         """See `domain.ports.upkeep.Retention`."""

@@ -20,7 +20,7 @@ class ReaperLink:
         """Have it forked. Raises OSError; BlockingIOError: the nursery can't take more now."""
         self.kind = kind
         """Whose commands it may run."""
-        self.held: Held | None = None
+        self.held: HeldCommand | None = None
         self._nursery = nursery
         self._pid: int | None = None
         ours, theirs = socket.socketpair()
@@ -37,7 +37,7 @@ class ReaperLink:
         """Whether it can take another command."""
         return self.held is None and self._channel.is_open
 
-    def start(self, order: Order, held: Held, output: int) -> None:
+    def start(self, order: Order, held: HeldCommand, output: int) -> None:
         """Have it run a command. Raises OSError."""
         self._channel.send_with(encode(order._asdict()), [output])
         self.held = held
@@ -77,7 +77,7 @@ class ReaperLink:
             self.held.lose()
 
 
-class Held:
+class HeldCommand:
     """A command that a reaper was told to run. `on_change` is called when something came of it."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Held:
         limits: KeeperLimits,
         selector: selectors.BaseSelector,
         reaper: ReaperLink,
-        on_change: Callable[[Held], None],
+        on_change: Callable[[HeldCommand], None],
     ) -> None:
         """Have it run. Raises OSError."""
         self.reaper = reaper

@@ -16,7 +16,7 @@ from matins.executor.keeper.channel import Channel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import cut_off_reason
 from matins.executor.keeper.frames import KeeperLimits, Order, encode
-from matins.executor.keeper.held import Held, ReaperLink
+from matins.executor.keeper.held import HeldCommand, ReaperLink
 from matins.executor.keeper.program import StartError, program_of
 from matins.executor.output import one_line
 
@@ -40,7 +40,7 @@ class Loop:
         self._waiting: dict[int, Order] = {}
         self._asked: deque[ReaperLink] = deque()
         self._idle: deque[ReaperLink] = deque()
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldCommand] = {}
         self._timers: list[tuple[float, int]] = []
         self._contact_at = boot_s()
         self._selector = selectors.DefaultSelector()
@@ -95,7 +95,7 @@ class Loop:
                 held.command.wake(now)
             self._changed(held)
 
-    def _changed(self, held: Held) -> None:
+    def _changed(self, held: HeldCommand) -> None:
         """Report a command that is over; otherwise note when it wants to be woken next.
 
         It is noted again only for an earlier moment: who is woken too early is noted anew.
@@ -188,7 +188,7 @@ class Loop:
                 self._refuse(number, "failed", f"no process could be started: {error.strerror}")
                 continue
             try:
-                held = Held(order, self._limits, self._selector, reaper, self._changed)
+                held = HeldCommand(order, self._limits, self._selector, reaper, self._changed)
             except OSError as error:
                 reaper.close()
                 self._refuse(number, "failed", f"no process could be started: {error.strerror}")

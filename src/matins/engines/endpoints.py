@@ -15,14 +15,14 @@ from matins.engines.folders import default_data_folder, read_or_make_secret, wri
 from matins.kernel.settings import Settings
 
 
-class ApiPlace(msgspec.Struct, frozen=True):
+class ApiEndpoint(msgspec.Struct, frozen=True):
     """Where an API process of this data folder listens."""
 
     url: str
     pid: int
 
 
-class Places:
+class Endpoints:
     """Addresses and tokens: what the settings say, else what the data folder says."""
 
     def __init__(self, settings: Settings) -> None:
@@ -47,7 +47,7 @@ class Places:
         if self._settings.url:
             return self._settings.url
         try:
-            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiPlace).url
+            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiEndpoint).url
         except (OSError, msgspec.DecodeError):
             raise SettingsError(
                 f"no API is known: {self._api_file} is not there and MATINS_URL is not set;"
@@ -69,21 +69,21 @@ class Places:
         read_or_make_secret(self.admin_token_file)
         read_or_make_secret(self.executor_token_file)
 
-    def publish_api(self, place: ApiPlace) -> None:
+    def publish_api(self, endpoint: ApiEndpoint) -> None:
         """Let commands on this machine find the API; nothing happens without a data folder."""
         if self.data.is_dir():
-            write_private(self._api_file, msgspec.json.encode(place).decode() + "\n")
+            write_private(self._api_file, msgspec.json.encode(endpoint).decode() + "\n")
 
-    def published_api(self) -> ApiPlace | None:
+    def published_api(self) -> ApiEndpoint | None:
         """Return the API that was published last."""
         try:
-            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiPlace)
+            return msgspec.json.decode(self._api_file.read_bytes(), type=ApiEndpoint)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def withdraw_api(self, place: ApiPlace) -> None:
+    def withdraw_api(self, endpoint: ApiEndpoint) -> None:
         """This API is gone; nothing happens if another one was published meanwhile."""
-        if self.published_api() == place:
+        if self.published_api() == endpoint:
             self._api_file.unlink(missing_ok=True)
 
     def forget_api(self) -> None:
@@ -92,9 +92,9 @@ class Places:
 
     def remember_port(self) -> None:
         """Keep the port of the API that was published, for the next start."""
-        place = self.published_api()
-        if place is not None:
-            write_private(self._port_file, f"{urlsplit(place.url).port}\n")
+        endpoint = self.published_api()
+        if endpoint is not None:
+            write_private(self._port_file, f"{urlsplit(endpoint.url).port}\n")
 
     def remembered_port(self) -> int:
         """Return the port that was kept; 0 if none was."""
