@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -46,11 +47,15 @@ class Side:
         while True:
             for name in self.names:
                 if name not in self.silent:
-                    seq = self.seqs[name]
-                    await self.dispatch.heartbeat(
-                        Heartbeat(name, "x", ["default"], 10, seq, open=list(range(seq)))
-                    )
+                    await self.heartbeat_once(name)
             await asyncio.sleep(3)
+
+    async def heartbeat_once(self, name: UUID) -> None:
+        """Let one executor heartbeat now."""
+        seq = self.seqs[name]
+        await self.dispatch.heartbeat(
+            Heartbeat(name, "x", ["default"], 10, seq, open=list(range(seq)))
+        )
 
     async def take(self, name: UUID) -> int:
         """Take what is queued; gives how much."""
@@ -89,6 +94,55 @@ async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_
         assert await side.take(side.names[1]) == 1
         assert run.attempt == 2
     heartbeats.cancel()
+
+
+class Crossed(MemoryWatch):
+    """A watch of which a heartbeat may cross an answer: the one to the look numbered `crossing`."""
+
+    def __init__(self, ground: Ground, crossing: int) -> None:
+        super().__init__(ground.world)
+        self.side = Side(ground, 1)
+        self.looks = self.declared_at = 0
+        self.looked_s = float("-inf")
+        self.crossing = crossing
+
+    async def executors(self) -> list[ExecutorSeen]:
+        """See `domain.ports.Watch`."""
+        seen = await super().executors()
+        # Whatever is asked at one instant is one look.
+        looked_s = asyncio.get_running_loop().time()
+        self.looks += looked_s != self.looked_s
+        self.looked_s = looked_s
+        if self.looks == self.crossing:
+            await self.side.heartbeat_once(self.side.names[0])
+        return seen
+
+    async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
+        """See `domain.ports.Watch`."""
+        self.declared_at = self.looks
+        return await super().declare_lost(executor, heartbeat_at)
+
+
+async def _fall_silent(crossing: int) -> Crossed:
+    """Let the only executor fall silent for a little longer than its bound."""
+    ground = Ground()
+    ground.watch = watch = Crossed(ground, crossing)
+    heartbeats = asyncio.create_task(watch.side.heartbeat())
+    async with ground.running():
+        await asyncio.sleep(20)
+        watch.side.silent = {watch.side.names[0]}
+        await asyncio.sleep(LOST_AFTER_S + 10)
+    heartbeats.cancel()
+    return watch
+
+
+@in_virtual_time
+async def test_an_executor_is_not_lost_whose_heartbeat_crosses_the_look_that_judges_it() -> None:
+    judged = await _fall_silent(crossing=0)
+    assert judged.side.lost() == judged.side.silent
+    crossed = await _fall_silent(crossing=judged.declared_at)
+    assert crossed.declared_at
+    assert crossed.side.lost() == set()
 
 
 @in_virtual_time
