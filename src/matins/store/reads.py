@@ -45,8 +45,8 @@ _LAST_ID = UUID(int=(1 << 128) - 1)
 WALK_MAX = 5_000
 """The most runs that a page looks at for those in some states."""
 
-STRETCHES_MAX = 8
-"""The most stretches of days that a page looks at."""
+RANGES_MAX = 16
+"""The most ranges of days that a page looks at, each at some 4 ms: 17 months."""
 
 
 def due_at_of(run: UUID) -> datetime:
@@ -150,7 +150,7 @@ class PostgresReads:
     ) -> tuple[list[asyncpg.Record], UUID | None]:
         """Return runs in these states, and from where to go on if there was too much to look at.
 
-        However rare they are, a page looks at `WALK_MAX` runs and `STRETCHES_MAX` stretches of days
+        However rare they are, a page looks at `WALK_MAX` runs and `RANGES_MAX` ranges of days
         at most, so it may hold few, or none.
         """
         name, args = ("runs_recent", {}) if team is None else ("runs_of_team", {"team": team})
@@ -160,7 +160,7 @@ class PostgresReads:
             rest = limit - len(records)
             if rest == 0 or days.past <= since:
                 break
-            if looked == STRETCHES_MAX:
+            if looked == RANGES_MAX:
                 return records, id_before(days.past)
             span = {"since": since, "until": until, "before": before or _LAST_ID, "walk": walk}
             rows = await self._database.fetch(
