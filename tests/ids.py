@@ -21,5 +21,9 @@ def numbered(number: int) -> UUID:
 
 
 def run_numbered(number: int) -> UUID:
-    """Return the id of a run, as Matins makes them."""
+    """Return the id of a run, as Matins makes them.
+
+    Tests share a Valkey, which remembers the runs that some of them end: a run that is to be
+    unknown needs a number of its own.
+    """
     return run_id(numbered(number), _DUE_AT, Kind.SCHEDULED)

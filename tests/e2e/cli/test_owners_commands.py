@@ -103,7 +103,7 @@ async def test_waiting_for_a_run_fails_unless_it_succeeds(
 
 
 async def test_a_run_that_is_not_there_is_exit_code_1(typed: Typist) -> None:
-    missing = await typed("runs", "show", str(run_numbered(1)))
+    missing = await typed("runs", "show", str(run_numbered(103)))
     assert missing.code == 1
     assert "there is no run" in missing.err
 
