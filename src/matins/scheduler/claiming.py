@@ -204,13 +204,14 @@ class Claimer:
                 # It may be committed all the same. Repeating it is safe: a claim that was made
                 # meets its own row. The pause varies, so that schedulers do not return in step.
                 log.warning("claim.unknown", claims=len(batch.claims), error=str(error))
+                batch.is_repeated = True
                 if self._stopping.is_set():
                     return
                 limit_s = _PAUSES_S[min(attempts, len(_PAUSES_S) - 1)]
                 await pause(self._rng.uniform(limit_s / 2, limit_s), self._clock, self._stopping)
                 attempts += 1
             else:
-                self._apply(batch, answer, is_repeated=attempts > 0)
+                self._apply(batch, answer)
                 return
 
     def _forget_untrusted(self, batch: Batch) -> None:
@@ -222,7 +223,7 @@ class Claimer:
             self._working_set.drop_partitions(lost)
         batch.keep(kept)
 
-    def _apply(self, batch: Batch, answer: Claimed, *, is_repeated: bool) -> None:
+    def _apply(self, batch: Batch, answer: Claimed) -> None:
         """Go on from what the database answered; memory changes only here, after the commit."""
         if answer.refused:
             self._refused(batch, answer.refused)
@@ -236,7 +237,7 @@ class Claimer:
         }
         # If an answer was lost, the row in the way may be this very range. The job's row tells
         # which, because a range and the step past it are committed together: so read it again.
-        stale = answer.stale | (conflicts.keys() if is_repeated else set())
+        stale = answer.stale | (conflicts.keys() if batch.is_repeated else set())
         if stale:
             self._working_set.mark_stale(stale)
         for entry, _, next_s in batch.steps:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from uuid import UUID
 
 import msgspec
+import pytest
 from tests.unit.scheduler.ground import TEAM, Ground, after, seconds
 
 from matins.domain.jobs.misfire import Misfire
@@ -14,7 +15,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import Claim, Claimed
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.values.errors import UnavailableError
+from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.domain.values.ids import run_id
 from matins.kernel import metrics
 from matins.kernel.settings import Settings
@@ -43,6 +44,22 @@ class Unsure(MemoryAgenda):
             if self.done:
                 await super().claim(holder, epochs, claims)
             raise UnavailableError("the answer was lost")
+        return await super().claim(holder, epochs, claims)
+
+
+class UnsureThenBlocked(Unsure):
+    """One that loses an answer, and whose next claim meets what somebody else has locked."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, done=True)
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        if len(self.sent) == 1:
+            self.sent.append(claims)
+            raise BlockedError("somebody holds a lock")
         return await super().claim(holder, epochs, claims)
 
 
@@ -139,6 +156,24 @@ async def test_a_claim_whose_answer_was_lost_is_repeated_under_the_same_names() 
         assert ground.dues(job) == [60.0, 120.0]
         names = [[claim.run_id for claim in claims] for claims in agenda.sent]
         assert names[:5] == [names[0]] * 5
+
+
+@pytest.mark.parametrize("is_blocked", [False, True])
+def test_a_range_whose_answer_was_lost_gets_no_second_rows(is_blocked: bool) -> None:
+    @in_virtual_time
+    async def play() -> None:
+        ground = Ground()
+        agenda = UnsureThenBlocked(ground.world) if is_blocked else Unsure(ground.world, done=True)
+        job = ground.job(misfire=Misfire(policy="skip"))
+        await asyncio.sleep(1800)
+        agenda.losing = 1
+        async with ground.running(agenda=agenda):
+            await asyncio.sleep(30)
+        counts = [(seconds(run.due_at), run.due_count) for run in ground.runs(job)]
+        assert sum(count for _, count in counts) == 30, counts
+        assert len(agenda.sent) >= 2
+
+    play()
 
 
 @in_virtual_time
