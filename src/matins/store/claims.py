@@ -13,6 +13,7 @@ import asyncpg
 from matins.domain.runs.admission.waiting import CLAIM, Waiting
 from matins.domain.runs.claims import Claim, Claimed
 from matins.domain.runs.states import Kind, RunState
+from matins.store.columns import fence_columns
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.queries import load_queries
@@ -75,8 +76,7 @@ class ClaimStatements:
         columns: Mapping[str, object],
         claims: Sequence[Claim],
     ) -> Claimed:
-        wanted = sorted({claim.partition for claim in claims})
-        leased = [partition for partition in wanted if partition in epochs]
+        wanted = {claim.partition for claim in claims}
         queued = [claim.fire_at for claim in claims if claim.state is RunState.QUEUED]
 
         async def insert() -> asyncpg.Record | None:
@@ -84,8 +84,7 @@ class ClaimStatements:
                 _Q[name],
                 holder=holder,
                 oldest_fire_at=min(queued, default=_NEVER),
-                partitions=leased,
-                epochs=[epochs[partition] for partition in leased],
+                **fence_columns(wanted, epochs),
                 **columns,
             )
 
@@ -93,7 +92,7 @@ class ClaimStatements:
         assert row is not None
         return Claimed(
             made={claim.run_id for claim in claims} if row["made"] is None else set(row["made"]),
-            refused=set(wanted).difference(row["fenced"]),
+            refused=wanted.difference(row["fenced"]),
             stale=set(row["stale"]),
             waiting=[Waiting(*place, CLAIM) for place in _places(row)],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -15,3 +15,9 @@ def unless_usual(column: Iterable[_T], usual: _T) -> list[_T]:
     """
     values = list(column)
     return [] if values.count(usual) == len(values) else values
+
+
+def fence_columns(wanted: Collection[int], epochs: Mapping[int, int]) -> dict[str, object]:
+    """Return what `fragments/fence.sql` is told of the partitions that a statement writes in."""
+    leased = sorted(partition for partition in wanted if partition in epochs)
+    return {"partitions": leased, "epochs": [epochs[partition] for partition in leased]}

@@ -60,64 +60,32 @@ ORDER BY r.due_at DESC, r.id DESC
 LIMIT :limit
 
 -- name: runs_recent
--- By runs_id, in a stretch of days. Only so many are looked at: those in the states that are
--- asked for may be rare.
-SELECT
-    -- include: run_columns
-FROM (
-    SELECT *
-    FROM (
-        -- include: walked_recent
-    ) AS walked
-    WHERE state = ANY (:states::text[])
-    ORDER BY id DESC
-    LIMIT :limit
-) r
-JOIN jobs j ON j.id = r.job_id
-JOIN teams t ON t.id = r.team_id
-ORDER BY r.id DESC
+-- By runs_id, in a range of days. Only so many runs are looked at, since
+-- those in the states that are asked for may be rare.
+WITH walked AS (
+    -- include: walked_recent
+)
+-- include: walked_runs
 
 -- name: runs_recent_walked
--- How many were looked at, and the last of them.
-SELECT id, number
-FROM (
-    SELECT id, row_number() OVER (ORDER BY id DESC) AS number
-    FROM (
-        -- include: walked_recent
-    ) AS walked
-) AS numbered
-ORDER BY id
-LIMIT 1
+WITH walked AS (
+    -- include: walked_recent
+)
+-- include: walked_to
 
 -- name: runs_of_team
--- By runs_team and past_runs_team, in a stretch of days. Only so many are looked at: those in the states that are
--- asked for may be rare.
-SELECT
-    -- include: run_columns
-FROM (
-    SELECT *
-    FROM (
-        -- include: walked_of_team
-    ) AS walked
-    WHERE state = ANY (:states::text[])
-    ORDER BY id DESC
-    LIMIT :limit
-) r
-JOIN jobs j ON j.id = r.job_id
-JOIN teams t ON t.id = r.team_id
-ORDER BY r.id DESC
+-- By runs_team and past_runs_team, in a range of days. Only so many runs are looked at, since
+-- those in the states that are asked for may be rare.
+WITH walked AS (
+    -- include: walked_of_team
+)
+-- include: walked_runs
 
 -- name: runs_of_team_walked
--- How many were looked at, and the last of them.
-SELECT id, number
-FROM (
-    SELECT id, row_number() OVER (ORDER BY id DESC) AS number
-    FROM (
-        -- include: walked_of_team
-    ) AS walked
-) AS numbered
-ORDER BY id
-LIMIT 1
+WITH walked AS (
+    -- include: walked_of_team
+)
+-- include: walked_to
 
 -- name: runs_by_id
 -- By the index on id of each table, in a stretch of days.

@@ -14,15 +14,8 @@ SELECT greatest(
 ) AS differs, coalesce(:now::timestamptz, clock_timestamp()) AS now
 
 -- name: runs_of
-SELECT r.id, r.due_at, to_jsonb(r) || jsonb_build_object(
-    'team', t.name, 'job', j.name,
-    'attempts', (
-        SELECT coalesce(jsonb_agg(to_jsonb(a) - 'run_id' - 'due_at' ORDER BY a.number), '[]')
-        FROM past_attempts a
-        WHERE a.run_id = r.id AND a.due_at = r.due_at
-          AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz
-    )
-) AS line
+SELECT
+    -- include: archived_run
 FROM past_runs r
 JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
@@ -59,15 +52,8 @@ LIMIT :limit
 
 -- name: old_runs
 -- By the unique key (job_id, due_at, kind), in a stretch of days.
-SELECT r.id, r.due_at, to_jsonb(r) || jsonb_build_object(
-    'team', t.name, 'job', j.name,
-    'attempts', (
-        SELECT coalesce(jsonb_agg(to_jsonb(a) - 'run_id' - 'due_at' ORDER BY a.number), '[]')
-        FROM past_attempts a
-        WHERE a.run_id = r.id AND a.due_at = r.due_at
-          AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz
-    )
-) AS line
+SELECT
+    -- include: archived_run
 FROM unnest(
     :job_ids::uuid[], :succeeded_untils::timestamptz[], :others_untils::timestamptz[]
 ) AS c (job_id, succeeded_until, others_until)

@@ -23,6 +23,7 @@ from matins.domain.runs.claims import Mark
 from matins.domain.runs.states import SUSPECT_AFTER, Kind
 from matins.domain.values.ids import due_of
 from matins.store.agenda import marks_of
+from matins.store.columns import fence_columns
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
@@ -67,8 +68,7 @@ class PostgresWaitingRoom:
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
     ) -> CarriedOut:
         """See `domain.ports.WaitingRoom`."""
-        wanted = sorted({decision.waiting.partition for decision in decisions})
-        leased = [partition for partition in wanted if partition in epochs]
+        wanted = {decision.waiting.partition for decision in decisions}
         rules = {
             team_id: decision.rules
             for decision in decisions
@@ -77,8 +77,7 @@ class PostgresWaitingRoom:
         row = await self._decided.fetchrow(
             _Q["carry_out"],
             holder=holder,
-            partitions=leased,
-            epochs=[epochs[partition] for partition in leased],
+            **fence_columns(wanted, epochs),
             team_ids=list(rules),
             rules_revisions=[rule.revision for rule in rules.values()],
             valid_untils=[rule.valid_until for rule in rules.values()],
@@ -87,7 +86,7 @@ class PostgresWaitingRoom:
         )
         assert row is not None
         return CarriedOut(
-            refused=set(wanted).difference(row["fenced"]),
+            refused=wanted.difference(row["fenced"]),
             outdated=rules.keys() - set(row["believed"]),
             pools=set(row["pools"]),
         )

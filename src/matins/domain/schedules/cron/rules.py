@@ -20,14 +20,20 @@ UNLISTED_S: Final = month_start(LAST_RULE_YEAR + 1, 0) * DAY_S
 """No wall time that is found this far away is due: a gap skips each one that matches."""
 
 
-class FixedRule:
-    """A cron job at fixed times of day: each wall time counts once, when it is first reached."""
+class _ZonedPattern:
+    """Wall times, and the clocks that show them."""
 
     __slots__ = ("_pattern", "_zone")
 
     def __init__(self, pattern: Pattern, zone: Zone) -> None:
         self._pattern = pattern
         self._zone = zone
+
+
+class FixedRule(_ZonedPattern):
+    """A cron job at fixed times of day: each wall time counts once, when it is first reached."""
+
+    __slots__ = ()
 
     def next_after(self, instant: int) -> int | None:
         """Return the first due time strictly after an instant."""
@@ -54,14 +60,10 @@ class FixedRule:
         return None if due is None or due < FIRST_S else due
 
 
-class WildcardRule:
+class WildcardRule(_ZonedPattern):
     """A cron job with `*` in hour or minute: it follows real time, and both passes are due."""
 
-    __slots__ = ("_pattern", "_zone")
-
-    def __init__(self, pattern: Pattern, zone: Zone) -> None:
-        self._pattern = pattern
-        self._zone = zone
+    __slots__ = ()
 
     def next_after(self, instant: int) -> int | None:
         """Return the first due time strictly after an instant."""
