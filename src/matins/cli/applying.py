@@ -29,7 +29,7 @@ _ENDING_ZEROS = re.compile(r"\.[0-9]*0$")
 class Applied(msgspec.Struct, frozen=True):
     """What became of one job or calendar of a file, or of what its team is to `keep`.
 
-    `skipped` due times, of the job or of those that follow the calendar, are on record as such.
+    `skipped` due times, of the job or of those that follow the calendar, are recorded as such.
     `is_over`: the schedule has come to its end, or lies in the past.
     """
 

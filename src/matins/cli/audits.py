@@ -42,7 +42,7 @@ def audit(
     until: Annotated[str | None, typer.Option(help=f"{HELP}; without it, now.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute anew what was due and compare it with what is on record.
+    """Compute anew what was due and compare it with what is recorded.
 
     Exit code 1: a due time is missing or overdue, a run waits too long, or has no due time.
     """

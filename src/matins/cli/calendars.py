@@ -114,5 +114,5 @@ def _words(team: str, answer: CalendarChanged) -> str:
         names = ", ".join(it.name for it in answer.unreadable)
         line += f"  (not followed by {names}, which can't be read)"
     if answer.skipped:
-        line += f"  ({counted(answer.skipped, 'passed due time')} on record as skipped)"
+        line += f"  ({counted(answer.skipped, 'passed due time')} recorded as skipped)"
     return line

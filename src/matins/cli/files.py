@@ -51,5 +51,5 @@ def _line(applied: Applied, *, dry_run: bool) -> str:
     if applied.is_over:
         line += "  never due: its schedule lies in the past"
     if applied.skipped:
-        line += f"  ({applied.skipped} passed due times are on record as skipped)"
+        line += f"  ({applied.skipped} passed due times are recorded as skipped)"
     return line

@@ -114,7 +114,7 @@ def resume(
 
 @commands.command(epilog="Example: matins jobs delete demo/every-minute")
 def delete(job: Named, as_json: AsJson = False) -> None:
-    """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay on record."""
+    """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay listed."""
     change(lambda client: client.delete_job(*split_name(job)), _words, as_json=as_json)
 
 

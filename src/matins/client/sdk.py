@@ -146,7 +146,7 @@ class Matins:
         )
 
     async def delete_job(self, team: str, name: str) -> Changed:
-        """Delete a job; its runs stay on record, and its name is free again."""
+        """Delete a job; its runs stay listed, and its name is free again."""
         return await self._calls.ask(Changed, "DELETE", _job(team, name))
 
     async def trigger_job(self, team: str, name: str) -> RunStatus:

@@ -106,7 +106,7 @@ def audit(
     span: Span,
     fleet: Fleet | None = None,
 ) -> JobAudit:
-    """Compare what was due with what is on record. `rows` may begin before the span.
+    """Compare what was due with what is recorded. `rows` may begin before the span.
 
     What is late is judged, and why, by the `fleet`; without one nothing is.
     """

@@ -27,7 +27,7 @@ from matins.kernel.clock import elapsed_s
 PORT = 5432
 """It only names the socket, `.s.PGSQL.5432`."""
 FAST_STOP = [(signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0)]
-"""Fast, then immediate shutdown (PostgreSQL's manual, 18.5 Shutting Down the ServerProcess)."""
+"""Fast, then immediate shutdown (PostgreSQL's manual, 18.5 Shutting Down the Server)."""
 BACKENDS_S = 10.0
 """How long a start after a crash is tried again: while backends of the killed postmaster still hold
 its shared memory, a new one ends at once, and its log alone would say why."""

@@ -137,7 +137,7 @@ class Incarnation:
                 await self._context.back_off(failures)
 
     async def _heartbeat(self, *, stopped: bool = False) -> bool:
-        """Heartbeat once; False if there was no answer. Refused at the very first, it raises."""
+        """Send a heartbeat; False if there was no answer. Refused at the very first, it raises."""
         ATTEMPTS_RUNNING.set(len(self._live))
         heartbeat = self._in_flight.picture(
             self.id, self._context.name, self._context.pools, self._settings.slots, stopped=stopped

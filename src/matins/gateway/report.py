@@ -125,7 +125,7 @@ class Recorder:
                 waiting.superseded.set_result(own & superseded)
 
     async def _superseded(self, executor: UUID, ends: dict[tuple[UUID, int], End]) -> set[UUID]:
-        """Record the ends; give the runs of those that are on record neither now nor before."""
+        """Record the ends; give the runs of those that are recorded neither now nor before."""
         recorded = await self._record(executor, list(ends.values()))
         if len(recorded) == len(ends):
             return set()

@@ -72,8 +72,8 @@ class Watcher:
         on_time = since_s <= 2 * self._every_s and answered_s - asked_s <= self._every_s
         self._heard = listen(self._heard, seen, since_s if on_time else 0.0)
         self._looked_s = asked_s
-        silent, braked = lost(self._heard, self._lost_after_s)
-        self._set_guard(braked, len(silent))
+        silent, is_guarded = lost(self._heard, self._lost_after_s)
+        self._set_guard(is_guarded, len(silent))
         names = {executor.id: executor.name for executor in seen}
         for executor in silent:
             if self._is_mine(executor):
@@ -83,11 +83,11 @@ class Watcher:
     def _is_mine(self, executor: UUID) -> bool:
         return partition_of(executor) in self._leases.epochs()
 
-    def _set_guard(self, braked: bool, silent: int) -> None:
-        MASS_LOSS_GUARD.set(braked)
-        if braked and not self._is_guarding:
+    def _set_guard(self, is_guarded: bool, silent: int) -> None:
+        MASS_LOSS_GUARD.set(is_guarded)
+        if is_guarded and not self._is_guarding:
             log.error("executors.mass_silence", silent=silent, executors=len(self._heard))
-        self._is_guarding = braked
+        self._is_guarding = is_guarded
 
     async def _declare(self, executor: UUID, name: str) -> None:
         # Only if the heartbeat that we judged by is still its last one.

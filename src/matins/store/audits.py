@@ -1,4 +1,4 @@
-"""The audit: what should have happened beside what is on record, job by job."""
+"""The audit: what should have happened beside what is recorded, job by job."""
 
 from __future__ import annotations
 

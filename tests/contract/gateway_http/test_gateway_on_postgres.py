@@ -95,7 +95,7 @@ class World:
                 await asyncio.sleep(0.01)
 
     async def heartbeat(self, executor: UUID, **fields: object) -> HeartbeatAnswer:
-        """Heartbeat with little said."""
+        """Send a heartbeat with little said."""
         given: dict[str, object] = {"name": "e", "pools": ["default"], "slots": 9, "next_seq": 1}
         return await self.link.heartbeat(
             msgspec.convert({"executor": executor} | given | fields, Heartbeat)

@@ -74,15 +74,17 @@ def test_when_most_of_many_are_silent_the_bound_counts_double() -> None:
     assert lost(later, 5.0) == ([UUID(int=n) for n in range(3)], True)
 
 
-@pytest.mark.parametrize(("silent", "of", "braked"), [(2, 4, False), (3, 4, True), (3, 3, False)])
-def test_the_brake_is_on_when_more_than_half_of_at_least_four_are_silent(
-    silent: int, of: int, braked: bool
+@pytest.mark.parametrize(
+    ("silent", "of", "is_guarding"), [(2, 4, False), (3, 4, True), (3, 3, False)]
+)
+def test_the_mass_loss_guard_is_up_when_more_than_half_of_at_least_four_are_silent(
+    silent: int, of: int, is_guarding: bool
 ) -> None:
     heard = {UUID(int=n): Silence(AT, 6.0 if n < silent else 0.0) for n in range(of)}
-    assert lost(heard, 5.0)[1] is braked
+    assert lost(heard, 5.0)[1] is is_guarding
 
 
-def test_one_executor_alone_has_no_brake() -> None:
+def test_one_executor_alone_has_no_mass_loss_guard() -> None:
     assert lost({UUID(int=1): Silence(AT, 5.0)}, 5.0) == ([UUID(int=1)], False)
 
 

@@ -43,7 +43,7 @@ class Side:
         self.seqs = dict.fromkeys(self.names, 1)
 
     async def heartbeat(self) -> None:
-        """Heartbeat for ever."""
+        """Send heartbeats for ever."""
         while True:
             for name in self.names:
                 if name not in self.silent:

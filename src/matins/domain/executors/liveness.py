@@ -1,4 +1,4 @@
-"""How the silence of an executor is judged: by the watcher's own waking time, with a brake."""
+"""How the silence of an executor is judged: by the watcher's own waking time, with a guard."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def company(run: Running, held: Sequence[Running]) -> int:
 
 
 def lost(heard: dict[UUID, Silence], bound_s: float) -> tuple[list[UUID], bool]:
-    """Return which executors are lost, and whether the brake is on.
+    """Return which executors are lost, and whether the mass-loss guard is up.
 
-    The brake: when most of at least four look lost at once, it is more likely that the road to
+    The guard: when most of at least four look lost at once, it is more likely that the road to
     them is broken than that all died; then the bound counts double.
     """
     silent = [name for name, silence in heard.items() if silence.silent_s >= bound_s]
-    braked = len(heard) >= 4 and len(silent) * 2 > len(heard)
-    if braked:
+    is_guarded = len(heard) >= 4 and len(silent) * 2 > len(heard)
+    if is_guarded:
         silent = [name for name in silent if heard[name].silent_s >= 2 * bound_s]
-    return silent, braked
+    return silent, is_guarded

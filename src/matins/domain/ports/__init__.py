@@ -204,7 +204,7 @@ class Dispatch(Protocol):
         """
 
     async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
-        """Return which of these (run, attempt) pairs have their end on record."""
+        """Return which of these (run, attempt) pairs have their end recorded."""
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""

@@ -41,7 +41,7 @@ def fields_given(times: Times) -> list[str]:
 
 
 def _check_choice(times: Times, given: Sequence[str], report: ProblemReport) -> None:
-    """ProblemReport unless there is exactly one kind, and nothing that goes with another."""
+    """Report a problem unless there is exactly one kind, and nothing that goes with another."""
     is_union = isinstance(times, Schedule) and times.any_of is not None
     is_one = len(given) + is_union == 1
     if is_one and times.anchor is None and times.dst is None:

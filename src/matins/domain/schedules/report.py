@@ -37,7 +37,7 @@ class ProblemReport:
         return part
 
     def add(self, field: str, message: str) -> None:
-        """ProblemReport a problem of a field."""
+        """Report a problem of a field."""
         self._found[Problem(f"{self._prefix}{field}", message)] = None
 
     def attempt(

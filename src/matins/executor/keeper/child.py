@@ -32,7 +32,7 @@ class TooLateError(Exception):
 def spawn(order: Order, output: int, processes: int | None) -> Popen[bytes]:
     """Start a command that leads its own session and group; `output` takes all that it writes.
 
-    It is looked for in its own PATH, and has the default reaction to signals. RunAs and folder
+    It is looked for in its own PATH, and has the default reaction to signals. Account and folder
     are those that this process takes on for it, and so is the limit on processes: None where others
     of the same account would be counted. Raises StartError or TooLateError.
     """

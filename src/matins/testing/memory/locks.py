@@ -1,4 +1,4 @@
-"""KeyLocks of rows in memory: who holds one may be in the middle of a change."""
+"""Locks of rows in memory: who holds one may be in the middle of a change."""
 
 from __future__ import annotations
 
