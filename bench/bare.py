@@ -25,7 +25,7 @@ _END = Result(Outcome.SUCCEEDED)
 async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, float]:
     """Run each job once; return the seconds of CPU of this process for the statements of a role.
 
-    For the scheduler they are claim and advance, for the API take and record. All that they are
+    For the scheduler they are claim and advance, for the API dequeue and record. All that they are
     told is made beforehand.
     """
     database = Database(dsn, name="bare", size=1, by_key_only=True)
@@ -48,7 +48,7 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
         assert len((await agenda.claim(holder, epochs, batch)).made) == len(batch)
         await agenda.advance(holder, step)
     between_s = time.process_time()
-    handouts: list[Handout | None] = [await dispatch.take(poll, "default") for poll in polls]
+    handouts: list[Handout | None] = [await dispatch.dequeue(poll, "default") for poll in polls]
     for ending in endings:
         assert len(await dispatch.record(executor, ending)) == len(ending)
     ended_s = time.process_time()

@@ -66,13 +66,13 @@ class Engine:
         ]
         async with self.watched("heartbeat"):
             await self._dispatch.heartbeat(self._heartbeat([]))
-        async with self.watched("take, empty"):
-            await self._take()
+        async with self.watched("dequeue, empty"):
+            await self._dequeue()
         async with self.watched(f"claim {BATCH}"):
             made = await self._agenda.claim(self._holder, self._epochs, claims)
         assert len(made.made) == len(jobs), made
-        async with self.watched(f"take {BATCH}"):
-            held = await self._take()
+        async with self.watched(f"dequeue {BATCH}"):
+            held = await self._dequeue()
         async with self.watched(f"heartbeat, {BATCH} held"):
             await self._dispatch.heartbeat(self._heartbeat([(run, 1) for run in held]))
         async with self.watched(f"record {BATCH}"):
@@ -80,7 +80,7 @@ class Engine:
         async with self.watched("look for retries"):
             retries = await self._room.load(_BEGINNING, due + timedelta(days=1), BATCH)
         await self._admit(retries)
-        assert await self._take() == held
+        assert await self._dequeue() == held
         await self._record(held, 2, RunState.SUCCEEDED)
         async with self.watched("look for ends, lost executors"):
             await self._agenda.ended(_ALL, 1000)
@@ -92,10 +92,10 @@ class Engine:
             decisions = decide(retries, await self._room.look_up(retries))
             await self._room.carry_out(self._holder, self._epochs, decisions)
 
-    async def _take(self) -> list[UUID]:
+    async def _dequeue(self) -> list[UUID]:
         self._seq += 1
         poll = Poll(self._executor, self._seq, ["default"], BATCH)
-        given = await self._dispatch.take(poll, "default")
+        given = await self._dispatch.dequeue(poll, "default")
         return sorted(attempt.run_id for attempt in given.attempts) if given else []
 
     async def _record(self, runs: list[UUID], number: int, state: RunState) -> None:

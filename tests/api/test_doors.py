@@ -91,7 +91,7 @@ async def test_without_the_database_it_says_try_again(without_database: Owner, p
 async def test_it_is_ready_only_if_each_of_its_pools_can_write(
     database: Database, valkey: str
 ) -> None:
-    gateways = Database(database.server.dsn, name="take", size=1)
+    gateways = Database(database.server.dsn, name="dequeue", size=1)
     async with serve(database, valkey, [gateways]) as served, calling(served.url) as owner:
         assert (await owner.get("/ready")).status == 200
         async with gateways.session() as session:

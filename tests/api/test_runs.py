@@ -35,11 +35,11 @@ class Fleet:
         self._dispatch = PostgresDispatch(database, database, database)
         self._seq = 0
 
-    async def take(self) -> list[UUID]:
+    async def dequeue(self) -> list[UUID]:
         self._seq += 1
         await self._dispatch.heartbeat(Heartbeat(self.id, "worker-7", ["default"], 10, self._seq))
         poll = Poll(self.id, self._seq, ["default"], 10)
-        handout = await self._dispatch.take(poll, "default") or Handout()
+        handout = await self._dispatch.dequeue(poll, "default") or Handout()
         return [attempt.run_id for attempt in handout.attempts]
 
     async def end(self, run_id: UUID, outcome: Outcome, state: RunState, number: int = 1) -> None:
@@ -101,7 +101,7 @@ async def test_dead_runs_can_be_asked_for(owner: Owner, database: Database) -> N
     await owner.job()
     run, other = await trigger(owner), await trigger(owner)
     fleet = Fleet(database)
-    await fleet.take()
+    await fleet.dequeue()
     await fleet.end(UUID(run["id"]), Outcome.FAILED, RunState.DEAD)
     for query in ({}, {"team": "payments"}):
         dead = (await owner.get("/v1/runs", state="dead", **query)).json["runs"]
@@ -119,7 +119,7 @@ async def test_attempts_tell_how_each_ended_and_which_one_runs(
     path = f"/v1/runs/{run['id']}/attempts"
     assert (await owner.get(path)).json == []
     fleet = Fleet(database)
-    await fleet.take()
+    await fleet.dequeue()
     [running] = (await owner.get(path)).json
     assert (running["number"], running["executor"]) == (1, "worker-7")
     assert (running["outcome"], running["finished_at"]) == (None, None)
@@ -133,7 +133,7 @@ async def test_a_queued_run_is_cancelled_at_once(owner: Owner, database: Databas
     run = await trigger(owner)
     cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
     assert (cancelled.status, cancelled.json["state"]) == (202, "cancelled")
-    assert await Fleet(database).take() == []
+    assert await Fleet(database).dequeue() == []
     async with database.session() as session:
         assert await session.fetchval("SELECT count(*) FROM dispatch") == 0
 
@@ -142,7 +142,7 @@ async def test_a_retrying_run_is_cancelled_at_once(owner: Owner, database: Datab
     await owner.job()
     run = await trigger(owner)
     fleet = Fleet(database)
-    await fleet.take()
+    await fleet.dequeue()
     await fleet.end(UUID(run["id"]), Outcome.FAILED, RunState.RETRYING)
     cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
     assert cancelled.json["state"] == "cancelled"
@@ -156,7 +156,7 @@ async def test_the_executor_of_a_running_run_hears_of_its_cancel(
     await owner.job()
     run = await trigger(owner)
     fleet = Fleet(database)
-    [taken] = await fleet.take()
+    [taken] = await fleet.dequeue()
     for _ in range(2):
         cancelled = await owner.post(f"/v1/runs/{run['id']}/cancel")
         assert (cancelled.status, cancelled.json["state"]) == (202, "running")

@@ -102,12 +102,12 @@ class Deaf(MemoryAgenda):
 class ForgetsHandouts(MemoryDispatch):
     """Hands out anew for a poll that is repeated, and forgets what it handed out before."""
 
-    async def take(self, poll: Poll, pool: str) -> Handout | None:
+    async def dequeue(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         self._world.handouts.pop((poll.executor, poll.seq), None)
-        return await super().take(poll, pool)
+        return await super().dequeue(poll, pool)
 
-    async def taken(self, poll: Poll) -> Handout | None:
+    async def find_handout(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         return None
 

@@ -66,8 +66,8 @@ RARE = (
     "scheduler frozen",
     "scheduler's answers cut off",
     "scheduler's calls cut off",
-    "take: answer lost",
-    "take: came late",
+    "dequeue: answer lost",
+    "dequeue: came late",
     "takeover",
 )
 """What the seeds must have met, so that they prove something."""

@@ -96,7 +96,7 @@ async def test_what_is_being_claimed_meanwhile_does_not_begin(world: Windowed, d
         assert (await world.owners.delete(TEAM, "job")).cancelled == 0
     await claiming
     assert (await states(world), await world.queued()) == ([RunState.QUEUED], 2)
-    assert [it.job for it in await world.take()] == ["another"]
+    assert [it.job for it in await world.dequeue()] == ["another"]
     assert await world.newest() == (RunState.CANCELLED, "its job was deleted")
 
 
@@ -112,7 +112,7 @@ async def test_what_is_recorded_for_a_retry_meanwhile_does_not_begin_again(
         await world.owners.delete(TEAM, "job")
     assert (await recording).state is RunState.RETRYING
     assert await world.look(minute(2)) == 1
-    assert await world.take() == []
+    assert await world.dequeue() == []
     assert await world.newest() == (RunState.CANCELLED, "its job was deleted")
 
 

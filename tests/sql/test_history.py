@@ -182,7 +182,15 @@ VALUES (gen_random_uuid(), gen_random_uuid(), $1, $1, $1, $1, 0, 1, 0, 1, 'manua
 """
 
 HOT = {
-    "dispatch.sql": ("take", "running", "record", "recorded", "to_stop", "put_back", "abandoned"),
+    "dispatch.sql": (
+        "dequeue",
+        "running",
+        "record",
+        "recorded",
+        "to_stop",
+        "put_back",
+        "abandoned",
+    ),
     "claims.sql": ("claim", "claim_rest"),
     "waiting.sql": ("candidates", "carry_out"),
     "following.sql": ("ended",),

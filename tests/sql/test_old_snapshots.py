@@ -94,9 +94,9 @@ async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None
     given = {"executor": executor, "pool": "default", "free": 1, "priorities": CLASSES, "now": NOON}
     given |= {"suspect_after": 2, "passed": []}
     async with session.transaction():
-        whole = await read(session, "take", given | {"seq": 1, "fronts": [0, 0, 0]})
+        whole = await read(session, "dequeue", given | {"seq": 1, "fronts": [0, 0, 0]})
         await session.execute(QUEUED, TURNS * COUNT, 1)
-        bounded = await read(session, "take", given | {"seq": 2, "fronts": [TURNS * COUNT] * 3})
+        bounded = await read(session, "dequeue", given | {"seq": 2, "fronts": [TURNS * COUNT] * 3})
     assert bounded < whole / 4
 
 

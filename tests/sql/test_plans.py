@@ -16,9 +16,14 @@ from matins.store.queries import Query, load_queries
 HOT = [
     *("agenda.sql:load", "claims.sql:claim", "claims.sql:claim_rest", "agenda.sql:advance"),
     *("waiting.sql:load", "waiting.sql:ask_again", "waiting.sql:candidates", "manual.sql:cancel"),
-    *("waiting.sql:carry_out", "dispatch.sql:take", "dispatch.sql:record", "dispatch.sql:running"),
+    *(
+        "waiting.sql:carry_out",
+        "dispatch.sql:dequeue",
+        "dispatch.sql:record",
+        "dispatch.sql:running",
+    ),
     *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
-    *("dispatch.sql:abandoned", "dispatch.sql:taken", "dispatch.sql:close_handouts"),
+    *("dispatch.sql:abandoned", "dispatch.sql:find_handout", "dispatch.sql:close_handouts"),
     *("dispatch.sql:locked",),
     *("past.sql:newest_runs", "past.sql:run_counts"),
     *("zone_data.sql:ahead", "zone_data.sql:correct"),

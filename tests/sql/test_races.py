@@ -152,7 +152,7 @@ async def test_a_take_waits_for_a_declaration_of_loss_that_is_under_way_and_gets
     async with other.transaction():
         await other.execute("UPDATE executors SET ended_at = $1", START)
         poll = Poll(EXECUTOR, 1, ["default"], 9)
-        taking = asyncio.create_task(ground.dispatch.take(poll, "default"))
+        taking = asyncio.create_task(ground.dispatch.dequeue(poll, "default"))
         await is_blocked(other)
     answer = await taking
     assert answer is not None
@@ -166,7 +166,7 @@ async def test_a_take_passes_by_what_is_being_taken(
     async with other.transaction():
         await other.execute("SELECT FROM dispatch WHERE run_id = $1 FOR UPDATE", first)
         async with asyncio.timeout(PATIENCE_S):
-            answer = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+            answer = await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default")
     assert answer is not None
     assert [attempt.run_id for attempt in answer.attempts] == [second]
 
@@ -178,17 +178,17 @@ async def test_a_take_passes_by_runs_that_stay_locked_until_they_are_free(
     hasty = Database(dsn, name="hasty", by_key_only=True, lock_s=0.01, now=ground.clock.now)
     dispatch = PostgresDispatch(hasty, hasty, hasty)
 
-    async def take(seq: int, free: int) -> list[UUID]:
-        answer = await dispatch.take(Poll(EXECUTOR, seq, ["default"], free), "default")
+    async def dequeue(seq: int, free: int) -> list[UUID]:
+        answer = await dispatch.dequeue(Poll(EXECUTOR, seq, ["default"], free), "default")
         return [attempt.run_id for attempt in answer.attempts] if answer else []
 
     async with other.transaction():
         await other.execute("SELECT FROM runs WHERE id = $1 FOR UPDATE", first)
-        assert await take(1, free=1) == [second]
-        assert await take(2, free=9) == [third]
+        assert await dequeue(1, free=1) == [second]
+        assert await dequeue(2, free=9) == [third]
     ground.clock.move(SWEEP_S)
-    assert await take(3, free=9) == []
-    assert await take(4, free=9) == [first]
+    assert await dequeue(3, free=9) == []
+    assert await dequeue(4, free=9) == [first]
     await hasty.close()
 
 
@@ -197,7 +197,7 @@ async def test_an_executor_from_which_is_just_handed_out_again_is_not_noted_as_e
 ) -> None:
     """Its run would be looked for no more."""
     [run] = await queue(ground, 1)
-    await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default")
     await other.execute("DELETE FROM handouts")
     await other.execute("UPDATE executors SET ended_at = $1", START)
     database = Database(dsn, name="healing", size=1, now=ground.clock.now)

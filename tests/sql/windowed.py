@@ -98,15 +98,15 @@ class Windowed(Owned):
 
     async def begin(self) -> Attempt:
         """Hand out the one run that is queued."""
-        [attempt] = await self.take()
+        [attempt] = await self.dequeue()
         return attempt
 
-    async def take(self) -> list[Attempt]:
+    async def dequeue(self) -> list[Attempt]:
         """Hand out what is queued."""
         self._seq += 1
         await self.dispatch.heartbeat(Heartbeat(self.executor, "one", ["default"], 9, self._seq))
         poll = Poll(self.executor, self._seq, ["default"], 9)
-        handout = await self.dispatch.take(poll, "default")
+        handout = await self.dispatch.dequeue(poll, "default")
         assert handout is not None
         return handout.attempts
 

@@ -17,7 +17,7 @@ WAIT_MAX_S = 30.0
 """The longest that a poll is kept waiting: below the idle limit of common load balancers (60 s)."""
 
 DEQUEUES_MAX = 2
-"""How many take statements run at once; one alone gives 16 % less, more were of no use."""
+"""How many dequeue statements run at once; one alone gives 16 % less, more were of no use."""
 
 
 class _PendingPoll:
@@ -27,14 +27,14 @@ class _PendingPoll:
         self.poll = poll
         self.answer: asyncio.Future[Handout] = asyncio.get_running_loop().create_future()
         self.askers = 0
-        self.take: asyncio.Task[None] | None = None
+        self.dequeue: asyncio.Task[None] | None = None
 
 
 class _Pool:
     """The polls that wait for a pool, first come first served.
 
-    `is_hot`: it may hold something. It cools when a take gets less than it asked for and no hint
-    came since the take began.
+    `is_hot`: it may hold something. It cools when a dequeue gets less than it asked for and no hint
+    came since the dequeue began.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Dispatcher:
     """Gives queued attempts to the polls that wait, pool by pool in turn.
 
     Only hot pools are asked, one poll after the other, so a burst wakes as many polls as it fills.
-    A poll whose asker has gone is no longer in any pool, so nothing can be taken for it.
+    A poll whose asker has gone is no longer in any pool, so nothing can be dequeued for it.
     """
 
     def __init__(self, dispatch: Dispatch, hints: Hints, clock: Clock, poll_s: float) -> None:
@@ -57,7 +57,7 @@ class Dispatcher:
         self._poll_s = poll_s
         self._pools: OrderedDict[str, _Pool] = OrderedDict()
         self._polls: dict[tuple[UUID, int], _PendingPoll] = {}
-        self._takes: set[asyncio.Task[None]] = set()
+        self._dequeues: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
 
     async def poll(self, poll: Poll) -> Handout:
@@ -67,13 +67,13 @@ class Dispatcher:
         """
         if self._stopping.is_set():
             raise UnavailableError("this gateway is shutting down")
-        if poll.repeat and (taken := await self._dispatch.taken(poll)) is not None:
-            return taken
+        if poll.repeat and (handout := await self._dispatch.find_handout(poll)) is not None:
+            return handout
         waiting = self._join(poll)
         try:
             await asyncio.wait([waiting.answer], timeout=min(poll.wait_s, WAIT_MAX_S))
-            while waiting.take:  # what is being taken for it would be lost otherwise
-                await asyncio.wait([waiting.take])
+            while waiting.dequeue:  # what is being dequeued for it would be lost otherwise
+                await asyncio.wait([waiting.dequeue])
         finally:
             self._leave(waiting)
         return waiting.answer.result() if waiting.answer.done() else Handout()
@@ -92,14 +92,14 @@ class Dispatcher:
                 name="dispatch.look_again",
             )
             listening.cancel()
-        while self._takes:
-            await asyncio.wait(self._takes)
+        while self._dequeues:
+            await asyncio.wait(self._dequeues)
 
     async def stop(self) -> None:
         """Send all that wait away empty-handed, so that they ask elsewhere."""
         self._stopping.set()
         for waiting in list(self._polls.values()):
-            if waiting.take is None:
+            if waiting.dequeue is None:
                 self._answer(waiting, Handout())
 
     def _join(self, poll: Poll) -> _PendingPoll:
@@ -130,15 +130,15 @@ class Dispatcher:
                 pool.waiting.pop(waiting, None)
 
     def _serve(self) -> None:
-        """Start takes while hot pools have polls that wait, up to DEQUEUES_MAX at once."""
-        while len(self._takes) < DEQUEUES_MAX and (name := self._next_pool()):
+        """Start dequeues while hot pools have polls that wait, up to DEQUEUES_MAX at once."""
+        while len(self._dequeues) < DEQUEUES_MAX and (name := self._next_pool()):
             pool = self._pools[name]
             waiting = next(iter(pool.waiting))
             self._exit(waiting)
-            task = asyncio.create_task(self._take(waiting, name, pool))
-            waiting.take = task
-            self._takes.add(task)
-            task.add_done_callback(self._end_take)
+            task = asyncio.create_task(self._dequeue(waiting, name, pool))
+            waiting.dequeue = task
+            self._dequeues.add(task)
+            task.add_done_callback(self._end_dequeue)
 
     def _next_pool(self) -> str | None:
         for name, pool in self._pools.items():
@@ -147,10 +147,10 @@ class Dispatcher:
                 return name
         return None
 
-    async def _take(self, waiting: _PendingPoll, name: str, pool: _Pool) -> None:
+    async def _dequeue(self, waiting: _PendingPoll, name: str, pool: _Pool) -> None:
         hints = pool.hints
         try:
-            handout = await self._dispatch.take(waiting.poll, name)
+            handout = await self._dispatch.dequeue(waiting.poll, name)
         except Exception as error:  # the poll's asker is told, whatever it is
             self._refuse(waiting, error)
             return
@@ -160,15 +160,15 @@ class Dispatcher:
         if handout is None or 0 < len(handout.attempts) < waiting.poll.free:
             # A hint that came meanwhile may be for rows that the statement did not see yet.
             pool.is_hot = pool.hints != hints
-        waiting.take = None
+        waiting.dequeue = None
         if waiting.askers and not waiting.answer.done():
             if self._stopping.is_set():
                 self._answer(waiting, Handout())
             else:
                 self._enter(waiting)  # behind the others: what there is may not be for it
 
-    def _end_take(self, task: asyncio.Task[None]) -> None:
-        self._takes.discard(task)
+    def _end_dequeue(self, task: asyncio.Task[None]) -> None:
+        self._dequeues.discard(task)
         if not task.cancelled():
             self._serve()
 
@@ -178,7 +178,7 @@ class Dispatcher:
             waiting.answer.set_result(handout)
 
     def _refuse(self, waiting: _PendingPoll, error: Exception) -> None:
-        waiting.take = None
+        waiting.dequeue = None
         waiting.answer.set_exception(error)
         waiting.answer.exception()  # it counts as retrieved, should the asker be gone
 
@@ -190,7 +190,7 @@ class Dispatcher:
                 await self._look_again()
 
     async def _look_again(self) -> None:
-        """Take every pool for hot that polls wait for, and forget the others."""
+        """Make every pool hot that polls wait for, and forget the others."""
         for name, pool in list(self._pools.items()):
             if pool.waiting:
                 self._warm(name)

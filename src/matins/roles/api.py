@@ -35,8 +35,8 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
     await check_database(server)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
-        takes = await stack.enter_async_context(
-            open_database(server, "take", 2, by_key_only=True, lock_s=HOT_LOCK_S)
+        dequeues = await stack.enter_async_context(
+            open_database(server, "dequeue", 2, by_key_only=True, lock_s=HOT_LOCK_S)
         )
         records = await stack.enter_async_context(
             open_database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
@@ -48,12 +48,12 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
-        dispatch = PostgresDispatch(takes, records, heartbeats)
+        dispatch = PostgresDispatch(dequeues, records, heartbeats)
         token = endpoints.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         app = build_api(
             database=owners,
-            hot=[takes, records, heartbeats, owners],
+            hot=[dequeues, records, heartbeats, owners],
             owners=postgres_owners(owners, hints, rng),
             cache=cache,
             gateway=gateway,

@@ -9,7 +9,7 @@ from matins.store.database import DEADLINE_S, Database
 from matins.store.server import Server
 
 HOT_LOCK_S = 0.25
-"""How long claims, takes and ends wait for a lock before they go on without what is locked."""
+"""How long claims, dequeues and ends wait for a lock before they go on without what is locked."""
 
 
 @asynccontextmanager

@@ -139,7 +139,7 @@ WHERE id = :id::uuid AND state = 'active'
 
 -- name: cancel_waiting
 -- Of a job that is deleted. By the unique key (job_id, due_at, kind), from what waits longest on:
--- nothing that is older waits. Locked in the order of those who admit and take, as by `cancel`.
+-- nothing that is older waits. Locked in the order of those who admit and dequeue, as by `cancel`.
 WITH unfinished AS MATERIALIZED (
     SELECT id, due_at, pool, priority, retry_at
     FROM runs

@@ -32,7 +32,7 @@ from matins.domain.values.errors import BlockedError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
 from matins.store.columns import unless_usual
 from matins.store.database import Database
-from matins.store.fronts import CLASSES, Front, Fronts, TakeResult
+from matins.store.fronts import CLASSES, DequeueResult, Front, Fronts
 from matins.store.queries import load_queries
 from matins.store.settled_polls import SettledPolls
 
@@ -51,20 +51,20 @@ _EMPTIED_MAX = 1_000
 class PostgresDispatch:
     """Hands out, records and hears heartbeats; the hot statements have connections of their own."""
 
-    def __init__(self, takes: Database, records: Database, reads: Database) -> None:
-        self._takes = takes
+    def __init__(self, dequeues: Database, records: Database, reads: Database) -> None:
+        self._dequeues = dequeues
         self._records = records
         self._reads = reads
         self._fronts = Fronts()
         self._settled = SettledPolls()
 
-    async def take(self, poll: Poll, pool: str) -> Handout | None:
+    async def dequeue(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         front = self._fronts.of(pool)
         try:
-            return await self._take(poll, pool, front)
+            return await self._dequeue(poll, pool, front)
         except BlockedError:
-            locked = await self._takes.fetch(
+            locked = await self._dequeues.fetch(
                 _Q["locked"],
                 pool=pool,
                 priorities=CLASSES,
@@ -73,13 +73,13 @@ class PostgresDispatch:
                 free=poll.free,
             )
             front.block([row["run_id"] for row in locked])
-            return await self._take(poll, pool, front)
+            return await self._dequeue(poll, pool, front)
 
-    async def _take(self, poll: Poll, pool: str, front: Front) -> Handout | None:
+    async def _dequeue(self, poll: Poll, pool: str, front: Front) -> Handout | None:
         begun = front.begin()
         try:
-            rows = await self._takes.fetch(
-                _Q["take"],
+            rows = await self._dequeues.fetch(
+                _Q["dequeue"],
                 executor=poll.executor,
                 seq=poll.seq,
                 pool=pool,
@@ -91,18 +91,18 @@ class PostgresDispatch:
             )
         except asyncpg.UniqueViolationError:
             # The poll's number was used before: it is a repeat, and gets the answer of the first.
-            return await self.taken(poll) or Handout()
+            return await self.find_handout(poll) or Handout()
         if not rows:
             return Handout(unknown=True)  # all that live get at least the row with the counts
         now, count, *firsts = rows[0]["found"]
-        front.note(begun, poll.free, TakeResult(now, count, firsts))
+        front.note(begun, poll.free, DequeueResult(now, count, firsts))
         started = [row for row in rows if row["id"]]
         return await self._handout(poll.executor, started) if started else None
 
-    async def taken(self, poll: Poll) -> Handout | None:
+    async def find_handout(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         rows = await self._reads.fetch(
-            _Q["taken"], executor=poll.executor, seq=poll.seq, suspect_after=SUSPECT_AFTER
+            _Q["find_handout"], executor=poll.executor, seq=poll.seq, suspect_after=SUSPECT_AFTER
         )
         return await self._handout(poll.executor, rows) if rows else None
 

@@ -1,11 +1,11 @@
--- name: take
+-- name: dequeue
 -- Handing out means started: one statement takes the rows off the queue, sets `running`, attempt
 -- and executor, and notes what was given for which poll.
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
 --   that comes late, from a gateway that was frozen, or under a number of an earlier life.
 --   The lock makes the declaration, or the heartbeat that says so, wait for us, or us for it.
--- taken: of several suspects one is taken.
--- noted: a second take for the same poll runs into its key, and then nothing at all is taken.
+-- dequeued: of several suspects one is dequeued.
+-- noted: a second dequeue for the same poll runs into its key, and then nothing at all is dequeued.
 -- found, in the first row: the rank of now, how many were picked, and the first rank of each class.
 WITH alive AS (
     SELECT done_polls @> :seq::bigint AS is_done
@@ -16,7 +16,7 @@ WITH alive AS (
 picked AS (
     -- include: picked
 ),
-taken AS (
+dequeued AS (
     DELETE FROM dispatch d
     USING picked p
     WHERE d.pool = p.pool AND d.priority = p.priority AND d.rank = p.rank AND d.run_id = p.run_id
@@ -31,8 +31,8 @@ started AS (
         attempt = r.attempt + 1,
         executor = :executor,
         started_at = coalesce(:now::timestamptz, clock_timestamp())
-    FROM taken t
-    WHERE r.id = t.run_id AND r.due_at = t.due_at AND r.state = 'queued'
+    FROM dequeued d
+    WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state = 'queued'
     RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at,
               r.shared_losses >= :suspect_after AS alone
 ),
@@ -59,8 +59,8 @@ LEFT JOIN teams t ON t.id = j.team_id
 WHERE NOT alive.is_done
 
 -- name: locked
--- Of what a take would pick, the runs that it would wait for. It does not look for them itself, as
--- that would cost each run a second look-up.
+-- Of what a dequeue would pick, the runs that it would wait for. It does not look for them itself,
+-- as that would cost each run a second look-up.
 WITH first AS MATERIALIZED (
     SELECT d.run_id, d.due_at
     FROM unnest(:priorities::smallint[], :fronts::bigint[]) AS class (priority, front)
@@ -86,7 +86,7 @@ CROSS JOIN LATERAL (
     FOR NO KEY UPDATE SKIP LOCKED
 ) AS free
 
--- name: taken
+-- name: find_handout
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
        j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
        j.state = 'deleted' AS is_deleted

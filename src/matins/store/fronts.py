@@ -1,8 +1,8 @@
-"""Where the queue of each pool can begin: what lies before is taken, and is not walked over again.
+"""Where the queue of each pool can begin: what lies before is dequeued, and not walked again.
 And what is passed over, because somebody else has a lock on it.
 
-PostgreSQL can't remove the index entries of rows that were taken while any session has an older
-snapshot, and a take that begins at the very first would look at all of them, each time.
+PostgreSQL can't remove the index entries of rows that were dequeued while any session has an older
+snapshot, and a dequeue that begins at the very first would look at all of them, each time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import UUID
 from matins.domain.jobs.spec import PRIORITIES
 
 CLASSES: Final = sorted(PRIORITIES.values())
-"""The priorities, in the order of taking."""
+"""The priorities, in the order of dequeuing."""
 
 LATE: Final = 10_000_000
 """How far before what was found a queue can begin. In ranks, as all here, which are microseconds of
@@ -28,8 +28,8 @@ SWEEP: Final = 5_000_000
 _POOLS_MAX: Final = 10_000
 
 
-class TakeResult(NamedTuple):
-    """What a take found: the rank of now, how many runs it picked, and the first of each class."""
+class DequeueResult(NamedTuple):
+    """What a dequeue found: the rank of now, how many runs it picked, and each class's first."""
 
     now: int
     picked: int
@@ -37,7 +37,7 @@ class TakeResult(NamedTuple):
 
 
 class Front:
-    """Where the queue of one pool can begin, class by class. Several takes may run side by side."""
+    """Where the queue of one pool can begin, class by class. Dequeues may run side by side."""
 
     def __init__(self) -> None:
         self._ranks = [0] * len(CLASSES)
@@ -48,7 +48,7 @@ class Front:
 
     @property
     def passed(self) -> list[UUID]:
-        """The runs that takes pass over."""
+        """The runs that dequeues pass over."""
         return list(self._passed)
 
     def block(self, locked: Sequence[UUID]) -> None:
@@ -57,11 +57,11 @@ class Front:
         self._pass_until = None
 
     def begin(self) -> list[int]:
-        """Return the rank at which the next take begins, for each class."""
+        """Return the rank at which the next dequeue begins, for each class."""
         return [0] * len(CLASSES) if self._now >= self._sweep_at else list(self._ranks)
 
-    def note(self, begun: Sequence[int], free: int, result: TakeResult) -> None:
-        """Go on from what a take found that began at these ranks and asked for so many runs."""
+    def note(self, begun: Sequence[int], free: int, result: DequeueResult) -> None:
+        """Go on from what a dequeue found that began at these ranks and asked for so many runs."""
         if result.now < self._now - LATE:  # the clock went back, and ranks with it
             self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0
             self._pass_until = None

@@ -34,8 +34,8 @@ JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = m.team_id
 
 -- name: cancel
--- Waiting room and queue are locked before the run, in the order of those who admit and take, so that
--- none waits for the other in a ring. A row of them that is left over is passed over by `take`.
+-- Waiting room and queue are locked before the run, in the order of those who admit and dequeue, so
+-- that they can't deadlock. A row of them that is left over is passed over by `dequeue`.
 WITH run AS (
     SELECT pool, priority, partition, retry_at
     FROM runs

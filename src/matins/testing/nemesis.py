@@ -19,7 +19,7 @@ _TRAPS = {
         *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "record"),
         *("carry_out", "carry_out"),
     ),
-    "gateway": ("take", "take", "record", "heartbeat"),
+    "gateway": ("dequeue", "dequeue", "record", "heartbeat"),
     "api": (
         *("transact", "lock_job", "record", "write_revision", "insert_job", "cancel_waiting"),
         *("trigger", "write", "send"),

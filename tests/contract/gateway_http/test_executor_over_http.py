@@ -62,7 +62,7 @@ async def test_two_executors_share_the_work_and_leave_no_handout_behind(served: 
 
 async def test_statements_whose_answers_are_lost_cost_no_run(served: Served) -> None:
     async with executor(served.link()) as runner:
-        served.rows.lost_answers.update({"take": 3, "record": 3, "heartbeat": 3})
+        served.rows.lost_answers.update({"dequeue": 3, "record": 3, "heartbeat": 3})
         runs = served.rows.enqueue(500)
         await until(lambda: served.rows.states() == {RunState.SUCCEEDED: 500}, within_s=30)
         assert sorted(runner.started) == sorted((run, 1) for run in runs)

@@ -108,7 +108,7 @@ class World:
 
 @pytest.fixture
 async def world(dsn: str) -> AsyncIterator[World]:
-    databases = [Database(dsn, name=name, size=2) for name in ("take", "record", "read")]
+    databases = [Database(dsn, name=name, size=2) for name in ("dequeue", "record", "read")]
     session = await asyncpg.connect(dsn)
     hints = PostgresHints(databases[2])
     async with serve(PostgresDispatch(*databases), hints) as served:

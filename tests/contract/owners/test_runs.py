@@ -45,7 +45,7 @@ async def test_a_run_that_goes_on_is_asked_to_end(ground: Ground) -> None:
     await ground.owners.jobs.put(TEAM, SPEC)
     run = (await ground.owners.runs.trigger(TEAM, "job")).id
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
-    assert await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 1), "default")
+    assert await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 1), "default")
     assert (await ground.owners.runs.cancel(run)).state is RunState.RUNNING
     [running] = await ground.dispatch.running(EXECUTOR, [run])
     assert running.tried.cancel_requested

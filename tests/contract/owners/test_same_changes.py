@@ -182,7 +182,7 @@ class BothSides(RuleBasedStateMachine):
         poll = Poll(EXECUTOR, self.polls, ["default"], 1)
 
         async def call(side: Ground) -> Any:
-            handout = await side.dispatch.take(poll, "default")
+            handout = await side.dispatch.dequeue(poll, "default")
             ends = []
             for it in handout.attempts if handout else []:
                 outcome = Outcome.LOST if state is RunState.RETRYING else Outcome.SUCCEEDED

@@ -30,10 +30,10 @@ async def epochs(ground: Ground) -> dict[int, int]:
     return await ground.all_leases(HOLDER)
 
 
-async def taken(ground: Ground, seq: int = 1) -> list[UUID]:
+async def dequeued(ground: Ground, seq: int = 1) -> list[UUID]:
     """Return the runs that are on the queue."""
     poll = Poll(EXECUTOR, seq, ["default"], 9)
-    handout = await ground.dispatch.take(poll, "default") or Handout()
+    handout = await ground.dispatch.dequeue(poll, "default") or Handout()
     return [attempt.run_id for attempt in handout.attempts]
 
 
@@ -47,7 +47,7 @@ async def test_a_claim_waits_only_while_something_is_near(
     held = await ground.agenda.claim(HOLDER, epochs, [later])
     assert [(it.run_id, it.cause) for it in held.waiting] == [(later.run_id, CLAIM)]
     assert held.waiting == await ground.waiting(JOB)
-    assert await taken(ground) == [*free.made]
+    assert await dequeued(ground) == [*free.made]
 
 
 async def test_what_is_held_waits_for_its_end_and_is_queued_then(
@@ -62,7 +62,7 @@ async def test_what_is_held_waits_for_its_end_and_is_queued_then(
     [waiting] = await ground.waiting(JOB)
     assert (waiting.ready_at, waiting.cause) == (START + MINUTE, CAUSE)
     assert (await ground.admit(HOLDER, epochs, [waiting])).pools == {"default"}
-    assert await taken(ground) == [*answer.made]
+    assert await dequeued(ground) == [*answer.made]
     assert await ground.waiting(JOB) == []
 
 
@@ -72,7 +72,7 @@ async def test_what_is_skipped_waits_no_more(ground: Ground, epochs: dict[int, i
     await ground.admit(HOLDER, epochs, answer.waiting)
     ground.clock.move(3600)
     assert await ground.waiting(JOB) == []
-    assert await taken(ground) == []
+    assert await dequeued(ground) == []
 
 
 @pytest.mark.parametrize("windows", [(), (HOLD,), (SKIP,)])
@@ -112,7 +112,7 @@ async def test_what_is_held_is_asked_about_again_when_the_rules_change(
     [waiting] = await ground.waiting(JOB)
     assert waiting.ready_at == ground.clock.now()
     await ground.admit(HOLDER, epochs, [waiting])
-    assert await taken(ground) == [*answer.made]
+    assert await dequeued(ground) == [*answer.made]
 
 
 async def test_what_somebody_else_decided_is_left_alone(
@@ -123,7 +123,7 @@ async def test_what_somebody_else_decided_is_left_alone(
     await ground.rows.put_windows()
     for _ in range(2):
         await ground.admit(HOLDER, epochs, answer.waiting)
-    assert await taken(ground) == [*answer.made]
-    assert await taken(ground, seq=2) == []
+    assert await dequeued(ground) == [*answer.made]
+    assert await dequeued(ground, seq=2) == []
     refused = (await ground.admit(EXECUTOR, epochs, answer.waiting)).refused
     assert refused == {partition_of(JOB)}

@@ -111,7 +111,9 @@ async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Gro
     await ground.agenda.claim(A, epochs, [skipped(0, 9), queued])
     executor = numbered(4)
     await ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
-    handout = await ground.dispatch.take(Poll(executor, 1, ["default"], 9), "default") or Handout()
+    handout = (
+        await ground.dispatch.dequeue(Poll(executor, 1, ["default"], 9), "default") or Handout()
+    )
     assert [attempt.run_id for attempt in handout.attempts] == [queued.run_id]
 
 

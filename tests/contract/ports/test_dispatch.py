@@ -35,9 +35,9 @@ async def register(ground: Ground, executor: UUID = EXECUTOR) -> None:
     await ground.dispatch.heartbeat(Heartbeat(executor, "e", ["default"], 9, 1))
 
 
-async def take(ground: Ground, seq: int, free: int = 9, executor: UUID = EXECUTOR) -> Handout:
+async def dequeue(ground: Ground, seq: int, free: int = 9, executor: UUID = EXECUTOR) -> Handout:
     poll = Poll(executor, seq, ["default"], free)
-    return await ground.dispatch.take(poll, "default") or Handout()
+    return await ground.dispatch.dequeue(poll, "default") or Handout()
 
 
 def ids(handout: Handout | None) -> set[UUID]:
@@ -48,15 +48,15 @@ def ids(handout: Handout | None) -> set[UUID]:
 async def test_what_was_queued_first_is_handed_out_first(ground: Ground) -> None:
     runs = await queue(ground, 3)
     await register(ground)
-    assert ids(await take(ground, 1, 2)) == set(runs[:2])
-    assert ids(await take(ground, 2, 2)) == set(runs[2:])
-    assert ids(await take(ground, 3, 2)) == set()
+    assert ids(await dequeue(ground, 1, 2)) == set(runs[:2])
+    assert ids(await dequeue(ground, 2, 2)) == set(runs[2:])
+    assert ids(await dequeue(ground, 3, 2)) == set()
 
 
 async def test_an_attempt_tells_all_that_its_target_needs(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    [attempt] = (await take(ground, 1)).attempts
+    [attempt] = (await dequeue(ground, 1)).attempts
     assert (attempt.run_id, attempt.number, attempt.due_at) == (run, 1, START)
     assert (attempt.team, attempt.target, attempt.timeout_s) == ("default", SPEC.target, 600)
     assert attempt.started_at == ground.clock.now()
@@ -64,27 +64,27 @@ async def test_an_attempt_tells_all_that_its_target_needs(ground: Ground) -> Non
 
 async def test_an_executor_that_never_heartbeat_gets_nothing(ground: Ground) -> None:
     await queue(ground, 1)
-    assert (await take(ground, 1)).unknown
+    assert (await dequeue(ground, 1)).unknown
 
 
 async def test_a_poll_asked_twice_is_answered_the_same(ground: Ground) -> None:
     await queue(ground, 3)
     await register(ground)
-    first = await take(ground, 1, 2)
-    assert ids(await take(ground, 1, 2)) == ids(first)
-    assert ids(await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2))) == ids(first)
+    first = await dequeue(ground, 1, 2)
+    assert ids(await dequeue(ground, 1, 2)) == ids(first)
+    assert ids(await ground.dispatch.find_handout(Poll(EXECUTOR, 1, ["default"], 2))) == ids(first)
 
 
 async def test_a_poll_that_got_nothing_left_no_trace(ground: Ground) -> None:
     await register(ground)
-    await take(ground, 1)
-    assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
+    await dequeue(ground, 1)
+    assert await ground.dispatch.find_handout(Poll(EXECUTOR, 1, ["default"], 2)) is None
 
 
 async def test_success_is_recorded_once(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     ending = Ending(End(run, 1, DONE), RunState.SUCCEEDED)
     [status] = await ground.dispatch.record(EXECUTOR, [ending])
     assert (status.id, status.state, status.attempt) == (run, RunState.SUCCEEDED, 1)
@@ -96,7 +96,7 @@ async def test_success_is_recorded_once(ground: Ground) -> None:
 async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     assert (
         await ground.dispatch.record(EXECUTOR, [Ending(End(run, 2, DONE), RunState.SUCCEEDED)])
         == []
@@ -111,7 +111,7 @@ async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Gro
 async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
     [status] = await ground.dispatch.record(EXECUTOR, [ending])
     assert (status.state, status.retry_at) == (
@@ -125,26 +125,26 @@ async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -
     assert [retry.run_id for retry in retries] == [run]
     assert (await ground.admit(HOLDER, epochs, retries)).refused == set()
     assert (await ground.admit(HOLDER, epochs, retries)).refused == set()
-    [attempt] = (await take(ground, 2)).attempts
+    [attempt] = (await dequeue(ground, 2)).attempts
     assert (attempt.run_id, attempt.number) == (run, 2)
-    assert ids(await take(ground, 3)) == set()
+    assert ids(await dequeue(ground, 3)) == set()
 
 
 async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, BAD), RunState.RETRYING, "", 0.0)])
     retries = await ground.waiting(JOB)
     refused = (await ground.admit(STRANGER, {partition_of(JOB): 1}, retries)).refused
     assert refused == {partition_of(JOB)}
-    assert ids(await take(ground, 2)) == set()
+    assert ids(await dequeue(ground, 2)) == set()
 
 
 async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.rows.cancel(run)
     ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
     [status] = await ground.dispatch.record(EXECUTOR, [ending])
@@ -160,7 +160,7 @@ async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_ot
     [run] = await queue(ground, 1)
     await register(ground)
     await ground.rows.delete(JOB)
-    assert ids(await take(ground, 1)) == ids(await take(ground, 2)) == set()
+    assert ids(await dequeue(ground, 1)) == ids(await dequeue(ground, 2)) == set()
     assert await ground.dispatch.recorded([(run, 1)]) == {run}
     assert await ground.dispatch.running(EXECUTOR, [run]) == []
 
@@ -170,9 +170,9 @@ async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(
 ) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, next_seq=2))
-    [attempt] = (await take(ground, 2)).attempts
+    [attempt] = (await dequeue(ground, 2)).attempts
     assert (attempt.run_id, attempt.number) == (run, 1)
 
 
@@ -182,11 +182,11 @@ async def test_a_hand_out_that_is_awaited_open_or_newer_than_the_heartbeat_stays
     await queue(ground, 3)
     await register(ground)
     for seq in (1, 2, 3):
-        await take(ground, seq, 1)
+        await dequeue(ground, seq, 1)
     await ground.dispatch.heartbeat(
         Heartbeat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1], open=[2])
     )
-    assert ids(await take(ground, 4)) == set()
+    assert ids(await dequeue(ground, 4)) == set()
 
 
 async def test_polls_that_are_awaited_or_open_can_still_be_taken_for(ground: Ground) -> None:
@@ -195,18 +195,18 @@ async def test_polls_that_are_awaited_or_open_can_still_be_taken_for(ground: Gro
     await ground.dispatch.heartbeat(
         Heartbeat(EXECUTOR, "e", ["default"], 9, 4, awaiting=[1], open=[2])
     )
-    assert ids(await take(ground, 1, 1)) == {awaited}
-    assert ids(await take(ground, 2, 1)) == {opened}
-    assert (await take(ground, 3, 1)).unknown
+    assert ids(await dequeue(ground, 1, 1)) == {awaited}
+    assert ids(await dequeue(ground, 2, 1)) == {opened}
+    assert (await dequeue(ground, 3, 1)).unknown
 
 
 async def test_a_closed_hand_out_is_forgotten(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 2, closed=[1]))
-    assert await ground.dispatch.taken(Poll(EXECUTOR, 1, ["default"], 2)) is None
+    assert await ground.dispatch.find_handout(Poll(EXECUTOR, 1, ["default"], 2)) is None
 
 
 async def test_a_poll_whose_attempts_have_ended_is_answered_and_takes_nothing_more(
@@ -214,11 +214,11 @@ async def test_a_poll_whose_attempts_have_ended_is_answered_and_takes_nothing_mo
 ) -> None:
     run, other = await queue(ground, 2)
     await register(ground)
-    await take(ground, 1, 1)
+    await dequeue(ground, 1, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(run, 1, DONE), RunState.SUCCEEDED)])
-    assert await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default") == Handout()
-    assert ids(await take(ground, 2)) == {other}
-    assert await ground.dispatch.take(Poll(EXECUTOR, 3, ["default"], 9), "default") is None
+    assert await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default") == Handout()
+    assert ids(await dequeue(ground, 2)) == {other}
+    assert await ground.dispatch.dequeue(Poll(EXECUTOR, 3, ["default"], 9), "default") is None
 
 
 async def test_a_late_take_for_a_closed_poll_gets_nothing_while_an_older_one_is_open(
@@ -227,16 +227,16 @@ async def test_a_late_take_for_a_closed_poll_gets_nothing_while_an_older_one_is_
     held, ended, waiting = await queue(ground, 3)
     await register(ground)
     for seq in (1, 2):
-        await take(ground, seq, 1)
+        await dequeue(ground, seq, 1)
     await ground.dispatch.record(EXECUTOR, [Ending(End(ended, 1, DONE), RunState.SUCCEEDED)])
     picture = Heartbeat(EXECUTOR, "e", ["default"], 9, 3, open=[1], closed=[2], held=[(held, 1)])
     await ground.dispatch.heartbeat(picture)
     forgotten = msgspec.structs.replace(picture, closed=[])
     await ground.dispatch.heartbeat(forgotten)
-    assert (await take(ground, 2)).unknown
+    assert (await dequeue(ground, 2)).unknown
     await ground.dispatch.heartbeat(picture)  # it was on its way for long, too
-    assert (await take(ground, 2)).unknown
-    assert ids(await take(ground, 3)) == {waiting}
+    assert (await dequeue(ground, 2)).unknown
+    assert ids(await dequeue(ground, 3)) == {waiting}
 
 
 async def test_a_late_heartbeat_makes_no_poll_open_again(ground: Ground) -> None:
@@ -245,14 +245,14 @@ async def test_a_late_heartbeat_makes_no_poll_open_again(ground: Ground) -> None
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 4))
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 3, awaiting=[1, 2]))
     for seq in (1, 2, 3):
-        assert (await take(ground, seq)).unknown
-    assert len(ids(await take(ground, 4))) == 1
+        assert (await dequeue(ground, seq)).unknown
+    assert len(ids(await dequeue(ground, 4))) == 1
 
 
 async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> None:
     cancelled, fine = await queue(ground, 2)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.rows.cancel(cancelled)
     stranger = claim(STRANGER, START).run_id
     held = [(cancelled, 1), (fine, 1), (fine, 2), (stranger, 1)]
@@ -269,7 +269,7 @@ async def test_what_is_held_without_right_must_be_stopped(ground: Ground) -> Non
 async def test_what_a_lost_executor_held_is_found_until_it_is_recorded(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     [seen] = await ground.watch.executors()
     assert await ground.watch.abandoned(9) == []
     assert await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
@@ -299,16 +299,16 @@ async def test_a_lost_executor_hears_so_and_gets_nothing_more(ground: Ground) ->
     [seen] = await ground.watch.executors()
     await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
     assert (await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))).lost
-    assert (await take(ground, 1)).unknown
+    assert (await dequeue(ground, 1)).unknown
 
 
 async def test_a_stopped_executor_leaves_nothing_behind(ground: Ground) -> None:
     [run] = await queue(ground, 1)
     await register(ground)
-    await take(ground, 1)
+    await dequeue(ground, 1)
     await ground.dispatch.heartbeat(
         Heartbeat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=[(run, 1)], stopped=True)
     )
     [(_, [running])] = await ground.watch.abandoned(9)
     assert running.run_id == run
-    assert (await take(ground, 2)).unknown
+    assert (await dequeue(ground, 2)).unknown

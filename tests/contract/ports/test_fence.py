@@ -39,7 +39,7 @@ async def test_to_admit(ground: Ground, epochs: dict[int, int]) -> None:
     wanted = claim(JOB, START)
     await ground.agenda.claim(HOLDER, epochs, [wanted])
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
-    await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default")
     failed = End(wanted.run_id, 1, Result(Outcome.FAILED, "why"))
     await ground.dispatch.record(EXECUTOR, [Ending(failed, RunState.RETRYING, "why", 0.0)])
     retries = await _retries(ground)

@@ -42,7 +42,9 @@ async def claimed(ground: Ground, job: UUID, due: datetime = START) -> None:
 async def end(ground: Ground, state: RunState, outcome: Outcome) -> None:
     """Let the one run on the queue be executed, with that outcome."""
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
-    handout = await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default") or Handout()
+    handout = (
+        await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default") or Handout()
+    )
     [attempt] = handout.attempts
     retry_in_s = 10 if state is RunState.RETRYING else None
     ending = Ending(End(attempt.run_id, 1, Result(outcome, "")), state, "", retry_in_s)

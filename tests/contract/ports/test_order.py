@@ -41,11 +41,11 @@ class Queue:
         self.ground.clock.move(0.001)
         return made.run_id
 
-    async def take(self, executor: UUID = EXECUTOR) -> tuple[UUID, int] | None:
+    async def dequeue(self, executor: UUID = EXECUTOR) -> tuple[UUID, int] | None:
         """Return the run that is handed out next, with its attempt."""
         self.seq += 1
         poll = Poll(executor, self.seq, ["default"], 1)
-        found = (await self.ground.dispatch.take(poll, "default") or Handout()).attempts
+        found = (await self.ground.dispatch.dequeue(poll, "default") or Handout()).attempts
         return (found[0].run_id, found[0].number) if found else None
 
 
@@ -61,27 +61,27 @@ async def test_what_is_urgent_is_handed_out_first(queue: Queue) -> None:
         name: await queue.put(job, msgspec.structs.replace(SPEC, priority=name, name=name))
         for name, job in JOBS.items()
     }
-    taken = [await queue.take() for _ in range(4)]
+    taken = [await queue.dequeue() for _ in range(4)]
     assert taken == [(runs["high"], 1), (runs["normal"], 1), (runs["low"], 1), None]
 
 
 async def test_what_never_arrived_goes_back_before_what_was_queued_later(queue: Queue) -> None:
     job = JOBS["normal"]
     first, second = [await queue.put(job, SPEC, minute) for minute in range(2)]
-    assert await queue.take() == (first, 1)
+    assert await queue.dequeue() == (first, 1)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
-    assert await queue.take() == (first, 1)
-    assert await queue.take() == (second, 1)
+    assert await queue.dequeue() == (first, 1)
+    assert await queue.dequeue() == (second, 1)
 
 
 async def test_what_is_tried_again_comes_after_what_was_queued_meanwhile(queue: Queue) -> None:
     job = JOBS["normal"]
     first, second = [await queue.put(job, SPEC, minute) for minute in range(2)]
-    await queue.take()
+    await queue.dequeue()
     await _end(queue, first, Outcome.FAILED)
     await _promote(queue, job)
-    assert await queue.take() == (second, 1)
-    assert await queue.take() == (first, 2)
+    assert await queue.dequeue() == (second, 1)
+    assert await queue.dequeue() == (first, 2)
 
 
 @pytest.mark.parametrize(
@@ -89,43 +89,43 @@ async def test_what_is_tried_again_comes_after_what_was_queued_meanwhile(queue: 
 )
 async def test_only_lost_attempts_count_as_lost(queue: Queue, outcome: Outcome, lost: int) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     await _end(queue, run, outcome)
     await _promote(queue, JOBS["normal"])
-    assert await queue.take() == (run, 2)
+    assert await queue.dequeue() == (run, 2)
     [running] = await queue.ground.dispatch.running(EXECUTOR, [run])
     assert (running.tried.attempt, running.tried.lost_count) == (2, lost)
 
 
 async def test_a_repeated_poll_is_not_given_what_others_run_by_now(queue: Queue) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     poll = Poll(EXECUTOR, queue.seq, ["default"], 1, repeat=True)
     await _end(queue, run, Outcome.LOST)
     await _promote(queue, JOBS["normal"])
-    assert await queue.take(OTHER) == (run, 2)
-    taken = await queue.ground.dispatch.taken(poll)
+    assert await queue.dequeue(OTHER) == (run, 2)
+    taken = await queue.ground.dispatch.find_handout(poll)
     assert taken is None or taken.attempts == []
 
 
 async def test_a_heartbeat_puts_nothing_back_that_others_run_by_now(queue: Queue) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     await _end(queue, run, Outcome.LOST)
     await _promote(queue, JOBS["normal"])
-    await queue.take(OTHER)
+    await queue.dequeue(OTHER)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
-    assert await queue.take() is None
+    assert await queue.dequeue() is None
     [running] = await queue.ground.dispatch.running(OTHER, [run])
     assert running.tried.attempt == 2
 
 
 async def test_what_others_run_by_now_must_be_stopped(queue: Queue) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     await _end(queue, run, Outcome.LOST)
     await _promote(queue, JOBS["normal"])
-    await queue.take(OTHER)
+    await queue.dequeue(OTHER)
     heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1, held=[(run, 1), (run, 2)])
     answer = await queue.ground.dispatch.heartbeat(heartbeat)
     assert [(it.run_id, it.number, it.why) for it in answer.stop] == [
@@ -136,27 +136,27 @@ async def test_what_others_run_by_now_must_be_stopped(queue: Queue) -> None:
 
 async def test_a_cancelled_hand_out_that_never_arrived_is_over(queue: Queue) -> None:
     run = await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     await queue.ground.rows.cancel(run)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
-    assert await queue.take() is None
+    assert await queue.dequeue() is None
     assert await queue.ground.dispatch.running(EXECUTOR, [run]) == []
 
 
 async def test_an_executor_that_lives_keeps_what_it_runs(queue: Queue) -> None:
     await queue.put(JOBS["normal"], SPEC)
-    await queue.take()
+    await queue.dequeue()
     assert await queue.ground.watch.abandoned(9) == []
     await queue.ground.watch.forget(EXECUTOR)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
-    assert await queue.take() is not None
+    assert await queue.dequeue() is not None
 
 
 async def test_a_heartbeat_that_comes_late_opens_no_poll_that_was_done_with(queue: Queue) -> None:
     await queue.put(JOBS["normal"], SPEC)
     for next_seq in (3, 1):
         await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, next_seq))
-    assert [await queue.take() is not None for _ in range(3)] == [False, False, True]
+    assert [await queue.dequeue() is not None for _ in range(3)] == [False, False, True]
 
 
 async def test_pools_are_served_apart(queue: Queue) -> None:
@@ -164,9 +164,9 @@ async def test_pools_are_served_apart(queue: Queue) -> None:
     await queue.ground.rows.add_job(JOBS["high"], spec)
     made = claim(JOBS["high"], START, pool="other")
     await queue.ground.agenda.claim(HOLDER, queue.epochs, [made])
-    assert await queue.take() is None
+    assert await queue.dequeue() is None
     poll = Poll(EXECUTOR, 99, ["other"], 1)
-    handout = await queue.ground.dispatch.take(poll, "other") or Handout()
+    handout = await queue.ground.dispatch.dequeue(poll, "other") or Handout()
     assert [attempt.run_id for attempt in handout.attempts] == [made.run_id]
 
 

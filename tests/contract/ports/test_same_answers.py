@@ -174,11 +174,11 @@ class BothPorts(RuleBasedStateMachine):
         self.both(call)
 
     @rule(executor=executors, seq=seqs, free=st.integers(1, 3))
-    def take(self, executor: UUID, seq: int, free: int) -> None:
+    def dequeue(self, executor: UUID, seq: int, free: int) -> None:
         poll = Poll(executor, seq, ["default"], free)
 
         async def call(side: Ground) -> Any:
-            handout = await side.dispatch.take(poll, "default")
+            handout = await side.dispatch.dequeue(poll, "default")
             if handout is None:
                 return None
             return handout.unknown, {

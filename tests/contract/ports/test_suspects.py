@@ -37,7 +37,7 @@ class Handing:
         self._ground.clock.move(0.001)
         return made.run_id
 
-    async def take(self, executor: UUID = FIRST, free: int = 9) -> list[Attempt]:
+    async def dequeue(self, executor: UUID = FIRST, free: int = 9) -> list[Attempt]:
         """Return what one more poll of an executor brings."""
         seq = self._seqs[executor]
         self._seqs[executor] += 1
@@ -46,7 +46,7 @@ class Handing:
         )
         await self._ground.dispatch.heartbeat(heartbeat)
         poll = Poll(executor, seq, ["default"], free)
-        return (await self._ground.dispatch.take(poll, "default") or Handout()).attempts
+        return (await self._ground.dispatch.dequeue(poll, "default") or Handout()).attempts
 
     async def lose(self, attempts: list[Attempt], *, shared: bool = True) -> None:
         """Record attempts of the first executor as lost, and put their runs on the queue again."""
@@ -65,7 +65,7 @@ class Handing:
         """Queue runs that were lost in company once too often."""
         await self.queue(count)
         for _ in range(SUSPECT_AFTER):
-            attempts = await self.take()
+            attempts = await self.dequeue()
             assert len(attempts) == count
             assert not any(attempt.alone for attempt in attempts)
             await self.lose(attempts)
@@ -74,9 +74,9 @@ class Handing:
 async def test_losses_in_company_are_counted_apart(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.queue(1)
-    await handing.lose(await handing.take())
-    await handing.lose(await handing.take(), shared=False)
-    [attempt] = await handing.take()
+    await handing.lose(await handing.dequeue())
+    await handing.lose(await handing.dequeue(), shared=False)
+    [attempt] = await handing.dequeue()
     [running] = await ground.dispatch.running(FIRST, [attempt.run_id])
     assert (running.tried.lost_count, running.tried.shared_losses) == (2, 1)
     [seen] = await ground.watch.executors()
@@ -88,14 +88,14 @@ async def test_losses_in_company_are_counted_apart(ground: Ground) -> None:
 async def test_an_executor_gets_one_suspect_at_a_time(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.make_suspects(3)
-    [first] = await handing.take()
+    [first] = await handing.dequeue()
     assert first.alone
-    assert await handing.take() == []
-    [second] = await handing.take(SECOND)
+    assert await handing.dequeue() == []
+    [second] = await handing.dequeue(SECOND)
     assert second.run_id != first.run_id
     done = Ending(End(first.run_id, first.number, Result(Outcome.SUCCEEDED)), RunState.SUCCEEDED)
     await ground.dispatch.record(FIRST, [done])
-    [third] = await handing.take()
+    [third] = await handing.dequeue()
     assert {first.run_id, second.run_id, third.run_id} == {
         claim(JOB, START + timedelta(minutes=n)).run_id for n in range(3)
     }
@@ -105,18 +105,18 @@ async def test_suspects_hold_up_no_others(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.make_suspects(3)
     await handing.claim(START + timedelta(hours=1))
-    assert [it.alone for it in await handing.take(free=9)] == [True, False]
+    assert [it.alone for it in await handing.dequeue(free=9)] == [True, False]
     other = await handing.claim(START + timedelta(hours=2))
-    assert [it.run_id for it in await handing.take(free=1)] == [other]
+    assert [it.run_id for it in await handing.dequeue(free=1)] == [other]
 
 
 async def test_a_suspect_whose_hand_out_never_arrived_stays_a_suspect(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.make_suspects(2)
-    [suspect] = await handing.take()
+    [suspect] = await handing.dequeue()
     heartbeat = Heartbeat(FIRST, "e", ["default"], 9, SUSPECT_AFTER + 2, open=[1, 2])
     await ground.dispatch.heartbeat(heartbeat)
-    answer = await ground.dispatch.take(Poll(FIRST, 4, ["default"], 9), "default")
+    answer = await ground.dispatch.dequeue(Poll(FIRST, 4, ["default"], 9), "default")
     assert answer is not None
     [again] = answer.attempts
     assert (again.run_id, again.number, again.alone) == (suspect.run_id, suspect.number, True)
@@ -125,7 +125,7 @@ async def test_a_suspect_whose_hand_out_never_arrived_stays_a_suspect(ground: Gr
 async def test_a_repeated_poll_says_again_that_a_run_is_a_suspect(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.make_suspects(1)
-    given = await handing.take()
-    again = await ground.dispatch.taken(Poll(FIRST, SUSPECT_AFTER + 1, ["default"], 9))
+    given = await handing.dequeue()
+    again = await ground.dispatch.find_handout(Poll(FIRST, SUSPECT_AFTER + 1, ["default"], 9))
     assert again is not None
     assert again.attempts == given

@@ -43,7 +43,7 @@ async def start(ground: Ground) -> UUID:
     made = await ground.agenda.claim(HOLDER, epochs, [claim(job, DUE)])
     await ground.advance(Advance(job, 1, None, None, DUE))
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 2, [1]))
-    await ground.dispatch.take(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default")
     [run] = made.made
     return run
 

@@ -50,9 +50,9 @@ class Scene:
             Heartbeat(EXECUTOR, "e", ["default"], 9, 2, [1], stopped=True)
         )
 
-    async def take(self, seq: int = 1) -> list[tuple[UUID, int]]:
+    async def dequeue(self, seq: int = 1) -> list[tuple[UUID, int]]:
         """Let the executor ask for attempts."""
-        handout = await self.ground.dispatch.take(Poll(EXECUTOR, seq, ["default"], 9), "default")
+        handout = await self.ground.dispatch.dequeue(Poll(EXECUTOR, seq, ["default"], 9), "default")
         return [(attempt.run_id, attempt.number) for attempt in handout.attempts] if handout else []
 
     async def heal(self, after_s: float = 120) -> None:
@@ -73,19 +73,19 @@ async def test_a_queued_run_is_put_on_the_queue_again_in_its_place(scene: Scene)
     runs = await scene.claim(3)
     assert await scene.ground.rows.lose_place(runs[0])
     await scene.heal()
-    assert await scene.take() == [(run, 1) for run in runs]
+    assert await scene.dequeue() == [(run, 1) for run in runs]
 
 
 async def test_what_waits_in_its_place_is_left_alone(scene: Scene) -> None:
     runs = await scene.claim(3)
     await scene.heal()
     assert [await scene.ground.rows.lose_place(run) for run in runs] == [True] * 3
-    assert not await scene.take()
+    assert not await scene.dequeue()
 
 
 async def test_a_run_that_is_running_or_over_is_not_put_on_the_queue(scene: Scene) -> None:
     runs = await scene.claim(2)
-    assert len(await scene.take()) == 2
+    assert len(await scene.dequeue()) == 2
     end = End(runs[0], 1, Result(Outcome.SUCCEEDED))
     await scene.ground.dispatch.record(EXECUTOR, [Ending(end, RunState.SUCCEEDED, "")])
     await scene.heal()
@@ -96,14 +96,14 @@ async def test_a_claim_of_a_moment_ago_is_not_judged(scene: Scene) -> None:
     [run] = await scene.claim()
     await scene.ground.rows.lose_place(run)
     await scene.heal(after_s=10)
-    assert not await scene.take()
+    assert not await scene.dequeue()
     await scene.heal(after_s=60)
-    assert await scene.take(seq=1)
+    assert await scene.dequeue(seq=1)
 
 
 async def test_a_retrying_run_waits_for_its_time_again(scene: Scene) -> None:
     [run] = await scene.claim()
-    await scene.take()
+    await scene.dequeue()
     end = End(run, 1, Result(Outcome.LOST))
     await scene.ground.dispatch.record(EXECUTOR, [Ending(end, RunState.RETRYING, "lost", 3600.0)])
     before = await retries(scene.ground)
@@ -126,7 +126,7 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
     scene: Scene, gone: str
 ) -> None:
     [run] = await scene.claim()
-    await scene.take()
+    await scene.dequeue()
     await scene.stop()
     if gone != "executors":
         await scene.ground.rows.lose_handouts(EXECUTOR)
@@ -141,7 +141,7 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
 
 async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Scene) -> None:
     [run] = await scene.claim()
-    await scene.take()
+    await scene.dequeue()
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal()
     assert await scene.beat(held=[(run, 1)])
@@ -152,7 +152,7 @@ async def test_what_an_executor_can_no_longer_execute_goes_back_to_the_queue(
     scene: Scene,
 ) -> None:
     [run] = await scene.claim()
-    await scene.take()
+    await scene.dequeue()
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal(after_s=86_400)
     assert await scene.beat()

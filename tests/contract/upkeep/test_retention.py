@@ -59,7 +59,7 @@ class Scene:
             Heartbeat(EXECUTOR, "e", ["default"], 9, self._polls + 1, [self._polls])
         )
         poll = Poll(EXECUTOR, self._polls, ["default"], 9)
-        handout = await self.ground.dispatch.take(poll, "default")
+        handout = await self.ground.dispatch.dequeue(poll, "default")
         assert handout
         assert len(handout.attempts) == len(claims)
         return [it.run_id for it in claims]

@@ -48,10 +48,10 @@ class CutLink:
         self.polls.append(poll)
         self._enter("poll")
         waits = 0.0
-        handout = await self.rows.taken(poll) if poll.repeat else None
+        handout = await self.rows.find_handout(poll) if poll.repeat else None
         while handout is None and waits < poll.wait_s:
             for pool in poll.pools:
-                handout = await self.rows.take(poll, pool)
+                handout = await self.rows.dequeue(poll, pool)
                 if handout is not None:
                     break
             else:

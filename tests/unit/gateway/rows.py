@@ -80,29 +80,29 @@ class Rows:
         """Return how many runs are in each state."""
         return Counter(row.state for row in self.runs.values())
 
-    async def take(self, poll: Poll, pool: str) -> Handout | None:
+    async def dequeue(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
-        await self._enter("take")
+        await self._enter("dequeue")
         heartbeat = self.executors.get(poll.executor)
         if heartbeat is None or poll.executor in self.ended:
             return Handout(unknown=True)
         if poll.seq < heartbeat.next_seq and poll.seq not in (*heartbeat.awaiting, *heartbeat.open):
             return Handout(unknown=True)
         if (poll.executor, poll.seq) in self.handouts:
-            return await self.taken(poll) or Handout()
+            return await self.find_handout(poll) or Handout()
         waiting = self.queue[pool] if poll.executor not in self.unfit else deque[UUID]()
-        taken = [waiting.popleft() for _ in range(min(poll.free, len(waiting)))]
-        for name in taken:
+        dequeued = [waiting.popleft() for _ in range(min(poll.free, len(waiting)))]
+        for name in dequeued:
             row = self.runs[name]
             row.state, row.executor, row.attempt = RunState.RUNNING, poll.executor, row.attempt + 1
-        if taken:
-            self.handouts[poll.executor, poll.seq] = taken
-        self._leave("take")
-        return Handout([self._attempt(name) for name in taken]) if taken else None
+        if dequeued:
+            self.handouts[poll.executor, poll.seq] = dequeued
+        self._leave("dequeue")
+        return Handout([self._attempt(name) for name in dequeued]) if dequeued else None
 
-    async def taken(self, poll: Poll) -> Handout | None:
+    async def find_handout(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
-        await self._enter("taken")
+        await self._enter("find_handout")
         given = self.handouts.get((poll.executor, poll.seq), [])
         still = [name for name in given if self._runs_on(name, poll.executor)]
         return Handout([self._attempt(name) for name in still]) if still else None

@@ -21,12 +21,12 @@ from matins.kernel.clock import HostClock
 
 
 class Gate:
-    """A dispenser over rows in memory, with executors that have sent a heartbeat."""
+    """A dispatcher over rows in memory, with executors that have sent a heartbeat."""
 
     def __init__(self, poll_s: float = 60.0) -> None:
         self.rows = Rows()
         self.words = Words()
-        self.dispenser = Dispatcher(self.rows, self.words, HostClock(), poll_s)
+        self.dispatcher = Dispatcher(self.rows, self.words, HostClock(), poll_s)
 
     def executor(self) -> UUID:
         """Return a new executor that has sent one heartbeat."""
@@ -35,7 +35,7 @@ class Gate:
         return name
 
     async def ask(self, poll: Poll) -> Handout:
-        return await self.dispenser.poll(poll)
+        return await self.dispatcher.poll(poll)
 
     def asking(
         self, free: int = 10, pools: tuple[str, ...] = ("default",)
@@ -47,15 +47,15 @@ class Gate:
 @asynccontextmanager
 async def opened(poll_s: float = 60.0) -> AsyncIterator[Gate]:
     gate = Gate(poll_s)
-    running = asyncio.create_task(gate.dispenser.run())
+    running = asyncio.create_task(gate.dispatcher.run())
     yield gate
-    await gate.dispenser.stop()
+    await gate.dispatcher.stop()
     await running
 
 
 async def asleep(gate: Gate, count: int) -> None:
     """Wait until so many polls have found nothing and the pools are cold."""
-    await until(lambda: len(gate.dispenser._polls) == count and not gate.dispenser._takes)
+    await until(lambda: len(gate.dispatcher._polls) == count and not gate.dispatcher._dequeues)
 
 
 async def test_a_poll_takes_at_once_what_is_queued() -> None:
@@ -124,13 +124,13 @@ async def test_a_burst_wakes_no_more_polls_than_it_fills() -> None:
     async with opened() as gate:
         polls = [gate.asking(free=10) for _ in range(20)]
         await asleep(gate, 20)
-        before = gate.rows.calls["take"]
+        before = gate.rows.calls["dequeue"]
         gate.rows.enqueue(25)
         await gate.words.send("dispatch", ["default"])
         await until(lambda: sum(poll.done() for poll in polls) == 3)
         await asleep(gate, 17)
-        # Three takes empty the queue, and one more may have begun beside the last of them.
-        assert gate.rows.calls["take"] - before <= 4
+        # Three dequeues empty the queue, and one more may have begun beside the last of them.
+        assert gate.rows.calls["dequeue"] - before <= 4
         for poll in polls:
             poll.cancel()
 
@@ -139,10 +139,10 @@ async def test_polls_of_a_cold_pool_ask_nothing_until_it_is_hinted() -> None:
     async with opened() as gate:
         first = gate.asking()
         await asleep(gate, 1)
-        before = gate.rows.calls["take"]
+        before = gate.rows.calls["dequeue"]
         second = gate.asking()
         await asleep(gate, 2)
-        assert gate.rows.calls["take"] == before
+        assert gate.rows.calls["dequeue"] == before
         first.cancel()
         second.cancel()
 
@@ -151,12 +151,12 @@ async def test_a_hint_that_comes_during_a_take_is_not_forgotten() -> None:
     async with opened() as gate:
         gate.rows.open.clear()
         poll = gate.asking()
-        await until(lambda: gate.rows.calls["take"] == 1)
+        await until(lambda: gate.rows.calls["dequeue"] == 1)
         await gate.words.send("dispatch", ["default"])
         await until(gate.words._words.empty)
         gate.rows.open.set()
         await asleep(gate, 1)
-        assert gate.rows.calls["take"] == 2
+        assert gate.rows.calls["dequeue"] == 2
         poll.cancel()
 
 
@@ -183,9 +183,9 @@ async def test_no_more_than_two_takes_run_at_once() -> None:
         gate.rows.open.clear()
         gate.rows.enqueue(100)
         polls = [gate.asking(free=10) for _ in range(6)]
-        await until(lambda: gate.rows.calls["take"] == 2)
+        await until(lambda: gate.rows.calls["dequeue"] == 2)
         await asyncio.sleep(0.01)
-        assert gate.rows.calls["take"] == 2
+        assert gate.rows.calls["dequeue"] == 2
         gate.rows.open.set()
         assert sum([len((await poll).attempts) for poll in polls]) == 60
 
@@ -196,11 +196,11 @@ async def test_an_abandoned_poll_leaves_the_queue_and_swallows_nothing() -> None
         await asleep(gate, 1)
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
-        assert not gate.dispenser._polls
+        assert not gate.dispatcher._polls
         gate.rows.enqueue()
         await gate.words.send("dispatch", ["default"])
         assert len((await gate.asking()).attempts) == 1
-        assert gate.rows.calls["take"] == 2
+        assert gate.rows.calls["dequeue"] == 2
 
 
 async def test_a_poll_whose_wait_ends_during_a_take_gets_what_was_taken() -> None:
@@ -218,7 +218,7 @@ async def test_gw03_a_repeated_poll_gets_the_same_attempts() -> None:
     async with opened() as gate:
         gate.rows.enqueue(2)
         poll = Poll(gate.executor(), 7, ["default"], 2)
-        gate.rows.lost_answers["take"] = 1
+        gate.rows.lost_answers["dequeue"] = 1
         with pytest.raises(UnavailableError):
             await gate.ask(poll)
         again = await gate.ask(msgspec.structs.replace(poll, repeat=True))
@@ -233,7 +233,7 @@ async def test_a_repeat_of_a_poll_that_still_waits_shares_its_answer() -> None:
         first = asyncio.create_task(gate.ask(poll))
         await asleep(gate, 1)
         second = asyncio.create_task(gate.ask(msgspec.structs.replace(poll, repeat=True)))
-        await until(lambda: gate.rows.calls["taken"] == 1)
+        await until(lambda: gate.rows.calls["find_handout"] == 1)
         first.cancel()
         gate.rows.enqueue()
         await gate.words.send("dispatch", ["default"])
@@ -290,7 +290,7 @@ async def test_stopping_sends_waiting_polls_away_and_takes_no_new_ones() -> None
     async with opened() as gate:
         poll = gate.asking()
         await asleep(gate, 1)
-        await gate.dispenser.stop()
+        await gate.dispatcher.stop()
         assert await poll == Handout()
         with pytest.raises(UnavailableError):
             await gate.asking()

@@ -38,7 +38,7 @@ class Desk:
         self._seq += 1
         for name in runs:
             self.rows.runs[name].policy = policy or RetryPolicy()
-        await self.rows.take(Poll(self.executor, self._seq, ["default"], count), "default")
+        await self.rows.dequeue(Poll(self.executor, self._seq, ["default"], count), "default")
         return runs
 
     async def report(self, *ends: End, executor: UUID | None = None) -> ReportAnswer:
@@ -184,7 +184,7 @@ async def test_executors_are_recorded_in_turn() -> None:
     other = uuid4()
     [theirs] = desk.rows.enqueue()
     desk.rows.executors[other] = Heartbeat(other, "o", ["default"], 1, 1)
-    await desk.rows.take(Poll(other, 1, ["default"], 1), "default")
+    await desk.rows.dequeue(Poll(other, 1, ["default"], 1), "default")
     desk.rows.open.clear()
     reports = [asyncio.create_task(desk.report(End(run, 1, OK))) for run in runs]
     reports.append(asyncio.create_task(desk.report(End(theirs, 1, OK), executor=other)))

@@ -22,7 +22,7 @@ async def fail_first(ground: Ground, retry_in_s: float) -> RunRow:
     dispatch = MemoryDispatch(ground.world)
     executor = ground.uuid()
     await dispatch.heartbeat(Heartbeat(executor, "one", ["default"], 10, next_seq=1))
-    handout = await dispatch.take(Poll(executor, 1, ["default"], 10), "default") or Handout()
+    handout = await dispatch.dequeue(Poll(executor, 1, ["default"], 10), "default") or Handout()
     [attempt] = handout.attempts
     end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
     await dispatch.record(executor, [Ending(end, RunState.RETRYING, "no", retry_in_s)])

@@ -57,10 +57,10 @@ class Side:
             Heartbeat(name, "x", ["default"], 10, seq, open=list(range(seq)))
         )
 
-    async def take(self, name: UUID) -> int:
+    async def dequeue(self, name: UUID) -> int:
         """Take what is queued; gives how much."""
         handout = (
-            await self.dispatch.take(Poll(name, self.seqs[name], ["default"], 9), "default")
+            await self.dispatch.dequeue(Poll(name, self.seqs[name], ["default"], 9), "default")
             or Handout()
         )
         self.seqs[name] += 1
@@ -79,7 +79,7 @@ async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_
     heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
-        assert await side.take(side.names[0]) == 1
+        assert await side.dequeue(side.names[0]) == 1
         [run] = ground.runs(job)
         side.silent = {side.names[0]}
         await asyncio.sleep(LOST_AFTER_S - 6)
@@ -91,7 +91,7 @@ async def test_a_silent_executor_is_lost_after_its_bound_and_its_runs_are_tried_
         assert ground.world.attempts[run.id, 1].outcome is Outcome.LOST
         assert ground.world.handouts == {}
         await asyncio.sleep(15)
-        assert await side.take(side.names[1]) == 1
+        assert await side.dequeue(side.names[1]) == 1
         assert run.attempt == 2
     heartbeats.cancel()
 
@@ -155,7 +155,7 @@ async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
     heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
-        await side.take(side.names[0])
+        await side.dequeue(side.names[0])
         side.silent = {side.names[0]}
         await asyncio.sleep(LOST_AFTER_S + 6)
         assert [run.state for run in ground.runs(job)] == [RunState.DEAD]
@@ -178,11 +178,11 @@ async def test_runs_that_are_lost_together_are_suspect_and_tried_alone_after_the
         await asyncio.sleep(61)
         runs = [run for job in jobs for run in ground.runs(job)]
         for name in side.names[:2]:
-            assert await side.take(name) == 2
+            assert await side.dequeue(name) == 2
             side.silent |= {name}
             await asyncio.sleep(LOST_AFTER_S + 15)
         assert [run.shared_losses for run in runs] == [2, 2]
-        assert await side.take(side.names[2]) == 1
+        assert await side.dequeue(side.names[2]) == 1
         side.silent |= {side.names[2]}
         await asyncio.sleep(LOST_AFTER_S + 15)
         assert sorted(run.state for run in runs) == [RunState.DEAD, RunState.QUEUED]
@@ -236,7 +236,7 @@ async def test_what_a_stopped_executor_still_held_is_taken_back() -> None:
     heartbeats = asyncio.create_task(side.heartbeat())
     async with ground.running():
         await asyncio.sleep(61)
-        await side.take(name)
+        await side.dequeue(name)
         side.silent = {name}
         await side.dispatch.heartbeat(
             Heartbeat(name, "x", ["default"], 10, 2, open=[1], stopped=True)

@@ -180,16 +180,16 @@ class Watch(Protocol):
 class Dispatch(Protocol):
     """The gateway's side of runs."""
 
-    async def take(self, poll: Poll, pool: str) -> Handout | None:
+    async def dequeue(self, poll: Poll, pool: str) -> Handout | None:
         """Take queued runs off one pool; `running`, attempt and executor in that statement.
 
-        Return None while the pool holds nothing. A `seq` that was taken before gets no more, but
+        Return None while the pool holds nothing. A `seq` that was used before gets no more, but
         what of it is still running, perhaps nothing. Unknown is an executor that is not alive, and
         a `seq` that its heartbeats have called done. Runs that somebody has locked are passed over,
-        and taken some seconds after they are free. One whose job was deleted is cancelled.
+        and dequeued some seconds after they are free. One whose job was deleted is cancelled.
         """
 
-    async def taken(self, poll: Poll) -> Handout | None:
+    async def find_handout(self, poll: Poll) -> Handout | None:
         """Return what was handed out for this executor and `seq` and is still running; None if
         nothing.
         """

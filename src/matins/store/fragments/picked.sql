@@ -1,4 +1,4 @@
--- What a take gets of its pool. By the primary key, priority by priority, each from where its queue
+-- What a dequeue gets of its pool. By the primary key, priority by priority, each from where its queue
 -- can begin (see fronts.py); as they are read one after the other, no more is locked than is taken.
 -- Rows that others are taking are passed over. So are suspects while the executor has one, which is
 -- looked up only where a suspect waits. `passed`: runs that somebody has locked, see `locked`.

@@ -33,21 +33,21 @@ class MemoryDispatch:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def take(self, poll: Poll, pool: str) -> Handout | None:
+    async def dequeue(self, poll: Poll, pool: str) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         executor = self._world.executors.get(poll.executor)
         if executor is None or executor.ended_at is not None or executor.is_done(poll.seq):
             return Handout(unknown=True)
         key = (poll.executor, poll.seq)
         if key in self._world.handouts and self._world.queues.get(pool):
-            return await self.taken(poll) or Handout()
+            return await self.find_handout(poll) or Handout()
         started = self._start(poll, pool)
         if not started:
             return None
         self._world.handouts[key] = [run.id for run in started]
         return self._handout(started)
 
-    async def taken(self, poll: Poll) -> Handout | None:
+    async def find_handout(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
         given = self._world.handouts.get((poll.executor, poll.seq), [])
         running = _held(self._world, poll.executor, given)
@@ -95,8 +95,8 @@ class MemoryDispatch:
         started: list[RunRow] = []
         passed: list[tuple[int, datetime, UUID]] = []
         has_suspect = self._has_suspect(poll.executor)
-        taken = 0
-        while queue and taken < poll.free:
+        dequeued = 0
+        while queue and dequeued < poll.free:
             place = heappop(queue)
             run = self._world.runs_by_id[place[2]]
             if _is_suspect(run):
@@ -104,7 +104,7 @@ class MemoryDispatch:
                     passed.append(place)
                     continue
                 has_suspect = True
-            taken += 1
+            dequeued += 1
             if run.state is RunState.QUEUED:
                 run.attempt += 1
                 run.executor = poll.executor
