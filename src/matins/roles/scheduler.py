@@ -20,9 +20,10 @@ from matins.roles.upkeep import make_upkeep
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
-from matins.store.database import can_write
+from matins.store.database import DEADLINE_S, can_write
 from matins.store.day_tables import PostgresDayTables
 from matins.store.dispatch import PostgresWatch
+from matins.store.half_sent import HalfSent
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
@@ -32,6 +33,10 @@ from matins.upkeep.days import DaysAhead
 
 READ_LOCK_S = 1.0
 """How long the other statements of a scheduler wait for one."""
+
+
+HOT_POOLS = ("agenda", "upkeep", "dequeue", "record", "heartbeat", "owners")
+"""The pools of all roles whose calls have the usual deadline: all but leases and claims."""
 
 
 def run_scheduler(settings: Settings) -> None:
@@ -82,6 +87,12 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
 
         days = DaysAhead(PostgresDayTables(reads), clock)
         upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
-        services: list[Service] = [ServerWatch(server, clock), days, upkeep, role]
+        half_sent = HalfSent(reads, clock, _transactions_s(term_s), term_s / 4)
+        services: list[Service] = [ServerWatch(server, clock), half_sent, days, upkeep, role]
         services += health(settings, is_ready)
         await run_services(services, stopping)
+
+
+def _transactions_s(term_s: float) -> dict[str, float]:
+    """Return how long a transaction of each pool may last: two of its deadlines."""
+    return dict.fromkeys(HOT_POOLS, 2 * DEADLINE_S) | {"lease": 2 * term_s / 3, "claim": term_s}

@@ -6,7 +6,6 @@ import signal
 from datetime import timedelta
 from uuid import UUID
 
-import pytest
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.faults.scenes import (
     CLAIM,
@@ -74,8 +73,6 @@ async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_success
     cluster: Cluster,
 ) -> None:
     """CL-02: the claim has executed and holds its locks, but what would commit it never comes."""
-    if int(await cluster.value("SHOW server_version_num")) < 170_000:
-        pytest.skip("transaction_timeout, which ends such a claim, came with PostgreSQL 17")
     async with postgres_proxy(cluster) as (proxy, dsn):
         frozen = await start_all(cluster, **BRISK, MATINS_POSTGRES=dsn)
         successor = await start_scheduler(cluster, **BRISK)
