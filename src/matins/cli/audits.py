@@ -57,7 +57,7 @@ def audit(
         print_json(page)
     else:
         _show(page)
-    if not all(it.holds for it in page.jobs):
+    if not all(audit.holds for audit in page.jobs):
         raise typer.Exit(1)
 
 
@@ -81,16 +81,17 @@ def _show(page: AuditPage) -> None:
     if page.jobs:
         printer = console()
         printer.print(table(printer, _HEADS, [_row(job) for job in page.jobs], _STACKS))
-    for it in page.jobs:
-        _list(f"{it.team}/{it.job} is missing", it.missing, it.missing_count)
-        _list(f"{it.team}/{it.job} has unexpected", it.unexpected, it.unexpected_count)
-        _list(f"{it.team}/{it.job} has more than one row for", it.doubled, it.doubled_count)
-        for late in _late(it):
-            tell(f"{it.team}/{it.job}: {late}")
-        if it.judged_from:
-            tell(f"{it.team}/{it.job}: judged from {local(it.judged_from)} on, as older is purged")
-        if it.fault:
-            tell(f"{it.team}/{it.job}: {it.fault}")
+    for audit in page.jobs:
+        job = f"{audit.team}/{audit.job}"
+        _list(f"{job} is missing", audit.missing, audit.missing_count)
+        _list(f"{job} has unexpected", audit.unexpected, audit.unexpected_count)
+        _list(f"{job} has more than one row for", audit.doubled, audit.doubled_count)
+        for late in _late(audit):
+            tell(f"{job}: {late}")
+        if audit.judged_from:
+            tell(f"{job}: judged from {local(audit.judged_from)} on, as older is purged")
+        if audit.fault:
+            tell(f"{job}: {audit.fault}")
     window = f"{local(page.since)} to {local(page.until)}"
     tell(f"{window}: {_verdict(page.jobs)}")
 
@@ -112,28 +113,28 @@ def _verdict(jobs: list[JobAudit]) -> str:
     return f"{due}: {verdict}" + (f" ({ends})" if ends else "")
 
 
-def _late(it: JobAudit) -> list[str]:
+def _late(audit: JobAudit) -> list[str]:
     found = []
-    if it.overdue:
-        found.append(f"{counted(it.overdue, 'due time')} pending for over a minute")
-    if it.stalled:
-        found.append(f"{counted(it.stalled, 'run')} waiting for too long")
-    return [f"{', '.join(found)}: {'; '.join(it.causes)}"] if found else []
+    if audit.overdue:
+        found.append(f"{counted(audit.overdue, 'due time')} pending for over a minute")
+    if audit.stalled:
+        found.append(f"{counted(audit.stalled, 'run')} waiting for too long")
+    return [f"{', '.join(found)}: {'; '.join(audit.causes)}"] if found else []
 
 
-def _row(it: JobAudit) -> tuple[Cell, ...]:
-    skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(it.skipped.items()))
+def _row(audit: JobAudit) -> tuple[Cell, ...]:
+    skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(audit.skipped.items()))
     return (
-        f"{it.team}/{it.job}",
-        str(it.due),
-        str(it.succeeded),
-        _count(it.dead),
-        str(it.cancelled),
-        str(it.unfinished),
+        f"{audit.team}/{audit.job}",
+        str(audit.due),
+        str(audit.succeeded),
+        _count(audit.dead),
+        str(audit.cancelled),
+        str(audit.unfinished),
         skipped or "0",
-        str(it.pending),
-        _count(it.missing_count),
-        _count(it.unexpected_count),
+        str(audit.pending),
+        _count(audit.missing_count),
+        _count(audit.unexpected_count),
     )
 
 

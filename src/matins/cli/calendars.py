@@ -32,7 +32,7 @@ def list_calendars(
         return
     heads = ("CALENDAR", "ZONE", "JOBS", "CLOSED NEXT", "WHY")
     printer = console()
-    printer.print(table(printer, heads, [_row(team, it) for it in found]))
+    printer.print(table(printer, heads, [_row(team, calendar) for calendar in found]))
 
 
 @commands.command(epilog="Example: matins calendars show payments/holidays-de")
@@ -111,7 +111,7 @@ def _words(team: str, answer: CalendarChanged) -> str:
     if answer.jobs:
         line += f"  followed by {counted(answer.jobs, 'job')}"
     if answer.unreadable:
-        names = ", ".join(it.name for it in answer.unreadable)
+        names = ", ".join(job.name for job in answer.unreadable)
         line += f"  (not followed by {names}, which can't be read)"
     if answer.skipped:
         line += f"  ({counted(answer.skipped, 'passed due time')} recorded as skipped)"

@@ -55,7 +55,7 @@ def _tell(error: BaseException) -> int:
             _give_up_stdout()
             return FAILED
         case TyperException():
-            lines, code = [it for it in [_usage(error)] if it], error.exit_code
+            lines, code = [line for line in [_usage(error)] if line], error.exit_code
         case MatinsError():
             lines, code = _lines(error), _code(error)
         case OSError() if error.errno is not None:

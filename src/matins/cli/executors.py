@@ -29,14 +29,14 @@ def list_executors(as_json: AsJson = False) -> None:
         return
     rows = [
         (
-            it.name,
-            str(it.id),
-            state(it.state),
-            ",".join(it.pools),
-            f"{it.running}/{it.slots}",
-            local(it.heartbeat_at),
+            executor.name,
+            str(executor.id),
+            state(executor.state),
+            ",".join(executor.pools),
+            f"{executor.running}/{executor.slots}",
+            local(executor.heartbeat_at),
         )
-        for it in found
+        for executor in found
     ]
     printer = console()
     printer.print(table(printer, _HEADS, rows, _STACKS))

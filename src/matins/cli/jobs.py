@@ -46,8 +46,8 @@ def list_jobs(
 
     page = with_api(work)
     found = page.jobs
-    for it in page.unreadable:
-        tell(f"{it.team}/{it.name}: {it.fault}")
+    for unreadable in page.unreadable:
+        tell(f"{unreadable.team}/{unreadable.name}: {unreadable.fault}")
     if as_json:
         print_json(found)
         return

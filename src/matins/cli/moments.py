@@ -75,6 +75,6 @@ def _shown(now: datetime, zone: Zone | None) -> datetime:
 
 def _iso(match: re.Match[str], wall: datetime) -> str:
     day, *times = match.groups(default="")
-    hour, minute, second = (int(it or 0) for it in (times[:3] if day else times[3:]))
+    hour, minute, second = (int(number or 0) for number in (times[:3] if day else times[3:]))
     date = wall.date() + timedelta(days=_DAYS.get(day, 0))
     return f"{date}T{hour:02}:{minute:02}:{second:02}"

@@ -101,7 +101,7 @@ def _due_time(coming: Preview, text: str) -> datetime:
     """Return a due time as it was typed; `next` is the first of those that come and will run."""
     if text != NEXT:
         return _instant(coming, "DUE", text)
-    to_run = [it.utc for it in coming.due if not it.skipped]
+    to_run = [due.utc for due in coming.due if not due.skipped]
     if not to_run:
         raise InvalidInputError.at("DUE", f"none of the next {LOOKED_AT} due times will run")
     return to_run[0]

@@ -88,11 +88,11 @@ async def _until_first(stopping: asyncio.Event, *steps: Coroutine[None, None, No
     """Take steps until the first of them ends, or until a Ctrl-C. Raises what that one raises."""
     stop = asyncio.create_task(stopping.wait())
     tasks = [asyncio.create_task(step) for step in steps]
-    ended, others = await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for other in others:
+    ended, unfinished = await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for other in unfinished:
         other.cancel()
-    if others:
-        await asyncio.wait(others)  # what they have begun is cleared away
+    if unfinished:
+        await asyncio.wait(unfinished)  # what they have begun is cleared away
     for task in tasks:
         if task in ended:
             task.result()

@@ -36,7 +36,7 @@ def list_windows(
         print_json(found)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(team, it) for it in found], _STACKS))
+    printer.print(table(printer, _HEADS, [_row(team, window) for window in found], _STACKS))
 
 
 @commands.command(

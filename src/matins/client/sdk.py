@@ -261,7 +261,7 @@ class Matins:
             query |= _query(since=first.since, until=first.until, after=page.next)
             page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
             found += page.jobs
-        found.sort(key=lambda it: (it.team, it.job))
+        found.sort(key=lambda audit: (audit.team, audit.job))
         return msgspec.structs.replace(first, jobs=found, next=None)
 
     async def preview(

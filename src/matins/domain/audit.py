@@ -152,7 +152,7 @@ def _judge(
     except ScheduleError as error:
         return unaudited(job, f"its due times can't be computed: {error}")
     due: dict[datetime, Timetable] = {}
-    for period in (it for it in periods if it.is_due):
+    for period in (period for period in periods if period.is_due):
         due.update(dict.fromkeys(_within(period, span), period.timetable))
         if len(due) > DUE_MAX:
             return unaudited(
@@ -165,7 +165,7 @@ def _judge(
     claimed_until = min(span.now - GRACE, job.watermark or span.now)
     missing = [at for at, fires in unclaimed.items() if fires <= claimed_until]
     unknown = [row for row in rows if row.due_at not in chained]
-    strange = [it.due_at for it in unknown if _is_strange(it, periods, span)]
+    strange = [row.due_at for row in unknown if _is_strange(row, periods, span)]
     late = _Late()
     if fleet is not None:
         pending = [fires for fires in unclaimed.values() if fires > claimed_until]
@@ -190,7 +190,7 @@ def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
 
 
 def _periods(job: AuditedJob, revisions: Sequence[Revision], span: Span) -> list[_Period]:
-    ends = [it.effective_at for it in revisions[1:]] + [span.until - SECOND]
+    ends = [revision.effective_at for revision in revisions[1:]] + [span.until - SECOND]
     open_from = _open_pause(revisions)
     periods = []
     for index, (revision, end) in enumerate(zip(revisions, ends, strict=True)):
@@ -297,8 +297,8 @@ def _late(
     overdue = sum(fleet.now - fires > LATE for fires in pending)
     stalled = [row for row in rows if _is_stalled(row, fleet)]
     behind = fleet.why_unclaimed(partition_of(job.id))
-    causes = [behind] if overdue or any(it.state is not RunState.QUEUED for it in stalled) else []
-    causes += [fleet.why_queued(it.pool) for it in stalled if it.state is RunState.QUEUED]
+    causes = [behind] if overdue or any(run.state is not RunState.QUEUED for run in stalled) else []
+    causes += [fleet.why_queued(run.pool) for run in stalled if run.state is RunState.QUEUED]
     return _Late(overdue, len(stalled), list(dict.fromkeys(causes)))
 
 

@@ -75,7 +75,9 @@ class Incarnation:
             self._attempts = group
             heartbeats = group.create_task(self._heartbeat_on())
             polling = group.create_task(self._polls.run())
-            others = [group.create_task(it) for it in (self._outbox.run(), self._watch_contact())]
+            tasks = [
+                group.create_task(work) for work in (self._outbox.run(), self._watch_contact())
+            ]
             await _first(stopping, self._lost)
             # Polls go first: an answer that came during the drain would bring new work. Heartbeats
             # go on until its end, or the attempts that still run would be declared lost.
@@ -89,7 +91,7 @@ class Incarnation:
                 await self._abandon()
             else:
                 await self._deregister()
-            for task in others:
+            for task in tasks:
                 task.cancel()
 
     async def _drain(self) -> None:

@@ -181,13 +181,13 @@ class Recorder:
         if not bad:
             return [Ending(end, RunState.SUCCEEDED) for end in ends]
         found = await self._dispatch.running(executor, [end.run_id for end in bad])
-        running = {it.run_id: it for it in found}
+        running = {run.run_id: run for run in found}
         endings = []
         for end in ends:
             if end.result.outcome is Outcome.SUCCEEDED:
                 endings.append(Ending(end, RunState.SUCCEEDED))
-            elif (it := running.get(end.run_id)) and it.tried.attempt == end.number:
-                endings.append(_ending(end, it, self._rng))
+            elif (run := running.get(end.run_id)) and run.tried.attempt == end.number:
+                endings.append(_ending(end, run, self._rng))
         return endings
 
     async def _record_bare(self, executor: UUID, end: End, error: Exception) -> list[RunStatus]:

@@ -85,7 +85,7 @@ def under_windows(shown: Preview, windows: Sequence[Window], labels: Mapping[str
 
     Runs meet a window at their fire time, if they are claimed on time.
     """
-    due = [_under(it, window_at(windows, labels, it.fire_at)) for it in shown.due]
+    due = [_under(due, window_at(windows, labels, due.fire_at)) for due in shown.due]
     return msgspec.structs.replace(shown, due=due)
 
 

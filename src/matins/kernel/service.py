@@ -41,7 +41,7 @@ async def run_services(services: Sequence[Service], stopping: asyncio.Event) -> 
     A service that raises, or that ends before it was asked to, takes the others down with it.
     """
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_run_until_stopped(it, stopping)) for it in services]
+        tasks = [group.create_task(_run_until_stopped(service, stopping)) for service in services]
         await stopping.wait()
         for service, task in reversed(list(zip(services, tasks, strict=True))):
             await service.stop()

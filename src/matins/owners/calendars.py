@@ -106,7 +106,7 @@ class Calendars:
         jobs = skipped = 0
         unreadable: list[UnreadableJob] = []
         while behind := await self._changes.jobs_behind(
-            team, name, besides=[it.id for it in unreadable], limit=PAGE
+            team, name, besides=[job.id for job in unreadable], limit=PAGE
         ):
             for job_id, job_name in behind:
                 try:

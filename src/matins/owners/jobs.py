@@ -150,8 +150,8 @@ def _raise_first(results: Sequence[Changed | BaseException]) -> None:
     """Raise what is wrong with the jobs of a list: all of it if it is their owner's, or else the
     first that came.
     """
-    wrong = [(i, it) for i, it in enumerate(results) if isinstance(it, InvalidInputError)]
-    check([found for i, it in wrong for found in below(f"jobs[{i}]", it.problems)])
+    wrong = [(i, error) for i, error in enumerate(results) if isinstance(error, InvalidInputError)]
+    check([found for i, error in wrong for found in below(f"jobs[{i}]", error.problems)])
     for error in results:
         if isinstance(error, BaseException):
             raise error

@@ -76,8 +76,8 @@ async def record_missing(
         claims = []  # some has its row meanwhile, perhaps the first of a range: look again
     return Reconciled(
         until=now if complete else past[-1],
-        skipped=sum(it.due_count for it in made if it.state is RunState.SKIPPED),
-        queued=sum(it.due_count for it in made if it.state is RunState.QUEUED),
+        skipped=sum(claim.due_count for claim in made if claim.state is RunState.SKIPPED),
+        queued=sum(claim.due_count for claim in made if claim.state is RunState.QUEUED),
         complete=complete,
     )
 

@@ -53,8 +53,8 @@ def put_window(team: str, window: Window, current: TeamWindows) -> WindowChange:
     if old == window:
         return WindowChange("unchanged", window, current.held)
     check(window.problems(current.now))
-    others = [other for other in current.windows.values() if other.name != window.name]
-    if sum(other.ends_at > current.now for other in others) >= WINDOWS_MAX:
+    rest = [other for other in current.windows.values() if other.name != window.name]
+    if sum(other.ends_at > current.now for other in rest) >= WINDOWS_MAX:
         message = f"team {team} has {WINDOWS_MAX} windows in force or to come; delete one first"
         raise ConflictError(message)
     return WindowChange("changed" if old else "created", window, current.held)

@@ -216,7 +216,11 @@ class Claimer:
 
     def _forget_untrusted(self, batch: Batch) -> None:
         trusted = self._trusted()
-        kept = {it for it, epoch in batch.epochs.items() if trusted.get(it) == epoch}
+        kept = {
+            partition
+            for partition, epoch in batch.epochs.items()
+            if trusted.get(partition) == epoch
+        }
         lost = {claim.partition for claim in batch.claims} - kept
         if lost:
             log.warning("claim.given_up", partitions=sorted(lost))

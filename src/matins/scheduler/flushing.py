@@ -67,9 +67,9 @@ class Flusher:
             return
         unwritten = {entry.job.id: entry for entry, _ in taken}
         try:
-            advance = partial(self._agenda.advance, self._leases.holder)
-            blocked = await piecewise([it for _, it in taken], advance)
-            written = unwritten.keys() - {it.job_id for it in blocked}
+            write = partial(self._agenda.advance, self._leases.holder)
+            blocked = await piecewise([advance for _, advance in taken], write)
+            written = unwritten.keys() - {advance.job_id for advance in blocked}
             self._working_set.mark_flushed([unwritten.pop(job_id) for job_id in written])
         finally:
             # Also those with an unknown outcome: to write an advance twice changes nothing.

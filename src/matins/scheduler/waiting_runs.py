@@ -99,5 +99,5 @@ class WaitingRuns:
 
     def drop_partitions(self, partitions: Collection[int]) -> None:
         """Forget all of some partitions."""
-        for run_id in [it.run_id for it in self._known.values() if it.partition in partitions]:
+        for run_id in [run.run_id for run in self._known.values() if run.partition in partitions]:
             del self._known[run_id]

@@ -63,9 +63,13 @@ class PostgresAudits:
         revisions, faults = await self._revisions([subject.id for subject in subjects])
         span = Span(since, until, fleet.now)
         audits: list[JobAudit] = []
-        rows_from = {it.id: rows_since(revisions[it.id], span) for it in subjects}
+        rows_from = {subject.id: rows_since(revisions[subject.id], span) for subject in subjects}
         # the row before may reach into the span
-        begins = {it.id: revisions[it.id][0].effective_at for it in subjects if revisions[it.id]}
+        begins = {
+            subject.id: revisions[subject.id][0].effective_at
+            for subject in subjects
+            if revisions[subject.id]
+        }
         before = await newest_runs_before(self._database.fetch, rows_from, begins)
         for subject in subjects:
             if subject.id in faults:
@@ -79,7 +83,7 @@ class PostgresAudits:
                 audit, subject, revisions[subject.id], rows, span, fleet
             )
             audits.append(finding)
-            if sum(it.due for it in audits) >= PAGE_DUE:
+            if sum(audit.due for audit in audits) >= PAGE_DUE:
                 break
         is_last = len(audits) == len(subjects) < PAGE
         return AuditPage(since, until, audits, None if is_last else audits[-1].id)
@@ -139,4 +143,6 @@ class PostgresAudits:
 
 def _ledger_row(row: asyncpg.Record) -> LedgerRow:
     fields: set[str] = set(LedgerRow.__struct_fields__)
-    return msgspec.convert({name: it for name, it in row.items() if name in fields}, LedgerRow)
+    return msgspec.convert(
+        {name: value for name, value in row.items() if name in fields}, LedgerRow
+    )

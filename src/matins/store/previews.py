@@ -75,7 +75,7 @@ class PostgresPreviews:
 
     async def _with_crowding(self, preview: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""
-        fires = [it.fire_at for it in preview.due if not it.skipped]
+        fires = [due.fire_at for due in preview.due if not due.skipped]
         warning = await self._forecasts.hot_spot(fires, preview.timezone, own=own)
         if not warning:
             return preview

@@ -49,10 +49,10 @@ class KnownCalendars:
 
     async def versions(self, fetch: Fetch, rows: Iterable[asyncpg.Record]) -> Versions:
         """Return what rows with `calendars` name; what is not known yet is read in one query."""
-        return await self._read(fetch, {it for row in rows for it in row["calendars"]})
+        return await self._read(fetch, {version for row in rows for version in row["calendars"]})
 
     async def _read(self, fetch: Fetch, wanted: set[int]) -> Versions:
-        versions = {it: self._known[it] for it in wanted if it in self._known}
+        versions = {version: self._known[version] for version in wanted if version in self._known}
         missing = wanted - versions.keys()
         if not missing:
             return versions

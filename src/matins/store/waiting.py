@@ -52,14 +52,14 @@ class PostgresWaitingRoom:
         """See `domain.ports.WaitingRoom`. The rules come first, of which most teams have none."""
         rows = await self._reads.fetch(
             _Q["rules"],
-            team_ids=list({it.team_id for it in batch} - {None}),
-            since=min((due_of(it.run_id) for it in batch if it.cause == CLAIM), default=None),
+            team_ids=list({run.team_id for run in batch} - {None}),
+            since=min((due_of(run.run_id) for run in batch if run.cause == CLAIM), default=None),
         )
         rules = {row["team_id"]: _rules(row) for row in rows}
         runs = {
-            it.run_id: it
-            for it in batch
-            if it.team_id in rules and not rules[it.team_id].hold_nothing()
+            run.run_id: run
+            for run in batch
+            if run.team_id in rules and not rules[run.team_id].hold_nothing()
         }
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
         return Facts(now, rules, await self._candidates(runs) if runs else {})

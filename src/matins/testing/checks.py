@@ -131,8 +131,12 @@ class Checker:
         rows = [run for run in self._world.runs.values() if run is not new]
         running = {run.id: run.attempt for run in rows if run.state is RunState.RUNNING}
         over = {run.id: run.attempt - (run.id in running) for run in rows}
-        self._forgotten |= {it for it in self._given if it[1] > over.get(it[0], 0)}
-        self._underway = {run: it for run, it in self._underway.items() if running.get(run) == it}
+        self._forgotten |= {
+            attempt for attempt in self._given if attempt[1] > over.get(attempt[0], 0)
+        }
+        self._underway = {
+            run: number for run, number in self._underway.items() if running.get(run) == number
+        }
         self._claimed = {(run.job_id, run.due_at, run.kind) for run in rows}
         self._lost = {run.id: run.lost_count for run in rows}
         self._epochs, self._unfinished = {}, {}

@@ -104,28 +104,34 @@ class Hook:
         """Look no longer, and stop what is being done."""
         self.remove()
         acting = list(self._acting)
-        for it in acting:
-            it.cancel()
+        for task in acting:
+            task.cancel()
         await asyncio.gather(*acting, return_exceptions=True)
 
 
 def executes(fragment: str) -> Predicate:
     """Return a client's message that starts a statement whose SQL holds the fragment."""
-    return lambda it: (
-        it.direction is Direction.TO_SERVER and it.kind in {"E", "Q"} and fragment in it.text
+    return lambda message: (
+        message.direction is Direction.TO_SERVER
+        and message.kind in {"E", "Q"}
+        and fragment in message.text
     )
 
 
 def completes(fragment: str) -> Predicate:
     """Return the server's word that such a statement is done."""
-    return lambda it: it.direction is Direction.TO_CLIENT and it.kind == "C" and fragment in it.text
+    return lambda message: (
+        message.direction is Direction.TO_CLIENT
+        and message.kind == "C"
+        and fragment in message.text
+    )
 
 
 def requests(route: str) -> Predicate:
     """Return a request of this route, as in "POST /v1/jobs"."""
-    return lambda it: it.kind == "request" and it.text == route
+    return lambda message: message.kind == "request" and message.text == route
 
 
 def answers(route: str) -> Predicate:
     """Return the answer to a request of this route."""
-    return lambda it: it.kind == "response" and it.text == route
+    return lambda message: message.kind == "response" and message.text == route

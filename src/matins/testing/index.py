@@ -36,7 +36,9 @@ class Index:
         for call in sorted(history.calls, key=attrgetter("arrived_ns")):
             if call.run_id:
                 self.calls[call.run_id].append(call)
-        self.orphans = [it for it in history.calls if not it.run_id or it.run_id not in self.rows]
+        self.orphans = [
+            call for call in history.calls if not call.run_id or call.run_id not in self.rows
+        ]
         self.attempts: dict[UUID, list[AttemptRow]] = defaultdict(list)
         for attempt in sorted(history.attempts, key=attrgetter("number")):
             self.attempts[attempt.run_id].append(attempt)

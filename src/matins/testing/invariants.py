@@ -122,9 +122,9 @@ def _in_a_range(index: Index, due: Due) -> bool:
 def every_row_was_due(index: Index) -> Iterator[str]:
     """I2: a scheduled row stands for due times of its job, and for as many as it says."""
     due: dict[UUID, list[datetime]] = defaultdict(list)
-    for it in index.history.due:
-        if it.kind == "scheduled":
-            due[it.job_id].append(it.due_at)
+    for expected in index.history.due:
+        if expected.kind == "scheduled":
+            due[expected.job_id].append(expected.due_at)
     for times in due.values():
         times.sort()
     for row in index.history.rows:
@@ -177,7 +177,7 @@ def nothing_comes_early(index: Index) -> Iterator[str]:
     """I7: no run starts, and no target is called, before the due time."""
     slack = index.history.slack
     for row in index.history.rows:
-        starts = [it.started_at for it in index.attempts.get(row.run_id, ())]
+        starts = [attempt.started_at for attempt in index.attempts.get(row.run_id, ())]
         if row.started_at:
             starts.append(row.started_at)
         if starts and min(starts) < row.due_at:
@@ -235,7 +235,9 @@ def rows_agree_with_attempts(index: Index) -> Iterator[str]:
     for row in index.history.rows:
         if row.state not in FINAL or not index.is_judged(row):
             continue
-        attempts = {it.number: it.outcome for it in index.attempts.get(row.run_id, ())}
+        attempts = {
+            attempt.number: attempt.outcome for attempt in index.attempts.get(row.run_id, ())
+        }
         if sorted(attempts) != list(range(1, row.attempt + 1)):
             had = f"had {row.attempt} attempts"
             yield f"{index.name(row)} {had}, on record are {sorted(attempts) or 'none'}"

@@ -183,8 +183,8 @@ class Nemesis:
         """
         world, now = self._world, self._world.now()
         world.zone_data = _OLDER, now
-        jobs = [it for it in world.jobs.values() if it.next_due_at and it.follows is None]
-        far = [it for it in jobs if it.next_due_at and it.next_due_at - now > _FAR]
+        jobs = [job for job in world.jobs.values() if job.next_due_at and job.follows is None]
+        far = [job for job in jobs if job.next_due_at and job.next_due_at - now > _FAR]
         if far:
             self._seen["next due time by older zone data"] += 1
             job = rng.choice(far)

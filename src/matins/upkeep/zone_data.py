@@ -86,7 +86,11 @@ class ZoneDataSync:
                 return
             page = await self._due_times.ahead(after, last.now, PAGE)
             wrong = await self._compare(page, last.now)
-            ready = [it for it in wrong if await self._record_missing(it, last.now)]
+            ready = [
+                correction
+                for correction in wrong
+                if await self._record_missing(correction, last.now)
+            ]
             written = await self._correct(ready)
             seen, corrected = seen + len(page), corrected + written
             unwritten += len(ready) - written
@@ -118,7 +122,7 @@ class ZoneDataSync:
             return []
         newest = await self._due_times.newest_runs([suspect.job.id for suspect in suspects])
         corrections = [_correction(job, now, newest.get(job.job.id)) for job in suspects]
-        return [it for it in corrections if it is not None]
+        return [correction for correction in corrections if correction is not None]
 
     async def _record_missing(self, wrong: Correction, now: datetime) -> bool:
         """Skip what is missing by the new rules; False if the job has changed, or is broken."""

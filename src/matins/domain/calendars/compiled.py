@@ -52,7 +52,7 @@ class CompiledCalendar:
         first, last = (day - 1) * DAY_S, (day + 2) * DAY_S  # offsets are shorter than a day
         starts = self.zone.starts
         segments = range(bisect_right(starts, first) - 1, bisect_right(starts, last))
-        sets = [it for it in (self._exclude, self._only) if it is not None]
+        sets = [lookup for lookup in (self._exclude, self._only) if lookup is not None]
         instants = {starts[segment] for segment in segments}
         instants.update(edge for moments in sets for edge in moments.span_edges(first, last))
         seconds = {0}.union(*(moments.edges(day) for moments in sets))
@@ -68,5 +68,5 @@ class CompiledCalendar:
 
 def compile_calendar(calendar: Calendar) -> CompiledCalendar:
     """Compile a calendar that is valid and resolved."""
-    assert all(it.is_resolved for it in [*calendar.exclude, *calendar.only])
+    assert all(item.is_resolved for item in [*calendar.exclude, *calendar.only])
     return CompiledCalendar(calendar)

@@ -92,5 +92,5 @@ def _choose(
     near = difflib.get_close_matches(text.lower().replace(" ", ""), by_lower, n=3, cutoff=0.6)
     every = sorted(set(choices.values()))
     few = [*every[:_SHOWN], "…"] if len(every) > _SHOWN else every
-    hint = " or ".join(dict.fromkeys(by_lower[it] for it in near)) or f"one of {', '.join(few)}"
+    hint = " or ".join(dict.fromkeys(by_lower[name] for name in near)) or f"one of {', '.join(few)}"
     raise InvalidInputError.at(f"holidays.{where}", f"{text[:40]!r} is not known; write {hint}")

@@ -44,7 +44,7 @@ class Stretches:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._labels: list[str] = []
-        for start, end, label in sorted(found, key=lambda it: it[0]):
+        for start, end, label in sorted(found, key=lambda span: span[0]):
             free = max(start, self._ends[-1]) if self._ends else start
             if free < end:
                 self._starts.append(free)
@@ -126,7 +126,7 @@ class Moments:
 
     def _add(self, entry: _Entry) -> None:
         """Index short ranges by each of their days; look at all else whenever a day is asked."""
-        long = [it for it in entry.ranges if it[1] - it[0] >= _INDEXED_DAYS]
+        long = [span for span in entry.ranges if span[1] - span[0] >= _INDEXED_DAYS]
         if not entry.is_dated or entry.slots or long:
             self._rest.append(msgspec.structs.replace(entry, ranges=tuple(long)))
         for first, last in entry.ranges:
@@ -154,9 +154,9 @@ class Moments:
     def _entries_on(self, day: int) -> list[_Entry]:
         _, month, day_of_month = find_month(day)
         weekday, slot = weekday_bit(day), month % 12 * 31 + day_of_month
-        found = [it for it in self._by_day.get(day, ()) if it.weekdays & weekday]
-        found += [it for it in self._rest if it.holds_on(day, weekday, slot)]
-        return sorted(found, key=lambda it: it.index)
+        found = [entry for entry in self._by_day.get(day, ()) if entry.weekdays & weekday]
+        found += [entry for entry in self._rest if entry.holds_on(day, weekday, slot)]
+        return sorted(found, key=lambda entry: entry.index)
 
 
 def _entry(index: int, item: Item) -> _Entry:
@@ -177,7 +177,7 @@ def _entry(index: int, item: Item) -> _Entry:
 
 def _description(item: Item) -> str:
     """Return what an item without a label stands for, in its own words."""
-    conditions = [listed(it) for it in (item.dates, item.weekdays, item.times)]
+    conditions = [listed(texts) for texts in (item.dates, item.weekdays, item.times)]
     texts = [
         ", ".join(condition[:3]) + (", …" if len(condition) > 3 else "")
         for condition in conditions

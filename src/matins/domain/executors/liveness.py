@@ -50,7 +50,7 @@ def company(run: Running, held: Sequence[Running]) -> int:
     A suspect is the only one of its kind on an executor, so it shares it with no others.
     """
     is_suspect = run.tried.is_suspect
-    blamed = {it.run_id for it in held if it.tried.is_suspect or not is_suspect}
+    blamed = {run.run_id for run in held if run.tried.is_suspect or not is_suspect}
     return len(blamed) - 1
 
 

@@ -63,5 +63,5 @@ def kept(job: Keep | None = None, team: Keep | None = None, usual_days: int = DA
     """Return what holds for a job: what it says itself, else what its team says, else the usual."""
     said = job or team or Keep()
     days = said.days or usual_days
-    others = said.others or said
-    return Kept(days, said.runs, others.days or days, others.runs)
+    rest = said.others or said
+    return Kept(days, said.runs, rest.days or days, rest.runs)

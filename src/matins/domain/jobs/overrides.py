@@ -40,7 +40,9 @@ def overridden(
 
     Raises InvalidInputError if the job is not due then, ConflictError if it is too late.
     """
-    others = tuple(it for it in _ahead(job, recorded_until) if it.due_at != wanted.due_at)
+    rest = tuple(
+        override for override in _ahead(job, recorded_until) if override.due_at != wanted.due_at
+    )
     _check_open(job, wanted.due_at, now)
     if not _is_due(job, wanted.due_at):
         raise InvalidInputError.at("due_at", _not_due(job, wanted.due_at))
@@ -49,9 +51,9 @@ def overridden(
         raise InvalidInputError.at("move_to", message)
     if wanted.move_to is not None and wanted.move_to <= now:
         raise InvalidInputError.at("move_to", f"{wanted.move_to.isoformat()} has passed")
-    if len(others) >= OVERRIDES_MAX:
+    if len(rest) >= OVERRIDES_MAX:
         raise ConflictError(f"the job has {OVERRIDES_MAX} overrides ahead already; undo some")
-    return tuple(sorted((*others, wanted), key=lambda it: it.due_at))
+    return tuple(sorted((*rest, wanted), key=lambda override: override.due_at))
 
 
 def restored(
@@ -62,15 +64,15 @@ def restored(
     Raises NotFoundError if there is none, ConflictError if it is too late.
     """
     ahead = _ahead(job, recorded_until)
-    others = tuple(it for it in ahead if it.due_at != due_at)
-    if len(others) == len(ahead):
+    rest = tuple(override for override in ahead if override.due_at != due_at)
+    if len(rest) == len(ahead):
         raise NotFoundError(f"the job has no override for {due_at.isoformat()}")
     _check_open(job, due_at, now)
     if due_at <= now:
         raise ConflictError(
             f"{due_at.isoformat()} has passed; skip the occurrence, or move it elsewhere"
         )
-    return others
+    return rest
 
 
 def _ahead(job: LockedJob, until: datetime) -> Overrides:

@@ -82,7 +82,7 @@ def window_at(
     last to end.
     """
     met = [window for window in windows if window.covers(labels, instant)]
-    return max(met, key=lambda it: (it.policy == "skip", it.ends_at), default=None)
+    return max(met, key=lambda window: (window.policy == "skip", window.ends_at), default=None)
 
 
 def _span_problems(window: Window, now: datetime) -> list[Problem]:

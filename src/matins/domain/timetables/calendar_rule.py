@@ -102,7 +102,7 @@ class CalendarRule:
     def _moved(self, first: int, last: int) -> list[int]:
         """Return the instants from one to another to which occurrences are moved."""
         blocks = range(first // _BLOCK_S, last // _BLOCK_S + 1)
-        return [it for number in blocks for it in self._block(number) if first <= it <= last]
+        return [due for number in blocks for due in self._block(number) if first <= due <= last]
 
     def _block(self, number: int) -> list[int]:
         """Return all instants of a block of days to which occurrences are moved; blocks are
@@ -115,7 +115,7 @@ class CalendarRule:
             first, last = number * _BLOCK_S, (number + 1) * _BLOCK_S - 1
             targets: dict[int, int | None] = {}
             moved = (self._move(due, targets) for due in self._closed_between(first, last))
-            found = sorted({it for it in moved if it is not None and first <= it <= last})
+            found = sorted({due for due in moved if due is not None and first <= due <= last})
             self._blocks[number] = found
         return found
 

@@ -55,17 +55,23 @@ def problems_in(value: object, kind: type) -> list[Problem]:
 
 def _look(value: object, kind: inspect.Type, where: str) -> _Found:
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    fitting = next((it for it in kinds if _takes(it, value)), None)
+    fitting = next((kind for kind in kinds if _takes(kind, value)), None)
     match fitting, value:
         case None, _:
             return _Found([Problem(where, _wrong(value, kinds, where))], [])
         case inspect.StructType(), dict():
             return _look_into(value, fitting, where)
         case inspect.ListType(), list():
-            inner = (_look(it, fitting.item_type, f"{where}[{i}]") for i, it in enumerate(value))
+            inner = (
+                _look(element, fitting.item_type, f"{where}[{i}]")
+                for i, element in enumerate(value)
+            )
             return _all(inner)
         case inspect.DictType(), dict():
-            return _all(_look(it, fitting.value_type, _at(where, key)) for key, it in value.items())
+            return _all(
+                _look(element, fitting.value_type, _at(where, key))
+                for key, element in value.items()
+            )
     return _Found([], [])
 
 
@@ -73,7 +79,7 @@ def _look_into(value: dict[str, object], kind: inspect.StructType, where: str) -
     """Return the faults of a mapping that is to become a Struct."""
     fields = {field.encode_name: field for field in kind.fields}
     unknown = {name: _meant(name, fields) for name in sorted(value.keys() - fields)}
-    shape = [Problem(_at(where, it), _unknown(meant, fields)) for it, meant in unknown.items()]
+    shape = [Problem(_at(where, name), _unknown(meant, fields)) for name, meant in unknown.items()]
     shape += [
         Problem(_at(where, name), "is missing")
         for name, field in fields.items()
@@ -128,7 +134,7 @@ def _wrong(value: object, kinds: Sequence[inspect.Type], where: str) -> str:
 def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
     """Return what to write instead."""
     before = f"{field}: " if field and not field.endswith("]") else ""
-    if example := next((it for it in map(_example, kinds) if it), ""):
+    if example := next((text for text in map(_example, kinds) if text), ""):
         return f": write `{before}{example}`"
     if not isinstance(value, _SCALARS):
         return ""

@@ -46,8 +46,8 @@ class Body:
                 pass
             case ["gzip" | "x-gzip" | "deflate"]:
                 self._inflating = zlib.decompressobj(_GZIP_OR_ZLIB)
-            case others:
-                self._note = f"its body is coded as {', '.join(others)[:100]}: shown as it came"
+            case unknown:
+                self._note = f"its body is coded as {', '.join(unknown)[:100]}: shown as it came"
 
     def append(self, piece: bytes) -> None:
         """Take the next bytes."""

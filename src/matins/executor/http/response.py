@@ -128,7 +128,7 @@ class Answer:
             self._step = self._read_to_the_end
 
     def _begin_counted(self, lengths_sent: list[str]) -> None:
-        lengths = {int(it) for it in lengths_sent if _LENGTH.fullmatch(it)}
+        lengths = {int(text) for text in lengths_sent if _LENGTH.fullmatch(text)}
         if len(set(lengths_sent)) != 1 or not lengths:
             self.notes.append(
                 f"its Content-Length can't be relied on: {', '.join(lengths_sent)[:100]}"

@@ -15,7 +15,7 @@ from matins.executor.output import HeadTail, one_line
 CHUNK = 64 * 1024
 """How much output is read at once: what a pipe holds."""
 
-_NAMES = {it.value: it.name for it in signal.Signals}
+_NAMES = {member.value: member.name for member in signal.Signals}
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 """The exit codes of a command that was killed, and of a shell whose command was."""
 _LEFT_MAX = 5

@@ -82,7 +82,9 @@ def _short_months(meaning: Meaning, today: int) -> Iterator[str]:
     if day:
         yield from _missing_days(day, months)
     if weekday:
-        fifth = [WEEKDAYS[meaning.weekday_of(it)] for it in weekday.special if it.endswith("#5")]
+        fifth = [
+            WEEKDAYS[meaning.weekday_of(text)] for text in weekday.special if text.endswith("#5")
+        ]
         if fifth:
             yield f"not in every month: some have no fifth {listed(fifth, 'or')}"
 

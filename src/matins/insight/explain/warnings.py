@@ -195,7 +195,7 @@ def _jitter(view: _View) -> Iterator[str]:
     gaps = [after - before for before, after in pairwise(view.coming(_LOOKED_AT))]
     least = min(gaps, default=None)
     if least is not None and least < timedelta(seconds=jitter_s):
-        jitter, gap = (format_duration(it) for it in (jitter_s, least.total_seconds()))
+        jitter, gap = (format_duration(length_s) for length_s in (jitter_s, least.total_seconds()))
         yield f"jitter {jitter} is cut: the next due time follows after {gap}"
 
 

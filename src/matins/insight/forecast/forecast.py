@@ -111,15 +111,15 @@ def hot_spot(since: int, minutes: Sequence[float], fire: int, zone: Zone, *, own
     index = (fire - since) // MINUTE_S
     if not 0 <= index < len(minutes):
         return ""
-    others = round(minutes[index]) - own
+    other_jobs = round(minutes[index]) - own
     nearby = range(max(0, index - NEARBY_MIN), min(len(minutes), index + NEARBY_MIN + 1))
     quiet = min(nearby, key=lambda at: (minutes[at], abs(at - index), at < index))
     fewest = round(minutes[quiet])
-    if others <= HOT_SPOT_MIN or others <= HOT_SPOT_RATIO * fewest:
+    if other_jobs <= HOT_SPOT_MIN or other_jobs <= HOT_SPOT_RATIO * fewest:
         return ""
     instant = since + quiet * MINUTE_S
     wall = instant_of(instant + zone.offset_at(instant))
-    return f"fires with {others} other jobs at this minute; {wall:%H:%M} has {fewest}"
+    return f"fires with {other_jobs} other jobs at this minute; {wall:%H:%M} has {fewest}"
 
 
 def _estimate(index: JobIndex, expansion: Expansion, segment: Segment) -> _Estimate:

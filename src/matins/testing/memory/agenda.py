@@ -58,14 +58,16 @@ class MemoryAgenda:
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        found = [self._world.jobs[it] for it in job_ids if it in self._world.jobs]
+        found = [self._world.jobs[job_id] for job_id in job_ids if job_id in self._world.jobs]
         return _due_jobs(job for job in found if job.next_due_at is not None)
 
     async def claim(
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
     ) -> Claimed:
         """See `domain.ports.Agenda`."""
-        await self._world.locks.free(((it.job_id, it.due_at, it.kind) for it in claims), HOT_LOCK_S)
+        await self._world.locks.free(
+            ((claim.job_id, claim.due_at, claim.kind) for claim in claims), HOT_LOCK_S
+        )
         wanted = {claim.partition for claim in claims}
         kept = _kept(claims)
         fenced = self._world.fence(holder, epochs) & wanted
@@ -97,7 +99,7 @@ class MemoryAgenda:
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
-        await self._world.locks.free((it.job_id for it in advances), READ_LOCK_S)
+        await self._world.locks.free((advance.job_id for advance in advances), READ_LOCK_S)
         if holder not in self._world.leases:
             return
         for advance in advances:
@@ -122,15 +124,18 @@ class MemoryAgenda:
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
-        await self._world.locks.free((it.job_id for it in follow_ups), READ_LOCK_S)
+        await self._world.locks.free((follow_up.job_id for follow_up in follow_ups), READ_LOCK_S)
         done = set()
-        for it in follow_ups:
-            job = self._world.jobs.get(it.job_id)
-            if job is None or (job.revision, job.follows) != (it.revision, it.follows):
+        for follow_up in follow_ups:
+            job = self._world.jobs.get(follow_up.job_id)
+            if job is None or (job.revision, job.follows) != (
+                follow_up.revision,
+                follow_up.follows,
+            ):
                 continue
             if job.state is JobState.ACTIVE:
-                job.next_due_at = job.follows = it.next_due_at
-                job.next_fire_at = it.next_fire_at
+                job.next_due_at = job.follows = follow_up.next_due_at
+                job.next_fire_at = follow_up.next_fire_at
                 done.add(job.id)
         return done
 

@@ -143,7 +143,7 @@ class MemoryTransaction:
         made = set()
         for claim in claims:
             run = _run(job, claim, at)
-            if run.key in self._world.runs or any(it.key == run.key for it in self._runs):
+            if run.key in self._world.runs or any(other.key == run.key for other in self._runs):
                 continue
             await self._lock(run.key)
             self._runs.append(run)
@@ -178,8 +178,8 @@ class MemoryTransaction:
     async def cancel_waiting(self, job: LockedJob) -> int:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
-        runs = [it for it in self._world.runs.values() if it.job_id == job.id]
-        waiting = [it for it in runs if it.state in _WAITING]
+        runs = [run for run in self._world.runs.values() if run.job_id == job.id]
+        waiting = [run for run in runs if run.state in _WAITING]
 
         def write() -> None:
             for run in waiting:

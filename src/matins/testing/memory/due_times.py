@@ -95,7 +95,7 @@ class MemoryNextDueTimes:
 
 
 def _by_id(jobs: Iterable[JobRow], after: UUID) -> list[JobRow]:
-    active = [it for it in jobs if it.state is JobState.ACTIVE and it.id > after]
+    active = [job for job in jobs if job.state is JobState.ACTIVE and job.id > after]
     return sorted(active, key=lambda job: job.id)
 
 

@@ -20,7 +20,11 @@ class MemoryLeases:
     ) -> set[int]:
         """See `domain.ports.Leases`."""
         world = self._world
-        kept = {it for it, epoch in epochs.items() if world.is_held(it, holder, epoch)}
+        kept = {
+            partition
+            for partition, epoch in epochs.items()
+            if world.is_held(partition, holder, epoch)
+        }
         for partition in kept:
             row = world.partitions[partition]
             if watermark is not None:
@@ -38,7 +42,7 @@ class MemoryLeases:
             if row.holder is None or not self._is_alive(row.holder, ttl_s)
         ][:count]
         latest = world.now() + timedelta(seconds=ttl_s)
-        for other in [it for it, ends_at in world.leases.items() if ends_at > latest]:
+        for other in [name for name, ends_at in world.leases.items() if ends_at > latest]:
             if other != holder:
                 del world.leases[other]
         if not world.is_in_force(holder):
@@ -59,7 +63,9 @@ class MemoryLeases:
             row = self._world.partitions[partition]
             if row.holder == holder and row.epoch == epoch:
                 row.holder = None
-        held = {it for it, row in self._world.partitions.items() if row.holder == holder}
+        held = {
+            partition for partition, row in self._world.partitions.items() if row.holder == holder
+        }
         if held <= epochs.keys():
             self._world.leases.pop(holder, None)
 

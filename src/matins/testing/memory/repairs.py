@@ -27,13 +27,13 @@ class MemoryRepairs:
         ids = sorted(run_id for run_id in self._world.runs_by_id if run_id > after)[:limit]
         latest = self._world.now() - timedelta(seconds=min_age_s)
         page = [self._world.runs_by_id[run_id] for run_id in ids]
-        unfinished = [it for it in page if it.finished_at is None and it.claimed_at < latest]
+        unfinished = [run for run in page if run.finished_at is None and run.claimed_at < latest]
         return Repaired(
             count=len(page),
             last=ids[-1] if ids else None,
-            enqueued=self._enqueue(it for it in unfinished if it.state is RunState.QUEUED),
-            rescheduled=self._reschedule(it for it in unfinished if it.state in _WAIT),
-            running=[it.id for it in unfinished if it.state is RunState.RUNNING],
+            enqueued=self._enqueue(run for run in unfinished if run.state is RunState.QUEUED),
+            rescheduled=self._reschedule(run for run in unfinished if run.state in _WAIT),
+            running=[run.id for run in unfinished if run.state is RunState.RUNNING],
         )
 
     async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:
@@ -89,7 +89,9 @@ class MemoryRepairs:
         if run.state is not RunState.RUNNING:
             return False
         handouts = self._world.handouts.items()
-        is_handed_out = any(run.id in ids for (it, _), ids in handouts if it == run.executor)
+        is_handed_out = any(
+            run.id in ids for (executor, _), ids in handouts if executor == run.executor
+        )
         return run.executor not in self._world.executors or not is_handed_out
 
     def _stray(self, run: RunRow) -> StrayRun:

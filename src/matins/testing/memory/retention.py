@@ -44,7 +44,7 @@ class MemoryRetention:
 
     async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
         """See `domain.ports.upkeep.Retention`."""
-        jobs = [it for it in self._world.jobs.values() if it.id > after and not counts_runs(it)]
+        jobs = [job for job in self._world.jobs.values() if job.id > after and not counts_runs(job)]
         return [
             JobRetention(
                 job.id,
@@ -92,8 +92,8 @@ class MemoryRetention:
         purges = self._world.purges
         for cut in cuts:
             until = (cut.succeeded_until, cut.others_until)
-            succeeded, others = purges.get(cut.job_id, until)
-            purges[cut.job_id] = (max(succeeded, until[0]), max(others, until[1]))
+            succeeded, unsuccessful = purges.get(cut.job_id, until)
+            purges[cut.job_id] = (max(succeeded, until[0]), max(unsuccessful, until[1]))
 
     def _past(self) -> list[RunRow]:
         past = self._world.past_days
@@ -119,7 +119,7 @@ class MemoryLeftovers:
     async def forget_handouts(self, before: datetime, limit: int) -> None:
         """See `domain.ports.upkeep.Leftovers`."""
         holders = {executor for executor, _ in self._world.handouts}
-        ended = [it for it in self._ended(before) if it in holders][:limit]
+        ended = [executor for executor in self._ended(before) if executor in holders][:limit]
         running = {
             run.id: run.executor
             for run in self._world.runs.values()
@@ -128,13 +128,13 @@ class MemoryLeftovers:
         self._world.handouts = {
             (executor, seq): run_ids
             for (executor, seq), run_ids in self._world.handouts.items()
-            if executor not in ended or any(running.get(it) == executor for it in run_ids)
+            if executor not in ended or any(running.get(run_id) == executor for run_id in run_ids)
         }
 
     async def delete_executors(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         holders = {executor for executor, _ in self._world.handouts}
-        gone = [it for it in self._ended(before) if it not in holders][:limit]
+        gone = [executor for executor in self._ended(before) if executor not in holders][:limit]
         for executor in gone:
             del self._world.executors[executor]
         return len(gone)
@@ -143,14 +143,18 @@ class MemoryLeftovers:
         """See `domain.ports.upkeep.Leftovers`."""
         left = limit
         for revisions in self._world.revisions.values():
-            replaced = sum(it.effective_at < before for it in revisions[1:])
+            replaced = sum(revision.effective_at < before for revision in revisions[1:])
             del revisions[: min(replaced, left)]
             left -= min(replaced, left)
         return limit - left
 
     def _ended(self, before: datetime) -> list[UUID]:
         executors = self._world.executors.values()
-        return [it.id for it in executors if it.ended_at is not None and it.ended_at < before]
+        return [
+            executor.id
+            for executor in executors
+            if executor.ended_at is not None and executor.ended_at < before
+        ]
 
 
 def _span(day: date) -> DaySpan:

@@ -47,13 +47,13 @@ class MemoryWaitingRoom:
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
-        teams = {it.team_id for it in batch if it.team_id is not None}
+        teams = {run.team_id for run in batch if run.team_id is not None}
         now = self._world.now()
         rules = {team: _from(self._world.rules_of(team), now) for team in teams}
         candidates = {
-            it.run_id: self._candidate(it.cause, self._world.runs_by_id[it.run_id])
-            for it in batch
-            if it.team_id is not None and not rules[it.team_id].hold_nothing()
+            run.run_id: self._candidate(run.cause, self._world.runs_by_id[run.run_id])
+            for run in batch
+            if run.team_id is not None and not rules[run.team_id].hold_nothing()
         }
         return Facts(now, rules, candidates)
 
@@ -61,12 +61,13 @@ class MemoryWaitingRoom:
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
     ) -> CarriedOut:
         """See `domain.ports.WaitingRoom`."""
-        wanted = {it.waiting.partition for it in decisions}
+        wanted = {decision.waiting.partition for decision in decisions}
         fenced = self._world.fence(holder, epochs) & wanted
         outdated = {
             team
-            for it in decisions
-            if (team := it.waiting.team_id) is not None and not self._is_current(team, it.rules)
+            for decision in decisions
+            if (team := decision.waiting.team_id) is not None
+            and not self._is_current(team, decision.rules)
         }
         done = CarriedOut(wanted - fenced, outdated)
         for decision in decisions:

@@ -31,7 +31,9 @@ class MemoryWindows:
             for row in world.waiting.values()
             if (row.team_id, row.cause, row.blocker) == (team_id, CAUSE, name)
         ]
-        shown = {key: it for key, it in windows.items() if it.ends_at > now or key == name}
+        shown = {
+            key: window for key, window in windows.items() if window.ends_at > now or key == name
+        }
         done = decide(TeamWindows(now, shown, len(held)))
         if done.change == "unchanged":
             return done

@@ -262,7 +262,11 @@ class World:
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
         """Return those partitions that are under lease with this holder and epoch."""
-        return {it for it, epoch in epochs.items() if self.is_held(it, holder, epoch)}
+        return {
+            partition
+            for partition, epoch in epochs.items()
+            if self.is_held(partition, holder, epoch)
+        }
 
     def is_in_force(self, holder: UUID) -> bool:
         """Return whether a scheduler's lease has not run out."""

@@ -45,11 +45,11 @@ class Component(msgspec.Struct, frozen=True):
 
     def all(self, name: str) -> list[Property]:
         """Return all properties of a name."""
-        return [it for it in self.properties if it.name == name]
+        return [prop for prop in self.properties if prop.name == name]
 
     def first(self, name: str) -> Property | None:
         """Return the first property of a name."""
-        return next((it for it in self.properties if it.name == name), None)
+        return next((prop for prop in self.properties if prop.name == name), None)
 
     def text(self, name: str) -> str:
         """Return the value of the first property of a name; empty if there is none."""

@@ -61,7 +61,7 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
     kept = [event for event in events if not event.is_cancelled]
     if item.include_free or not kept:
         return events
-    if all(it.is_free for it in kept):
+    if all(event.is_free for event in kept):
         raise ScheduleError(
             f"has {len(kept)} events, all of them marked as free (TRANSP:TRANSPARENT); write"
             " include_free: true, or import it with --include-free, to take them"
@@ -101,19 +101,21 @@ def _items(occurrences: list[_Occurrence], label: str) -> list[Item]:
     """Put the occurrences of one label into one item for days and one for spans."""
     days: dict[str, list[str]] = {}
     spans: dict[str, list[str]] = {}
-    for it in occurrences:
-        name = label or it.label[:LABEL_MAX]
-        if it.is_all_day:
-            days.setdefault(name, []).append(_shown_days(it))
+    for occurrence in occurrences:
+        name = label or occurrence.label[:LABEL_MAX]
+        if occurrence.is_all_day:
+            days.setdefault(name, []).append(_shown_days(occurrence))
         else:
-            spans.setdefault(name, []).append(f"{_shown(it.start)}/{_shown(it.end)}")
+            spans.setdefault(name, []).append(
+                f"{_shown(occurrence.start)}/{_shown(occurrence.end)}"
+            )
     found = [Item(dates=texts, label=name) for name, texts in days.items()]
     found += [Item(spans=texts, label=name) for name, texts in spans.items()]
     return found or [Item(dates=[], label=label)]
 
 
 def _shown_days(occurrence: _Occurrence) -> str:
-    first, last = (instant_of(it).date() for it in (occurrence.start, occurrence.end - 1))
+    first, last = (instant_of(wall).date() for wall in (occurrence.start, occurrence.end - 1))
     return first.isoformat() if first == last else f"{first}/{last}"
 
 

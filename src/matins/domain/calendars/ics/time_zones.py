@@ -83,7 +83,9 @@ def _defined_zone(name: str, definition: Component, window: ExpansionBounds) -> 
     if before is None:
         raise ScheduleError(f"line {definition.line}: the VTIMEZONE {name!r} has no offset")
     changes.sort()
-    return Zone(name, [instant for instant, _ in changes], [before[1], *(it for _, it in changes)])
+    return Zone(
+        name, [instant for instant, _ in changes], [before[1], *(offset for _, offset in changes)]
+    )
 
 
 def _onsets(part: Component, offset: int, window: ExpansionBounds) -> list[int]:

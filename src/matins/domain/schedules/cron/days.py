@@ -93,8 +93,8 @@ def any_of(rules: list[DayRule]) -> DayRule:
 
     def rule(first: int, length: int) -> int:
         days = 0
-        for one in rules:
-            days |= one(first, length)
+        for day_rule in rules:
+            days |= day_rule(first, length)
         return days
 
     return rule

@@ -69,7 +69,7 @@ class ChosenWalls:
 
     def next_from(self, wall: int) -> int | None:
         """Return the first wall time from `wall` on."""
-        found = (one for chosen in self._periods_from(wall) for one in chosen if one >= wall)
+        found = (due for chosen in self._periods_from(wall) for due in chosen if due >= wall)
         return next(found, None)
 
     def last_until(self, wall: int) -> int | None:
@@ -87,7 +87,7 @@ class ChosenWalls:
     def nth_from(self, wall: int, number: int) -> int | None:
         """Return the n-th wall time from one on; they are counted one by one."""
         for period in self._periods_from(wall):
-            chosen = period if period[0] >= wall else [one for one in period if one >= wall]
+            chosen = period if period[0] >= wall else [due for due in period if due >= wall]
             if number <= len(chosen):
                 return chosen[number - 1]
             number -= len(chosen)
