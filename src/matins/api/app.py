@@ -164,14 +164,14 @@ class _Front:
 
 def _methods(resources: Litestar) -> list[tuple[re.Pattern[str], list[str]]]:
     """Return the methods of each path."""
-    found: list[tuple[re.Pattern[str], list[str]]] = []
+    methods: list[tuple[re.Pattern[str], list[str]]] = []
     for route in resources.routes:
         if isinstance(route, HTTPRoute):
             pattern = re.sub(r"\{\w+\}", "[^/]+", route.path_format)
-            found.append(
+            methods.append(
                 (re.compile(pattern + "/?"), sorted({*map(str, route.methods)} - {"OPTIONS"}))
             )
-    return found
+    return methods
 
 
 def _authorization(scope: Scope) -> bytes:

@@ -38,5 +38,5 @@ def _answer(name: str, attempt: int) -> tuple[int, str]:
 
 
 def _attempt(scope: Scope) -> int:
-    told = next((value for key, value in scope["headers"] if key == b"matins-attempt"), b"")
-    return int(told) if told.isdigit() else 1
+    header = next((value for key, value in scope["headers"] if key == b"matins-attempt"), b"")
+    return int(header) if header.isdigit() else 1

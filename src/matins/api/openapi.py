@@ -26,10 +26,10 @@ def describe(app: Litestar) -> dict[str, Any]:
     schema["security"] = [{"token": []}]
     components = schema["components"]
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    [problem], found = msgspec.json.schema_components(
+    [problem], schemas = msgspec.json.schema_components(
         [ProblemDetails], ref_template="#/components/schemas/{name}"
     )
-    components["schemas"] |= found
+    components["schemas"] |= schemas
     refusal = {
         "description": "It was refused (RFC 9457).",
         "content": {PROBLEM_TYPE: {"schema": problem}},

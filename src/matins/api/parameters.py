@@ -41,11 +41,11 @@ def _body_problems(body: bytes) -> list[Problem]:
     nothing.
     """
     try:
-        said = msgspec.json.decode(body) if body.strip() else {}
+        content = msgspec.json.decode(body) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        said = body
-    if isinstance(said, dict):
-        return [Problem(name, "is not known here; it takes no body") for name in sorted(said)]
+        content = body
+    if isinstance(content, dict):
+        return [Problem(name, "is not known here; it takes no body") for name in sorted(content)]
     return [Problem("", "it takes no body")]
 
 
@@ -55,29 +55,29 @@ def check_instant(where: str, instant: datetime | None) -> None:
         check(instant_problems(where, instant))
 
 
-def check_same_name(said: str, name: str) -> None:
+def check_same_name(body_name: str, name: str) -> None:
     """Refuse a body that has another name than its address."""
-    if said != name:
-        raise InvalidInputError.at("name", f"is {said!r}, but the address says {name!r}")
+    if body_name != name:
+        raise InvalidInputError.at("name", f"is {body_name!r}, but the address says {name!r}")
 
 
 def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> list[Problem]:
     """Return what is wrong with the parameters or the body of a request, by name."""
     names = _names(request)
-    found = []
+    problems = []
     for item in error.extra if isinstance(error.extra, list) else []:
         key = item.get("key", "")
         message = "the body is empty; it must be JSON" if key == "data" else item["message"]
         where = "" if key == "data" else names.get(key, key)
-        found.append(Problem(where, message[:1].lower() + message[1:]))
-    return found or [Problem("", error.detail)]
+        problems.append(Problem(where, message[:1].lower() + message[1:]))
+    return problems or [Problem("", error.detail)]
 
 
 def _names(request: Request[Any, Any, Any]) -> dict[str, str]:
     """Return the names of a handler's query parameters, by the names of its arguments."""
-    found = {}
+    names = {}
     for argument, field in request.route_handler.parsed_fn_signature.parameters.items():
-        told = field.kwarg_definition
-        if isinstance(told, QueryParameter):
-            found[argument] = told.name or argument
-    return found
+        parameter = field.kwarg_definition
+        if isinstance(parameter, QueryParameter):
+            names[argument] = parameter.name or argument
+    return names

@@ -37,8 +37,8 @@ def details_of(error: Exception) -> ProblemDetails:
             return _of_http(error)
     instance = f"urn:uuid:{uuid4()}"
     log.error("api.failed", instance=instance, exc_info=error)
-    told = problem_details(MatinsError("the server's log says why, under this instance"))
-    return msgspec.structs.replace(told, instance=instance)
+    details = problem_details(MatinsError("the server's log says why, under this instance"))
+    return msgspec.structs.replace(details, instance=instance)
 
 
 def to_response(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -33,10 +33,10 @@ class StatusReader:
     async def read(self, run_id: UUID) -> bytes:
         """Return a run's status. Raises NotFoundError, or UnavailableError without the database."""
         due_at_of(run_id)
-        told = await self._cache.get(run_id) or await self._from_database(run_id)
-        if told is None:
+        status = await self._cache.get(run_id) or await self._from_database(run_id)
+        if status is None:
             raise NotFoundError(f"there is no run {run_id}")
-        return told
+        return status
 
     async def note(self, status: RunStatus) -> None:
         """Let polls know of the end of a run, made known here."""
@@ -59,14 +59,14 @@ class StatusReader:
                 del self._asked[run_id]
             try:
                 statuses = await self._reads.statuses(batch)
-                told = {status.id: msgspec.json.encode(status) for status in statuses}
+                bodies = {status.id: msgspec.json.encode(status) for status in statuses}
             except Exception as error:
                 for answer in batch.values():
                     answer.set_exception(error)
                     answer.exception()  # all who asked may have gone
                 continue
             for run_id, answer in batch.items():
-                answer.set_result(told.get(run_id))
+                answer.set_result(bodies.get(run_id))
             await self._cache.put(statuses)
         self._reader = None
 

@@ -93,10 +93,10 @@ class ValkeyStatusCache:
     async def _read_all(self) -> None:
         while self._asked:
             asked, self._asked = self._asked, {}
-            found = await self._read(list(asked))
+            statuses = await self._read(list(asked))
             for run_id, future in asked.items():
                 if not future.done():
-                    future.set_result(found.get(run_id))
+                    future.set_result(statuses.get(run_id))
         self._reader = None
 
     async def _read(self, run_ids: list[UUID]) -> dict[UUID, bytes]:

@@ -20,8 +20,8 @@ from matins.cli.showing import write_anywhere
 class _Root(Group):
     """The program: all commands."""
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401 # Typer's own
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 # Typer's own
+        super().__init__(**options)
         self.commands = commands_of()
 
 

@@ -133,11 +133,11 @@ def read_jobs(text: str, name: str) -> JobFile:
         file = read_value(document.value, JobFile)
         check([*file.problems(), *_shortened(file, document)])
     except InvalidInputError as error:
-        found = [
+        problems = [
             Problem(_place(name, problem.where, document), problem.message)
             for problem in error.problems
         ]
-        raise InvalidInputError(found) from error
+        raise InvalidInputError(problems) from error
     if not file.jobs and not file.calendars and not file.keep:
         raise InvalidInputError.at(f"{name}: jobs", "is empty; list at least one job")
     return file
@@ -145,7 +145,7 @@ def read_jobs(text: str, name: str) -> JobFile:
 
 def _shortened(file: JobFile, document: Document) -> list[Problem]:
     """Name the numbers of bodies that would lose the zeros with which they end, as `1.10` would."""
-    found = []
+    problems = []
     for index, spec in enumerate(file.jobs):
         http = spec.target.http
         body = None if http is None else http.body
@@ -153,8 +153,8 @@ def _shortened(file: JobFile, document: Document) -> list[Problem]:
             written = document.written(where)
             if written and _ENDING_ZEROS.search(written) and written != str(number):
                 message = f"{written} would be sent as {number}; write it so, or in quotes"
-                found.append(Problem(where, message))
-    return found
+                problems.append(Problem(where, message))
+    return problems
 
 
 def _floats(where: str, value: object) -> Iterator[tuple[str, float]]:
@@ -174,5 +174,5 @@ def _read(file: BinaryIO) -> bytes:
 
 def _place(name: str, where: str, document: Document) -> str:
     line = document.line(where)
-    shown = f"{where} (line {line})" if line else where
-    return f"{name}: {shown}" if where else name
+    place = f"{where} (line {line})" if line else where
+    return f"{name}: {place}" if where else name

@@ -114,12 +114,12 @@ def _verdict(jobs: list[JobAudit]) -> str:
 
 
 def _late(audit: JobAudit) -> list[str]:
-    found = []
+    faults = []
     if audit.overdue:
-        found.append(f"{counted(audit.overdue, 'due time')} pending for over a minute")
+        faults.append(f"{counted(audit.overdue, 'due time')} pending for over a minute")
     if audit.stalled:
-        found.append(f"{counted(audit.stalled, 'run')} waiting for too long")
-    return [f"{', '.join(found)}: {'; '.join(audit.causes)}"] if found else []
+        faults.append(f"{counted(audit.stalled, 'run')} waiting for too long")
+    return [f"{', '.join(faults)}: {'; '.join(audit.causes)}"] if faults else []
 
 
 def _row(audit: JobAudit) -> tuple[Cell, ...]:

@@ -26,35 +26,35 @@ def list_calendars(
     as_json: AsJson = False,
 ) -> None:
     """List a team's calendars, and how many jobs follow each."""
-    found = with_api(lambda client: client.calendars(team))
+    calendars = with_api(lambda client: client.calendars(team))
     if as_json:
-        print_json(found)
+        print_json(calendars)
         return
     heads = ("CALENDAR", "ZONE", "JOBS", "CLOSED NEXT", "WHY")
     printer = console()
-    printer.print(table(printer, heads, [_row(team, calendar) for calendar in found]))
+    printer.print(table(printer, heads, [_row(team, calendar) for calendar in calendars]))
 
 
 @commands.command(epilog="Example: matins calendars show payments/holidays-de")
 def show(calendar: Named, as_json: AsJson = False) -> None:
     """Show a calendar as it was written, and the days that it closes next."""
     team, name = split_name(calendar)
-    found = with_api(lambda client: client.calendar(team, name))
+    view = with_api(lambda client: client.calendar(team, name))
     if as_json:
-        print_json(found)
+        print_json(view)
         return
     pairs: list[tuple[str, Cell]] = [
         ("calendar", f"{team}/{name}"),
-        ("jobs", str(found.jobs)),
-        ("version", f"{found.version} of {local(found.made_at)}"),
+        ("jobs", str(view.jobs)),
+        ("version", f"{view.version} of {local(view.made_at)}"),
     ]
     printer = console()
     printer.print(facts(pairs))
-    if found.closed_days:
-        rows = [(f"{day.date:%a %Y-%m-%d}", day.reason) for day in found.closed_days]
+    if view.closed_days:
+        rows = [(f"{day.date:%a %Y-%m-%d}", day.reason) for day in view.closed_days]
         printer.print(table(printer, ("CLOSED", "WHY"), rows))
     tell("")
-    tell(yaml_text(found.calendar))
+    tell(yaml_text(view.calendar))
 
 
 @commands.command(epilog="Example: matins calendars holidays payments/berlin DE --part BE")

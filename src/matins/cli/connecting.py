@@ -40,11 +40,11 @@ def with_api(work: Callable[[Matins], Awaitable[T]]) -> T:
             try:
                 return await work(client)
             except UnreachableError as error:
-                told = f"{error} (the address is from {source}); start it with `matins up`"
-                raise UnreachableError(told) from error
+                message = f"{error} (the address is from {source}); start it with `matins up`"
+                raise UnreachableError(message) from error
             except UnauthorizedError as error:
-                told = f"{error}; set MATINS_TOKEN, or MATINS_DATA to the API's data folder"
-                raise UnauthorizedError(told) from error
+                message = f"{error}; set MATINS_TOKEN, or MATINS_DATA to the API's data folder"
+                raise UnauthorizedError(message) from error
 
     return asyncio.run(connected())
 

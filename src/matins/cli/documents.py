@@ -113,12 +113,12 @@ def _read_json(text: str) -> object:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    mapping: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise InvalidInputError.at("", f"the key {key!r} is given twice in one object")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 def _refuse_constant(name: str) -> object:
@@ -145,8 +145,8 @@ class _Loader(_Base):  # type: ignore[valid-type,misc] # one of two classes, see
         try:
             value: object = super().construct_object(node, deep)
         except ValueError as error:
-            told = f"{node.value[:40]!r} can't be read as {node.tag.removeprefix(_TAG)}"
-            raise _at(node.start_mark, f"{told}; write it in quotes") from error
+            message = f"{node.value[:40]!r} can't be read as {node.tag.removeprefix(_TAG)}"
+            raise _at(node.start_mark, f"{message}; write it in quotes") from error
         if isinstance(value, float) and not math.isfinite(value):
             raise _at(node.start_mark, f"{node.value} is no number; write it in quotes")
         return value
@@ -188,8 +188,8 @@ def _read_yaml(text: str) -> Document:
         return Document(loader.construct_document(root), root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        told = ", ".join(part for part in (error.problem, error.context) if part)
-        message = f"is not YAML: {told}"
+        cause = ", ".join(part for part in (error.problem, error.context) if part)
+        message = f"is not YAML: {cause}"
         raise (_at(mark, message) if mark else InvalidInputError.at("", message)) from error
     finally:
         loader.dispose()

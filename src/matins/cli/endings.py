@@ -88,12 +88,12 @@ def _code(error: MatinsError) -> int:
 
 def _usage(error: TyperException) -> str:
     """Return what was wrong with the words of a command, on one line, with where its help is."""
-    told = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     for typers, ours in _WORDS.items():
-        told = told.replace(typers, ours)
+        message = message.replace(typers, ours)
     context = getattr(error, "ctx", None)
-    help_at = f"; see `{context.command_path} --help`" if context and told else ""
-    return told[:1].lower() + told[1:] + help_at
+    help_at = f"; see `{context.command_path} --help`" if context and message else ""
+    return message[:1].lower() + message[1:] + help_at
 
 
 def _place(error: OSError) -> str:
@@ -106,8 +106,8 @@ def _unexpected(error: BaseException) -> str:
     """
     if os.environ.get("MATINS_LOG_LEVEL") == "debug":
         traceback.print_exception(error)
-    told = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"this is a fault of Matins: {told}; MATINS_LOG_LEVEL=debug shows where"
+    cause = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"this is a fault of Matins: {cause}; MATINS_LOG_LEVEL=debug shows where"
 
 
 def _give_up_stdout() -> None:

@@ -23,9 +23,9 @@ def list_executors(as_json: AsJson = False) -> None:
     async def work(client: Matins) -> list[ExecutorRecord]:
         return await client.executors()
 
-    found = with_api(work)
+    executors = with_api(work)
     if as_json:
-        print_json(found)
+        print_json(executors)
         return
     rows = [
         (
@@ -36,7 +36,7 @@ def list_executors(as_json: AsJson = False) -> None:
             f"{executor.running}/{executor.slots}",
             local(executor.heartbeat_at),
         )
-        for executor in found
+        for executor in executors
     ]
     printer = console()
     printer.print(table(printer, _HEADS, rows, _STACKS))

@@ -106,14 +106,14 @@ class Group(TyperGroup):
 def commands_of(group: str = "") -> dict[str, Any]:
     """Return the commands of a group, or all groups and the commands that are in none."""
     prefix = f"{group} " if group else ""
-    found: dict[str, TyperCommand | Group] = {
+    commands: dict[str, TyperCommand | Group] = {
         name.removeprefix(prefix): Later(name.removeprefix(prefix), module, line)
         for name, (module, line) in COMMANDS.items()
         if name.startswith(prefix) and " " not in name.removeprefix(prefix)
     }
     if not group:
-        found |= {name: _group(name, line) for name, line in GROUPS.items()}
-    return found
+        commands |= {name: _group(name, line) for name, line in GROUPS.items()}
+    return commands
 
 
 def _group(name: str, line: str) -> Group:

@@ -45,11 +45,11 @@ def list_jobs(
         return await client.whole_list(team)
 
     page = with_api(work)
-    found = page.jobs
+    jobs = page.jobs
     for unreadable in page.unreadable:
         tell(f"{unreadable.team}/{unreadable.name}: {unreadable.fault}")
     if as_json:
-        print_json(found)
+        print_json(jobs)
         return
     rows = [
         (
@@ -60,7 +60,7 @@ def list_jobs(
             local(job.next_fire_at),
             job.overdue or job.reason,
         )
-        for job in found
+        for job in jobs
     ]
     printer = console()
     printer.print(table(printer, _HEADS, rows, _STACKS))
@@ -73,25 +73,25 @@ def show(job: Named, as_json: AsJson = False) -> None:
     async def work(client: Matins) -> Job:
         return await client.job(*split_name(job))
 
-    found = with_api(work)
+    view = with_api(work)
     if as_json:
-        print_json(found)
+        print_json(view)
         return
     pairs: list[tuple[str, Cell]] = [
-        ("job", f"{found.team}/{found.spec.name}"),
-        ("state", state(found.state)),
-        ("overdue", Text(clean(found.overdue), "bold red") if found.overdue else ""),
-        ("reason", found.reason),
-        ("next due time", local(found.next_due_at)),
-        ("next fire time", local(found.next_fire_at)),
-        *[("override", override_line(override)) for override in found.overrides],
-        ("revision", f"{found.revision} of {local(found.changed_at)}"),
-        ("made", local(found.created_at)),
-        ("id", str(found.id)),
+        ("job", f"{view.team}/{view.spec.name}"),
+        ("state", state(view.state)),
+        ("overdue", Text(clean(view.overdue), "bold red") if view.overdue else ""),
+        ("reason", view.reason),
+        ("next due time", local(view.next_due_at)),
+        ("next fire time", local(view.next_fire_at)),
+        *[("override", override_line(override)) for override in view.overrides],
+        ("revision", f"{view.revision} of {local(view.changed_at)}"),
+        ("made", local(view.created_at)),
+        ("id", str(view.id)),
     ]
     console().print(facts(pairs))
     tell("")
-    tell(yaml_text(found.spec))
+    tell(yaml_text(view.spec))
 
 
 @commands.command(epilog="Example: matins jobs pause demo/every-minute")

@@ -39,8 +39,8 @@ def parse_moment(
         return _read(text.strip(), zone, now, base or now)
     except (ValueError, OverflowError) as error:  # a ScheduleError is a ValueError, too
         is_misread = isinstance(error, ScheduleError) and _DATE.match(text)
-        told = str(error) if is_misread else f"{text[:40]!r} is no moment; {_KNOWN}"
-        raise InvalidInputError.at(option, told) from None
+        message = str(error) if is_misread else f"{text[:40]!r} is no moment; {_KNOWN}"
+        raise InvalidInputError.at(option, message) from None
 
 
 def _read(text: str, zone: Zone | None, now: datetime, base: datetime) -> datetime:

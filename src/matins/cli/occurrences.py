@@ -46,9 +46,9 @@ def preview(
     """Show when a job is due next, with its calendars and overrides, and what may surprise."""
     start = None if after is None else parse_moment("--after", after)
     team, name = split_name(job)
-    shown = with_api(lambda client: client.preview_job(team, name, count=count, after=start))
+    view = with_api(lambda client: client.preview_job(team, name, count=count, after=start))
     begin = start or HostClock().now()
-    print_preview(shown, begin, is_now=start is None, as_json=as_json)
+    print_preview(view, begin, is_now=start is None, as_json=as_json)
 
 
 @commands.command(epilog='Example: matins jobs skip demo/nightly next --reason "release day"')

@@ -55,12 +55,12 @@ def preview(
     start = parse_moment("--after", after or "now")
     if team is None:
         check_request(schedule, count)
-        shown = due_times(PreviewedJob(schedule, Timing(start, start)), count, start)
+        view = due_times(PreviewedJob(schedule, Timing(start, start)), count, start)
     else:
-        shown = with_api(
+        view = with_api(
             lambda client: client.preview(schedule, count=count, after=start, team=team)
         )
-    print_preview(shown, start, is_now=after is None, as_json=as_json)
+    print_preview(view, start, is_now=after is None, as_json=as_json)
 
 
 def _schedule(text: str | None, every: str | None, timezone: str | None) -> Schedule:
@@ -75,32 +75,32 @@ def _schedule(text: str | None, every: str | None, timezone: str | None) -> Sche
     return read_value(read_document(text).value, Schedule)
 
 
-def print_preview(shown: Preview, start: datetime, *, is_now: bool, as_json: bool) -> None:
+def print_preview(view: Preview, start: datetime, *, is_now: bool, as_json: bool) -> None:
     """Print due times as a table, after the sentence and before the warnings."""
     if as_json:
-        print_json(shown)
+        print_json(view)
         return
-    tell(shown.sentence)
+    tell(view.sentence)
     printer = console()
     begin = start.replace(microsecond=0)
-    if shown.due:
-        heads = [f"DUE IN {shown.timezone}", "UTC", "FROM NOW" if is_now else "FROM THEN"]
-        rows = [_row(due, begin) for due in shown.due]
-        if any(due.fire_at != due.utc for due in shown.due):
+    if view.due:
+        heads = [f"DUE IN {view.timezone}", "UTC", "FROM NOW" if is_now else "FROM THEN"]
+        rows = [_row(due, begin) for due in view.due]
+        if any(due.fire_at != due.utc for due in view.due):
             heads.append("FIRES")
             rows = [
                 (*row, f"{due.fire_at:%H:%M:%S} UTC")
-                for row, due in zip(rows, shown.due, strict=True)
+                for row, due in zip(rows, view.due, strict=True)
             ]
-        if any(due.skipped or due.held for due in shown.due):
+        if any(due.skipped or due.held for due in view.due):
             heads.append("BUT")
             rows = [
-                (*row, due.skipped or due.held) for row, due in zip(rows, shown.due, strict=True)
+                (*row, due.skipped or due.held) for row, due in zip(rows, view.due, strict=True)
             ]
         printer.print(table(printer, tuple(heads), rows))
     else:
         tell("never due again")
-    for warning in shown.warnings:
+    for warning in view.warnings:
         tell(f"! {warning}")
 
 

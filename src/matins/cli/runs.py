@@ -69,15 +69,15 @@ class Wanted(msgspec.Struct, frozen=True):
         """Return the newest of them; of one job's runs in a state those among its last few
         thousand.
         """
-        found: list[Run] = []
+        runs: list[Run] = []
         before: UUID | None = None
         for _ in range(LOOK_PAGES):
             page = await self._page(client, before)
-            found += [run for run in page.runs if self._takes(run)]
+            runs += [run for run in page.runs if self._takes(run)]
             before = page.next
-            if before is None or len(found) >= self.limit:
+            if before is None or len(runs) >= self.limit:
                 break
-        return found[: self.limit]
+        return runs[: self.limit]
 
     async def _page(self, client: Matins, before: UUID | None) -> RunPage:
         if self.job is not None:
@@ -107,11 +107,11 @@ def list_runs(
     """List runs, newest due time first; of all jobs, those of the last week."""
     begin = None if since is None else parse_moment("--since", since)
     wanted = Wanted(job, team, of_state, begin, limit)
-    found = with_api(wanted.read)
+    runs = with_api(wanted.read)
     if as_json:
-        print_json(found)
+        print_json(runs)
     else:
-        _print_table(found)
+        _print_table(runs)
 
 
 @commands.command(epilog="Example: matins runs show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
@@ -121,12 +121,12 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     async def work(client: Matins) -> RunShown:
         return RunShown(await client.run(run), await client.attempts(run))
 
-    shown = with_api(work)
+    view = with_api(work)
     if as_json:
-        print_json(shown)
+        print_json(view)
         return
-    console().print(_facts(shown.run))
-    for attempt in shown.attempts:
+    console().print(_facts(view.run))
+    for attempt in view.attempts:
         _show_attempt(attempt)
 
 
@@ -168,27 +168,27 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
 
 
-def _print(found: list[Run], *, as_json: bool) -> None:
+def _print(runs: list[Run], *, as_json: bool) -> None:
     if as_json:
-        for run in found:
+        for run in runs:
             print_json_line(run)
     else:
-        _print_table(found)
+        _print_table(runs)
 
 
 async def _watch_table(client: Matins, wanted: Wanted) -> None:
     """Refresh until Ctrl-C. An API that goes away is waited for."""
-    found = await wanted.read(client)
+    runs = await wanted.read(client)
     printer = console()
     with Live(console=printer, auto_refresh=False) as live:
         fault = ""
         while True:
             now = local(HostClock().now())
             line = Text(fault or f"{now}  (Ctrl-C ends it)", "red" if fault else "dim")
-            live.update(Group(line, _table(printer, found)), refresh=True)
+            live.update(Group(line, _table(printer, runs)), refresh=True)
             await asyncio.sleep(REFRESH_S)
             try:
-                found, fault = await wanted.read(client), ""
+                runs, fault = await wanted.read(client), ""
             except UnavailableError as error:
                 fault = clean(f"{error}; trying again")
 
@@ -204,13 +204,13 @@ async def _watch_changes(client: Matins, wanted: Wanted) -> None:
         await asyncio.sleep(REFRESH_S)
 
 
-def _print_table(found: list[Run]) -> None:
+def _print_table(runs: list[Run]) -> None:
     printer = console()
-    printer.print(_table(printer, found))
+    printer.print(_table(printer, runs))
 
 
-def _table(printer: Console, found: list[Run]) -> Table:
-    return table(printer, _HEADS, [_row(run) for run in found], _STACKS)
+def _table(printer: Console, runs: list[Run]) -> Table:
+    return table(printer, _HEADS, [_row(run) for run in runs], _STACKS)
 
 
 def _row(run: Run) -> tuple[Cell, ...]:
@@ -242,24 +242,24 @@ def _facts(run: RunStatus) -> Table:
         ("due time", local(run.due_at)),
         ("fire time", local(run.fire_at)),
     ]
-    told = (
+    instants = (
         ("claimed", run.claimed_at),
         ("started", run.started_at),
         ("next attempt", run.retry_at),
         ("finished", run.finished_at),
     )
-    pairs += [(name, local(instant)) for name, instant in told if instant]
+    pairs += [(name, local(instant)) for name, instant in instants if instant]
     return facts(pairs)
 
 
 def _show_attempt(attempt: AttemptRecord) -> None:
-    told = [state(attempt.outcome or "running")]
+    outcome = [state(attempt.outcome or "running")]
     if attempt.http_status is not None:
-        told.append(Text(f"HTTP {attempt.http_status}"))
+        outcome.append(Text(f"HTTP {attempt.http_status}"))
     if attempt.exit_code is not None:
-        told.append(Text(f"exit code {attempt.exit_code}"))
+        outcome.append(Text(f"exit code {attempt.exit_code}"))
     pairs: list[tuple[str, Cell]] = [
-        ("outcome", Text(", ").join(told)),
+        ("outcome", Text(", ").join(outcome)),
         ("reason", attempt.reason),
         ("executor", attempt.executor),
         ("started", local(attempt.started_at)),

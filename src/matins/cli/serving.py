@@ -60,5 +60,5 @@ def _load(module: str, name: str) -> Callable[..., object]:
 
     Litestar, uvicorn and asyncpg take longer to import than other commands take in all.
     """
-    found: Callable[..., object] = getattr(import_module(module), name)
-    return found
+    loaded: Callable[..., object] = getattr(import_module(module), name)
+    return loaded

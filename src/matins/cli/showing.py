@@ -52,8 +52,8 @@ def _escaped(text: str) -> str:
     return _BEYOND_ASCII.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    mark = found[0]
+def _escape(match: re.Match[str]) -> str:
+    mark = match[0]
     return mark if mark.isprintable() else json.dumps(mark).strip('"')
 
 

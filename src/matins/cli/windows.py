@@ -31,12 +31,12 @@ def list_windows(
     as_json: AsJson = False,
 ) -> None:
     """List a team's windows: in force, to come, and those that were over within 30 days."""
-    found = with_api(lambda client: client.windows(team))
+    windows = with_api(lambda client: client.windows(team))
     if as_json:
-        print_json(found)
+        print_json(windows)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(team, window) for window in found], _STACKS))
+    printer.print(table(printer, _HEADS, [_row(team, window) for window in windows], _STACKS))
 
 
 @commands.command(

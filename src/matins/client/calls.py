@@ -56,11 +56,11 @@ class ApiCalls:
         method: str,
         path: str,
         *,
-        said: msgspec.Struct | None = None,
+        content: msgspec.Struct | None = None,
         query: dict[str, str] | None = None,
     ) -> T:
         """Make one call and read its answer. Raises the error that the API's refusal stands for."""
-        url, status, body = await self.exchange(method, path, said=said, query=query)
+        url, status, body = await self.exchange(method, path, content=content, query=query)
         if status not in (200, 201, 202):
             raise refusal(status, body, f"{method} {url}{path}")
         try:
@@ -73,12 +73,12 @@ class ApiCalls:
         method: str,
         path: str,
         *,
-        said: msgspec.Struct | None = None,
+        content: msgspec.Struct | None = None,
         query: dict[str, str] | None = None,
     ) -> tuple[str, int, bytes]:
         """Make one call; gives who answered, the status and the body."""
-        body = None if said is None else msgspec.json.encode(said)
-        headers = None if said is None else {"Content-Type": "application/json"}
+        body = None if content is None else msgspec.json.encode(content)
+        headers = None if content is None else {"Content-Type": "application/json"}
         asked = f"{path}?{urlencode(query)}" if query else path
         faults = []
         for url in self._urls:

@@ -56,9 +56,9 @@ class HttpGatewayLink:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """`tls`: what to trust instead of the host's certificate authorities."""
-        given = [urls] if isinstance(urls, str) else list(urls)
-        assert given, "a link needs an address"
-        self._urls = [url.rstrip("/") for url in given]
+        addresses = [urls] if isinstance(urls, str) else list(urls)
+        assert addresses, "a link needs an address"
+        self._urls = [url.rstrip("/") for url in addresses]
         headers = {"Authorization": f"Bearer {token}", "Content-Type": _MEDIA}
         self._http = HttpClient(headers, tls)
         self._call_s = call_s
@@ -79,10 +79,10 @@ class HttpGatewayLink:
         """Close the connections."""
         self._http.close()
 
-    async def _call(self, name: str, said: msgspec.Struct, kind: type[T], limit_s: float) -> T:
+    async def _call(self, name: str, message: msgspec.Struct, kind: type[T], limit_s: float) -> T:
         """Make one call. Raises UnavailableError, UnauthorizedError, InvalidInputError."""
         url = self._urls[0]
-        body = msgspec.msgpack.encode(said)
+        body = msgspec.msgpack.encode(message)
         try:
             answer = await self._http.exchange("POST", f"{url}/v1/executors/{name}", body, limit_s)
             return _read(*answer, kind, url)
@@ -107,14 +107,14 @@ def _read(status: int, body: bytes, kind: type[T], url: str) -> T:
         except msgspec.DecodeError as error:
             raise UnavailableError(f"the answer of {url} can't be read: {error}") from error
     refusal = _read_refusal(status, body)
-    told = f"HTTP {status} from {url}: {refusal.detail}"
+    message = f"HTTP {status} from {url}: {refusal.detail}"
     if status in (401, 403):
-        raise UnauthorizedError(f"{told}; set MATINS_TOKEN to the executors' token")
+        raise UnauthorizedError(f"{message}; set MATINS_TOKEN to the executors' token")
     if status in _REFUSED:
-        raise InvalidInputError(refusal.errors or [Problem("", told)])
+        raise InvalidInputError(refusal.errors or [Problem("", message)])
     if status >= 500 or status in _LATER:
-        raise UnavailableError(told)
-    raise MatinsError(f"{told}; is it the address of a Matins API?")
+        raise UnavailableError(message)
+    raise MatinsError(f"{message}; is it the address of a Matins API?")
 
 
 def _read_refusal(status: int, body: bytes) -> ProblemDetails:

@@ -65,8 +65,8 @@ class HttpClient:
         ValueError where the URL or a header can't be used.
         """
         where = read_url(url)
-        given = {**self._headers, **(headers or {})}
-        request = request_bytes(method, where, given, body, is_last=False)
+        sent_headers = {**self._headers, **(headers or {})}
+        request = request_bytes(method, where, sent_headers, body, is_last=False)
         async with self._slots:
             try:
                 async with asyncio.timeout(limit_s):
@@ -123,8 +123,8 @@ class HttpClient:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raise LostAnswerError(f"the answer is not HTTP: {error}") from error
         except OSError as error:
-            told = error.strerror or str(error)
-            raise LostAnswerError(f"the connection was lost: {told}") from error
+            cause = error.strerror or str(error)
+            raise LostAnswerError(f"the connection was lost: {cause}") from error
         finally:
             answer.close()
             if answer.leaves_open:

@@ -41,15 +41,15 @@ class UnreachableError(UnavailableError):
 def refusal(status: int, body: bytes, call: str) -> MatinsError:
     """Return the error that an answer tells of."""
     try:
-        told = msgspec.json.decode(body, type=ProblemDetails)
+        details = msgspec.json.decode(body, type=ProblemDetails)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        shown = body[:_SHOWN_MAX].decode(errors="replace").strip()
+        excerpt = body[:_SHOWN_MAX].decode(errors="replace").strip()
         kind = UnavailableError if status in (502, 503, 504) else MatinsError
-        return kind(f"{call} gave HTTP {status}: {shown}; {_FOREIGN}")
-    code = told.type.removeprefix(_PREFIX)
+        return kind(f"{call} gave HTTP {status}: {excerpt}; {_FOREIGN}")
+    code = details.type.removeprefix(_PREFIX)
     if code == InvalidInputError.code:
-        return InvalidInputError(told.errors or [Problem("", told.detail)])
+        return InvalidInputError(details.errors or [Problem("", details.detail)])
     if code in _KINDS:
-        return _KINDS[code](told.detail or told.title)
-    detail = f"{told.detail or told.title} {told.instance or ''}".strip()
+        return _KINDS[code](details.detail or details.title)
+    detail = f"{details.detail or details.title} {details.instance or ''}".strip()
     return MatinsError(f"{call} gave HTTP {status}: {detail or _FOREIGN}")

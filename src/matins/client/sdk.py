@@ -88,12 +88,14 @@ class Matins:
 
     async def create_job(self, team: str, spec: JobSpec) -> Changed:
         """Make a job. Raises ConflictError when the name is taken."""
-        return await self._calls.ask(Changed, "POST", _jobs(team), said=spec)
+        return await self._calls.ask(Changed, "POST", _jobs(team), content=spec)
 
     async def put_job(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
         """Make a job or change it; the same spec again changes nothing. A dry run only tells."""
         query = {"dry_run": "true"} if dry_run else None
-        return await self._calls.ask(Changed, "PUT", _job(team, spec.name), said=spec, query=query)
+        return await self._calls.ask(
+            Changed, "PUT", _job(team, spec.name), content=spec, query=query
+        )
 
     async def put_jobs(
         self, team: str, specs: Sequence[JobSpec], *, dry_run: bool = False
@@ -106,7 +108,7 @@ class Matins:
         answers: list[Changed] = []
         for part in parts(specs):
             put = self._calls.ask(
-                list[Changed], "PUT", _jobs(team), said=JobList(part), query=query
+                list[Changed], "PUT", _jobs(team), content=JobList(part), query=query
             )
             try:
                 answers += await put
@@ -142,7 +144,7 @@ class Matins:
     async def resume_job(self, team: str, name: str, missed: Missed = "skip") -> Changed:
         """Let a paused job go on: `skip` what it missed, run the `last` of it, or `all`."""
         return await self._calls.ask(
-            Changed, "POST", _job(team, name) + "/resume", said=Resume(missed)
+            Changed, "POST", _job(team, name) + "/resume", content=Resume(missed)
         )
 
     async def delete_job(self, team: str, name: str) -> Changed:
@@ -156,7 +158,7 @@ class Matins:
     async def override(self, team: str, name: str, override: Override) -> Changed:
         """Skip one occurrence of a job, or move it."""
         path = _job(team, name) + "/overrides"
-        return await self._calls.ask(Changed, "PUT", path, said=override)
+        return await self._calls.ask(Changed, "PUT", path, content=override)
 
     async def restore(self, team: str, name: str, due_at: datetime) -> Changed:
         """Undo an override."""
@@ -165,7 +167,7 @@ class Matins:
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
         """Return how long runs are kept of a team's jobs that don't say it themselves."""
-        return await self._calls.ask(Keep, "PUT", _all_of(team, "keep"), said=keep)
+        return await self._calls.ask(Keep, "PUT", _all_of(team, "keep"), content=keep)
 
     async def keep(self, team: str) -> Keep:
         """Return how long runs are kept of a team's jobs that don't say it themselves."""
@@ -177,7 +179,7 @@ class Matins:
         """Make a calendar or change it; the jobs that follow it keep to the new one."""
         path = _calendar(team, calendar.name)
         query = {"dry_run": "true"} if dry_run else None
-        return await self._calls.ask(CalendarChanged, "PUT", path, said=calendar, query=query)
+        return await self._calls.ask(CalendarChanged, "PUT", path, content=calendar, query=query)
 
     async def calendar(self, team: str, name: str) -> CalendarRecord:
         """Return a calendar by its name."""
@@ -195,7 +197,7 @@ class Matins:
     async def put_window(self, team: str, window: Window) -> WindowChanged:
         """Make a maintenance window or change it; it holds from when this returns."""
         path = _window(team, window.name)
-        return await self._calls.ask(WindowChanged, "PUT", path, said=window)
+        return await self._calls.ask(WindowChanged, "PUT", path, content=window)
 
     async def window(self, team: str, name: str) -> WindowRecord:
         """Return a maintenance window by its name."""
@@ -255,14 +257,14 @@ class Matins:
         """
         query = _query(team=team, job=job, since=since, until=until)
         page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
-        first, found = page, list(page.jobs)
+        first, audits = page, list(page.jobs)
         while page.next is not None:
             # The same window for every page, whatever the clock says meanwhile.
             query |= _query(since=first.since, until=first.until, after=page.next)
             page = await self._calls.ask(AuditPage, "GET", "/v1/audit", query=query)
-            found += page.jobs
-        found.sort(key=lambda audit: (audit.team, audit.job))
-        return msgspec.structs.replace(first, jobs=found, next=None)
+            audits += page.jobs
+        audits.sort(key=lambda audit: (audit.team, audit.job))
+        return msgspec.structs.replace(first, jobs=audits, next=None)
 
     async def preview(
         self,
@@ -274,8 +276,8 @@ class Matins:
         job: str | None = None,
     ) -> Preview:
         """Return the next due times of a schedule, without making a job."""
-        said = PreviewRequest(schedule, count, after, team, job)
-        return await self._calls.ask(Preview, "POST", "/v1/preview", said=said)
+        request = PreviewRequest(schedule, count, after, team, job)
+        return await self._calls.ask(Preview, "POST", "/v1/preview", content=request)
 
     async def preview_job(
         self, team: str, name: str, *, count: int = 10, after: datetime | None = None
@@ -337,10 +339,10 @@ def _one_of(team: str, kind: str, name: str) -> str:
     return f"{_all_of(team, kind)}/{name}"
 
 
-def _query(**given: str | int | UUID | datetime | None) -> dict[str, str]:
+def _query(**parameters: str | int | UUID | datetime | None) -> dict[str, str]:
     """Return the parameters that are given, as they are written in a query."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else str(value)
-        for name, value in given.items()
+        for name, value in parameters.items()
         if value is not None
     }

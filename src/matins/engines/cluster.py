@@ -48,8 +48,8 @@ async def _fill(
 
 async def check_version(programs: Path, data: Path, account: Account | None) -> None:
     """Raise EngineError if another major version of PostgreSQL made the cluster."""
-    told = await run([programs / "postgres", "--version"], account, within_s=20)
-    ours = told.split()[-1].partition(".")[0]
+    output = await run([programs / "postgres", "--version"], account, within_s=20)
+    ours = output.split()[-1].partition(".")[0]
     theirs = _version_of(data)
     if ours != theirs:
         raise EngineError(

@@ -60,8 +60,8 @@ class Endpoints:
 
     def executor_token(self) -> str:
         """Return the token of executors. Raises SettingsError when nothing says it."""
-        given = self._settings.executor_token or self._settings.token
-        return given or self._token("executor-token")
+        token = self._settings.executor_token or self._settings.token
+        return token or self._token("executor-token")
 
     def make_tokens(self) -> None:
         """Make the tokens of this data folder on the first start."""

@@ -28,9 +28,9 @@ def default_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return where data lies without MATINS_DATA: /var/lib for root, XDG_DATA_HOME for a user."""
     if os.geteuid() == 0:
         return ROOTS_DATA
-    given = environ.get("XDG_DATA_HOME", "")
+    data_home = environ.get("XDG_DATA_HOME", "")
     # The XDG Base Directory specification says that a relative path is to be ignored.
-    base = Path(given) if given.startswith("/") else Path.home() / ".local" / "share"
+    base = Path(data_home) if data_home.startswith("/") else Path.home() / ".local" / "share"
     return base / "matins"
 
 

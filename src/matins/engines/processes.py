@@ -79,8 +79,8 @@ async def run(
     Raises EngineError with the end of the output when it fails or takes too long.
     """
     name = Path(argv[0]).name
-    with tempfile.TemporaryFile() as output, _file_of(stdin) as given:
-        process = spawn(argv, account, output=output, stdin=given, environment=environment)
+    with tempfile.TemporaryFile() as output, _file_of(stdin) as stdin_file:
+        process = spawn(argv, account, output=output, stdin=stdin_file, environment=environment)
         try:
             async with asyncio.timeout(within_s):
                 await until(lambda: process.poll() is not None)
@@ -133,9 +133,9 @@ class ServerProcess:
         self._log = log
         self._rotate()
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "ab") as output, _file_of(stdin) as given:
+        with os.fdopen(descriptor, "ab") as output, _file_of(stdin) as stdin_file:
             self._started_at = output.tell()
-            self._process = spawn(argv, account, output=output, stdin=given)
+            self._process = spawn(argv, account, output=output, stdin=stdin_file)
         self.pid = self._process.pid
 
     def returncode(self) -> int | None:
@@ -209,12 +209,12 @@ def _describe(pid: int) -> tuple[int, list[str] | str]:
     if folder.exists():
         argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
         return folder.stat().st_uid, argv
-    told = subprocess.run(  # noqa: S603 # the pid is a number
+    output = subprocess.run(  # noqa: S603 # the pid is a number
         ["ps", "-ww", "-o", "uid=,args=", "-p", str(pid)],  # noqa: S607 # it differs by system
         capture_output=True,
         text=True,
         timeout=5,
         check=True,
     ).stdout.strip()
-    owner, _, args = told.partition(" ")
+    owner, _, args = output.partition(" ")
     return int(owner), args

@@ -82,8 +82,8 @@ class EmbeddedValkey:
         path = sockets / "valkey.sock"
         # The configuration goes in by stdin: a password in it never lies where another may read it.
         argv: list[str | Path] = [program, "-", "--set-proc-title", "no", "--dir", sockets]
-        given, log = configuration(path, password), self.folder / "valkey.log"
-        server = self._server = ServerProcess(argv, self._account, log, stdin=given)
+        config, log = configuration(path, password), self.folder / "valkey.log"
+        server = self._server = ServerProcess(argv, self._account, log, stdin=config)
         try:
             async with asyncio.timeout(self._start_s):
                 await until(lambda: server.returncode() is not None or _listens(path))

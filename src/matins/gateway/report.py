@@ -180,8 +180,8 @@ class Recorder:
         bad = [end for end in ends if end.result.outcome is not Outcome.SUCCEEDED]
         if not bad:
             return [Ending(end, RunState.SUCCEEDED) for end in ends]
-        found = await self._dispatch.running(executor, [end.run_id for end in bad])
-        running = {run.run_id: run for run in found}
+        rows = await self._dispatch.running(executor, [end.run_id for end in bad])
+        running = {run.run_id: run for run in rows}
         endings = []
         for end in ends:
             if end.result.outcome is Outcome.SUCCEEDED:

@@ -46,10 +46,10 @@ class PreviewedJob(msgspec.Struct, frozen=True):
 
 def check_request(schedule: Schedule, count: int) -> None:
     """Raise InvalidInputError if there is anything wrong with what is asked."""
-    found = below("schedule", problems(schedule))
+    faults = below("schedule", problems(schedule))
     if not 1 <= count <= COUNT_MAX:
-        found.append(Problem("count", f"is {count}; it must be from 1 to {COUNT_MAX}"))
-    check(found)
+        faults.append(Problem("count", f"is {count}; it must be from 1 to {COUNT_MAX}"))
+    check(faults)
 
 
 def preview(subject: PreviewedJob, count: int, after: datetime) -> Preview:
@@ -80,13 +80,15 @@ def preview(subject: PreviewedJob, count: int, after: datetime) -> Preview:
     )
 
 
-def under_windows(shown: Preview, windows: Sequence[Window], labels: Mapping[str, str]) -> Preview:
+def under_windows(
+    preview: Preview, windows: Sequence[Window], labels: Mapping[str, str]
+) -> Preview:
     """Add what maintenance windows will do to the runs of a job with these labels, as they are now.
 
     Runs meet a window at their fire time, if they are claimed on time.
     """
-    due = [_under(due, window_at(windows, labels, due.fire_at)) for due in shown.due]
-    return msgspec.structs.replace(shown, due=due)
+    due = [_under(due, window_at(windows, labels, due.fire_at)) for due in preview.due]
+    return msgspec.structs.replace(preview, due=due)
 
 
 def _under(due: DueTime, met: Window | None) -> DueTime:

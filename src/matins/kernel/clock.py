@@ -71,9 +71,9 @@ class DatabaseClock(HostClock):
         A slow answer (over JUMP_S) says too little to show a jump backwards, and is then ignored.
         """
         asked = elapsed_s()
-        told = await self._read()
+        database_now = await self._read()
         answered = elapsed_s()
-        ahead = told - self._zero - timedelta(seconds=answered)
+        ahead = database_now - self._zero - timedelta(seconds=answered)
         slack = JUMP_S + (answered - asked)
         known = max(self._ahead, default=ahead)
         if abs((ahead - known).total_seconds()) > slack:

@@ -79,8 +79,8 @@ async def connect(
             addresses, happy_eyeballs_delay=_EYEBALLS_S, interleave=1, loop=loop
         )
     except OSError as error:
-        told = os.strerror(error.errno) if error.errno else str(error)
-        raise ConnectError(told) from error
+        message = os.strerror(error.errno) if error.errno else str(error)
+        raise ConnectError(message) from error
     plain = _Plain(loop, sock)
     if not origin.tls:
         return plain

@@ -153,9 +153,9 @@ async def respond(
     headers: Mapping[str, str] | None = None,
 ) -> None:
     """Send a whole answer."""
-    told = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
-    told += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    all_headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    all_headers += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -47,15 +47,15 @@ def read_url(url: str) -> Url:
     tls = parts.scheme == "https"
     host = parts.hostname if parts.hostname.isascii() else _ascii_name(parts.hostname)
     origin = Origin(host, parts.port or (443 if tls else 80), tls)
-    shown = f"[{host}]" if ":" in host else host
+    host_text = f"[{host}]" if ":" in host else host
     is_usual = origin.port == (443 if tls else 80)
     # urlsplit takes a `?` with nothing behind it for none, so the text itself is cut.
     after_scheme = url.partition("://")[2].partition("#")[0]
-    found = re.search(r"[/?]", after_scheme)
-    target = after_scheme[found.start() :] if found else ""
+    match = re.search(r"[/?]", after_scheme)
+    target = after_scheme[match.start() :] if match else ""
     return Url(
         origin,
-        shown if is_usual else f"{shown}:{origin.port}",
+        host_text if is_usual else f"{host_text}:{origin.port}",
         quote(target if target.startswith("/") else f"/{target}", safe=_URL_MARKS),
         _basic(parts.username, parts.password),
     )
@@ -74,11 +74,11 @@ def request_bytes(
     `is_last`: the connection is to be closed after it. Raises ValueError where a header would break
     the head.
     """
-    given = {name.lower() for name in headers}
+    names = {name.lower() for name in headers}
     lines = [f"{method} {url.target} HTTP/1.1"]
-    if "host" not in given:
+    if "host" not in names:
         lines.append(f"Host: {url.host_header}")
-    if url.authorization and "authorization" not in given:
+    if url.authorization and "authorization" not in names:
         lines.append(f"Authorization: {url.authorization}")
     lines += [f"{name}: {value}" for name, value in headers.items() if name.lower() not in _OURS]
     if body is not None or method not in _BODILESS:

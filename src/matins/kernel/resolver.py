@@ -81,8 +81,8 @@ class Resolver:
         except TimeoutError:
             if known:
                 return known.addresses
-            told = f"no name server has answered within {LOOKUP_S:g} s"
-            raise socket.gaierror(socket.EAI_AGAIN, told) from None
+            message = f"no name server has answered within {LOOKUP_S:g} s"
+            raise socket.gaierror(socket.EAI_AGAIN, message) from None
         except socket.gaierror as error:
             if known is None or error.errno in _UNKNOWN:
                 raise
@@ -103,37 +103,37 @@ class Resolver:
         answer: asyncio.Future[Sequence[AddressInfo]] = loop.create_future()
         self._in_flight[host] = answer
 
-        def finish(found: Sequence[AddressInfo] | OSError) -> None:
+        def finish(result: Sequence[AddressInfo] | OSError) -> None:
             del self._in_flight[host]
             slots.release()
-            self._learn(host, found)
-            if isinstance(found, OSError):
-                answer.set_exception(found)
+            self._learn(host, result)
+            if isinstance(result, OSError):
+                answer.set_exception(result)
                 answer.exception()  # all who asked may have gone
             else:
-                answer.set_result(found)
+                answer.set_result(result)
 
         def work() -> None:
-            found: Sequence[AddressInfo] | OSError
+            result: Sequence[AddressInfo] | OSError
             try:
-                found = self._look_up(host)
+                result = self._look_up(host)
             except OSError as error:
-                found = error
+                result = error
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(finish, found)
+                loop.call_soon_threadsafe(finish, result)
 
         try:
             Thread(target=work, name=f"look up {host}", daemon=True).start()
         except RuntimeError as error:  # the host allows no more threads
             finish(OSError(str(error)))
 
-    def _learn(self, host: str, found: Sequence[AddressInfo] | OSError) -> None:
-        if not isinstance(found, OSError):
-            self._known[host] = _Resolved(found, elapsed_s())
+    def _learn(self, host: str, result: Sequence[AddressInfo] | OSError) -> None:
+        if not isinstance(result, OSError):
+            self._known[host] = _Resolved(result, elapsed_s())
             self._known.move_to_end(host)
             if len(self._known) > _NAMES_MAX:
                 self._known.popitem(last=False)
-        elif isinstance(found, socket.gaierror) and found.errno in _UNKNOWN:
+        elif isinstance(result, socket.gaierror) and result.errno in _UNKNOWN:
             self._known.pop(host, None)
 
 

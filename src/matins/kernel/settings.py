@@ -98,12 +98,12 @@ def variable(field: str) -> str:
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings. Raises SettingsError that names the variable and what would be right."""
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     for field in msgspec.structs.fields(Settings):
         text = environ.get(variable(field.name), "")
         if text:
-            given[field.name] = _read(field, text)
-    settings = Settings(**given)  # type: ignore[arg-type] # each value was converted to its type
+            values[field.name] = _read(field, text)
+    settings = Settings(**values)  # type: ignore[arg-type] # each value was converted to its type
     for name, fault in _faults(settings):
         raise SettingsError(f"{variable(name)} {fault}")
     return settings
@@ -147,8 +147,8 @@ def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.lost_after_s <= settings.cut_off_s:
-        told = "or a run would be tried again while its last attempt still lives"
-        yield "lost_after_s", f"must be longer than MATINS_CUT_OFF, {told}"
+        reason = "or a run would be tried again while its last attempt still lives"
+        yield "lost_after_s", f"must be longer than MATINS_CUT_OFF, {reason}"
     if settings.heartbeat_s * 2 > settings.cut_off_s:
         yield "cut_off_s", "must be at least two MATINS_HEARTBEAT"
     if settings.lease_term_s < 1:

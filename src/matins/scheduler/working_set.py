@@ -148,11 +148,11 @@ class WorkingSet:
         """Return the jobs that have to be read again."""
         return set(self._stale)
 
-    def refresh(self, job_ids: Collection[UUID], found: Iterable[DueJob]) -> None:
+    def refresh(self, job_ids: Collection[UUID], due_jobs: Iterable[DueJob]) -> None:
         """Replace stale jobs by what was found of them; others are gone."""
         for job_id in job_ids:
             self.forget(job_id)
-        for job in found:
+        for job in due_jobs:
             self.replace(job)
         self._stale.difference_update(job_ids)
 

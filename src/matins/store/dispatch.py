@@ -221,10 +221,10 @@ class PostgresWatch:
     async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
         await self._note_empty()
-        found: dict[UUID, list[Running]] = {}
+        held: dict[UUID, list[Running]] = {}
         for row in await self._database.fetch(_Q["abandoned"], limit=limit):
-            found.setdefault(row["executor"], []).append(_running(row))
-        return list(found.items())
+            held.setdefault(row["executor"], []).append(_running(row))
+        return list(held.items())
 
     async def _note_empty(self) -> None:
         """Note which executors have ended and hold nothing any more: none looks at them again."""

@@ -64,12 +64,12 @@ class Migration(msgspec.Struct, frozen=True):
 def migrations() -> list[Migration]:
     """Return all migrations that this version knows, in order."""
     folder = files("matins.store") / "migrations"
-    found = [
+    every = [
         Migration(int(match[1]), file.name, file.read_text("utf-8"))
         for file in folder.iterdir()
         if (match := _FILE.fullmatch(file.name))
     ]
-    return sorted(found, key=lambda migration: migration.number)
+    return sorted(every, key=lambda migration: migration.number)
 
 
 async def migrate(dsn: str, *, patience_s: float = PATIENCE_S) -> list[str]:
@@ -121,10 +121,10 @@ async def check_database(server: Server) -> None:
 async def _schema(session: Session) -> int:
     """Return the last migration that was applied; 0 where none was."""
     try:
-        found: int | None = await session.fetchval("SELECT max(number) FROM migrations")
+        number: int | None = await session.fetchval("SELECT max(number) FROM migrations")
     except asyncpg.UndefinedTableError:
         return 0
-    return found or 0
+    return number or 0
 
 
 async def _take_turn(session: Session) -> None:

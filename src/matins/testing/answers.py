@@ -97,8 +97,8 @@ async def _redirect(request: Request) -> AsyncIterator[bytes]:
 
 async def _echo(request: Request) -> AsyncIterator[bytes]:
     """`/echo`: 200 with the request's headers and body, as JSON."""
-    told = {"headers": request.headers, "body": request.body.decode(errors="replace")}
-    yield _whole(200, msgspec.json.encode(told), {"Content-Type": "application/json"})
+    echo = {"headers": request.headers, "body": request.body.decode(errors="replace")}
+    yield _whole(200, msgspec.json.encode(echo), {"Content-Type": "application/json"})
 
 
 async def _junk(request: Request) -> AsyncIterator[bytes]:

@@ -74,9 +74,11 @@ def report(violations: Sequence[Violation], counts: Mapping[str, int]) -> str:
     if not violations:
         return "\n".join([*lines, "Every promise was kept."])
     for invariant in sorted({violation.invariant for violation in violations}):
-        found = [violation.message for violation in violations if violation.invariant == invariant]
-        lines.append(f"{invariant} {invariant.name.lower()}: {len(found)}")
-        lines += [f"  {message}" for message in found[:_SHOWN]]
-        if len(found) > _SHOWN:
-            lines.append(f"  and {len(found) - _SHOWN} more")
+        messages = [
+            violation.message for violation in violations if violation.invariant == invariant
+        ]
+        lines.append(f"{invariant} {invariant.name.lower()}: {len(messages)}")
+        lines += [f"  {message}" for message in messages[:_SHOWN]]
+        if len(messages) > _SHOWN:
+            lines.append(f"  and {len(messages) - _SHOWN} more")
     return "\n".join(lines)

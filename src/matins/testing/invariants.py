@@ -100,8 +100,8 @@ def one_run_id_for_each_due_time(index: Index) -> Iterator[str]:
             continue
         for call in calls:
             job = index.names.get(row.job_id, call.job)
-            told = (call.job, call.due_at, call.kind)
-            if call.due_at and told != (job, row.due_at, row.kind):
+            stated = (call.job, call.due_at, call.kind)
+            if call.due_at and stated != (job, row.due_at, row.kind):
                 yield f"{name_call(call)} was called under the run id of {index.name(row)}"
 
 
@@ -206,8 +206,8 @@ def every_call_has_a_row(index: Index) -> Iterator[str]:
         row = index.rows.get(run_id)
         for call in calls if row else ():
             if row and call.attempt > row.attempt:
-                told = f"was called as attempt {call.attempt}, but had {row.attempt} attempts"
-                yield f"{index.name(row)} {told}"
+                message = f"was called as attempt {call.attempt}, but had {row.attempt} attempts"
+                yield f"{index.name(row)} {message}"
 
 
 def _with_twins(index: Index) -> Iterator[tuple[Call, Row | None]]:

@@ -108,16 +108,16 @@ def _arrival(call: str, at_ns: int, request: Request) -> Arrived:
     """Return what the headers say of the caller; what they lack, or what can't be read, stays
     empty.
     """
-    told = request.headers
+    headers = request.headers
     return Arrived(
         call,
         at_ns,
-        _read(UUID, told.get("matins-run-id", "")),
-        _read(int, told.get("matins-attempt", "")) or 0,
-        _read(datetime.fromisoformat, told.get("matins-due-at", "")),
-        told.get("matins-job", ""),
-        told.get("matins-team", ""),
-        told.get("matins-kind", ""),
+        _read(UUID, headers.get("matins-run-id", "")),
+        _read(int, headers.get("matins-attempt", "")) or 0,
+        _read(datetime.fromisoformat, headers.get("matins-due-at", "")),
+        headers.get("matins-job", ""),
+        headers.get("matins-team", ""),
+        headers.get("matins-kind", ""),
         request.method,
         request.path,
         len(request.body),

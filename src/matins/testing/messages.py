@@ -233,5 +233,5 @@ def _is_chunked(head: str) -> bool:
 
 
 def _content_length(head: str) -> int:
-    found = re.search(r"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
-    return int(found[1]) if found else 0
+    match = re.search(r"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+    return int(match[1]) if match else 0

@@ -20,11 +20,11 @@ def due_every(
     """
     step = timedelta(seconds=seconds)
     number = max(0, (since - anchor) // step + 1)
-    found = []
+    dues = []
     while (at := anchor + number * step) < until:
-        found.append(Due(job_id, job, at))
+        dues.append(Due(job_id, job, at))
         number += 1
-    return found
+    return dues
 
 
 def due_after_end(
@@ -40,15 +40,15 @@ def due_after_end(
 
     `ends` has the end of each run by its due time; None or none while it has not ended.
     """
-    found = []
+    dues = []
     at = _whole_second(made) + timedelta(seconds=seconds)
     while at < until:
-        found.append(Due(job_id, job, at))
+        dues.append(Due(job_id, job, at))
         ended = ends.get(at)
         if ended is None:
             break
         at = _whole_second(ended) + timedelta(seconds=seconds)
-    return found
+    return dues
 
 
 def _whole_second(instant: datetime) -> datetime:
@@ -84,7 +84,7 @@ def _minutes(since: datetime, until: datetime) -> Iterator[datetime]:
 
 def _numbers(field: str, size: int) -> set[int]:
     """Return the numbers that a field names, all below `size`."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in field.split(","):
         span, _, step = part.partition("/")
         low, _, high = span.partition("-")
@@ -95,5 +95,5 @@ def _numbers(field: str, size: int) -> set[int]:
             last = int(high) if high else (size - 1 if step else first)
         if not 0 <= first <= last < size:
             raise ValueError(f"{part!r} is not within 0-{size - 1}")
-        found.update(range(first, last + 1, int(step or 1)))
-    return found
+        numbers.update(range(first, last + 1, int(step or 1)))
+    return numbers

@@ -283,9 +283,9 @@ class SimulatedTarget:
         return False
 
 
-async def at_once(work: Callable[..., Any], *given: object) -> Any:  # noqa: ANN401 # whatever it is
+async def at_once(work: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 # whatever it is
     """Do what production does in a thread: virtual time knows of none."""
-    return work(*given)
+    return work(*args)
 
 
 def rng_of(parent: Random) -> Random:

@@ -217,18 +217,18 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--hours", type=float, default=1.0, help="virtual hours a seed")
     parser.add_argument("--fail-overs", action="store_true", help="let the database go back")
-    given = parser.parse_args()
+    args = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     seen: Counter[str] = Counter()
     failed = 0
-    for seed in range(given.first, given.first + given.seeds):
+    for seed in range(args.first, args.first + args.seeds):
         begun_s = elapsed_s()
-        simulation = Simulation(seed, hours=given.hours, fail_overs=given.fail_overs)
+        simulation = Simulation(seed, hours=args.hours, fail_overs=args.fail_overs)
         violations = simulation.run()
         seen += simulation.seen
         failed += bool(violations)
-        told = "; ".join(violations) or "holds"
-        sys.stdout.write(f"seed {seed}: {told} ({elapsed_s() - begun_s:.1f} s)\n")
+        verdict = "; ".join(violations) or "holds"
+        sys.stdout.write(f"seed {seed}: {verdict} ({elapsed_s() - begun_s:.1f} s)\n")
         sys.stdout.flush()
     for path, count in sorted(seen.items()):
         sys.stdout.write(f"{count:8} {path}\n")

@@ -92,13 +92,13 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with it, with paths such as `exclude[2].dates`."""
-        found = name_problems("name", self.name)
+        problems = name_problems("name", self.name)
         for where, check in _checks(self):
             try:
                 check()
             except ScheduleError as error:
-                found.append(Problem(where, str(error)))
-        return found + nul_problems(self)
+                problems.append(Problem(where, str(error)))
+        return problems + nul_problems(self)
 
 
 def entry_count(calendar: Calendar) -> int:
@@ -166,16 +166,16 @@ def _parse_any_dates(text: str) -> None:
 
 def _check_conditions(item: Item) -> None:
     fields = ("dates", "weekdays", "times", "spans", "holidays", "icalendar")
-    given = [name for name in fields if getattr(item, name) is not None]
-    if not given:
+    conditions = [name for name in fields if getattr(item, name) is not None]
+    if not conditions:
         raise ScheduleError("has no condition; write dates, weekdays, times, spans, holidays, …")
-    alone = {"spans", "icalendar"}.intersection(given)
-    if alone and len(given) > 1:
-        raise ScheduleError(f"has {' and '.join(given)}; {alone.pop()} goes alone")
+    alone = {"spans", "icalendar"}.intersection(conditions)
+    if alone and len(conditions) > 1:
+        raise ScheduleError(f"has {' and '.join(conditions)}; {alone.pop()} goes alone")
     if item.include_free and item.icalendar is None:
         raise ScheduleError("has include_free, which goes with icalendar only; leave it out")
-    if "holidays" in given and not {"holidays", "times"}.issuperset(given):
-        raise ScheduleError(f"has {' and '.join(given)}; holidays goes alone or with times")
+    if "holidays" in conditions and not {"holidays", "times"}.issuperset(conditions):
+        raise ScheduleError(f"has {' and '.join(conditions)}; holidays goes alone or with times")
 
 
 def _check_holidays(holidays: Holidays) -> None:

@@ -39,13 +39,13 @@ class CompiledCalendar:
 
     def is_business_day(self, day: int) -> bool:
         """Return whether a day (from 1970-01-01) is no weekend and has a moment that is open."""
-        found = self._business.get(day)
-        if found is None:
+        is_business = self._business.get(day)
+        if is_business is None:
             if len(self._business) >= _DAYS_KEPT:
                 self._business.clear()
             is_weekend = self._weekend & weekday_bit(day)
-            found = self._business[day] = not is_weekend and self._opens_on(day)
-        return found
+            is_business = self._business[day] = not is_weekend and self._opens_on(day)
+        return is_business
 
     def _opens_on(self, day: int) -> bool:
         """Look at all instants of a day at which it may change between open and closed."""

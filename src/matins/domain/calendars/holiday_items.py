@@ -21,14 +21,14 @@ _SHOWN: Final = 20
 def holiday_items(item: Item, wanted: Holidays, years: range) -> list[Item]:
     """Return the holidays that an item wants: an item with all its dates for each name."""
     entity = _entity(wanted)
-    found = type(entity)(
+    names = type(entity)(
         subdiv=_subdivision(entity, wanted),
         years=years,
         language=_language(entity),
         categories=_categories(entity, wanted),
     )
     dates: dict[str, list[str]] = {}
-    for day, name in sorted(found.items()):
+    for day, name in sorted(names.items()):
         dates.setdefault(item.label or name[:LABEL_MAX], []).append(day.isoformat())
     if not dates:
         return [Item(dates=[], times=item.times, label=item.label)]

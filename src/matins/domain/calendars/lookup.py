@@ -40,11 +40,11 @@ class Stretches:
 
     __slots__ = ("_ends", "_labels", "_starts")
 
-    def __init__(self, found: Iterable[tuple[int, int, str]]) -> None:
+    def __init__(self, spans: Iterable[tuple[int, int, str]]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._labels: list[str] = []
-        for start, end, label in sorted(found, key=lambda span: span[0]):
+        for start, end, label in sorted(spans, key=lambda span: span[0]):
             free = max(start, self._ends[-1]) if self._ends else start
             if free < end:
                 self._starts.append(free)
@@ -135,12 +135,12 @@ class Moments:
                     self._by_day.setdefault(day, []).append(entry)
 
     def _stretches(self, day: int) -> Stretches:
-        found = self._days.get(day)
-        if found is None:
+        spans = self._days.get(day)
+        if spans is None:
             if len(self._days) >= _DAYS_KEPT:
                 self._days.clear()
-            found = self._days[day] = Stretches(self._held_on(day))
-        return found
+            spans = self._days[day] = Stretches(self._held_on(day))
+        return spans
 
     def _held_on(self, day: int) -> list[tuple[int, int, str]]:
         """Return when items hold on a day in seconds; those of the day before may last into it."""
@@ -154,9 +154,9 @@ class Moments:
     def _entries_on(self, day: int) -> list[_Entry]:
         _, month, day_of_month = find_month(day)
         weekday, slot = weekday_bit(day), month % 12 * 31 + day_of_month
-        found = [entry for entry in self._by_day.get(day, ()) if entry.weekdays & weekday]
-        found += [entry for entry in self._rest if entry.holds_on(day, weekday, slot)]
-        return sorted(found, key=lambda entry: entry.index)
+        entries = [entry for entry in self._by_day.get(day, ()) if entry.weekdays & weekday]
+        entries += [entry for entry in self._rest if entry.holds_on(day, weekday, slot)]
+        return sorted(entries, key=lambda entry: entry.index)
 
 
 def _entry(index: int, item: Item) -> _Entry:

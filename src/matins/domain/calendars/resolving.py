@@ -18,15 +18,15 @@ def resolve(calendar: Calendar, first_year: int, last_year: int) -> Calendar:
     What is resolved stays as it is. Raises InvalidInputError with all that is wrong.
     """
     check(calendar.problems())
-    found: list[Problem] = []
+    problems: list[Problem] = []
     lists: dict[str, list[Item]] = {"exclude": [], "only": []}
     for name, items in (("exclude", calendar.exclude), ("only", calendar.only)):
         for index, item in enumerate(items):
             try:
                 lists[name] += _resolve(item, calendar.timezone, first_year, last_year)
             except InvalidInputError as error:
-                found += below(f"{name}[{index}]", error.problems)
-    check(found)
+                problems += below(f"{name}[{index}]", error.problems)
+    check(problems)
     resolved = msgspec.structs.replace(calendar, exclude=lists["exclude"], only=lists["only"])
     check(resolved.problems())  # there may be too much of it
     return resolved

@@ -26,9 +26,9 @@ def closed_days(closures: CompiledCalendar, now: datetime) -> list[ClosedDay]:
     """Return the next days that are closed at noon in the calendar's zone, at most 20."""
     zone = closures.zone
     today = (epoch_s(now) + zone.offset_at(epoch_s(now))) // DAY_S
-    found: list[ClosedDay] = []
+    days: list[ClosedDay] = []
     for day in range(today, today + DAYS_AHEAD):
         reason = closures.closed(zone.first_reached(day * DAY_S + DAY_S // 2))
-        if reason is not None and len(found) < SHOWN_MAX:
-            found.append(ClosedDay(instant_of(day * DAY_S).date(), reason))
-    return found
+        if reason is not None and len(days) < SHOWN_MAX:
+            days.append(ClosedDay(instant_of(day * DAY_S).date(), reason))
+    return days

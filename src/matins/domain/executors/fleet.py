@@ -77,11 +77,13 @@ class Fleet(msgspec.Struct, frozen=True):
     def warnings(self) -> list[str]:
         """Return what keeps due runs from happening, a line each."""
         if not self.held:
-            found = [f"no scheduler is alive, so nothing is claimed; {_seen(self.seen_at)}"]
+            warnings = [f"no scheduler is alive, so nothing is claimed; {_seen(self.seen_at)}"]
         else:
             orphans = self.watermarks.keys() - self.held
-            found = [f"partitions that no scheduler holds: {len(orphans)}"] if orphans else []
-        return found + [why for pool in sorted(self.queued_since) if (why := self.why_queued(pool))]
+            warnings = [f"partitions that no scheduler holds: {len(orphans)}"] if orphans else []
+        return warnings + [
+            why for pool in sorted(self.queued_since) if (why := self.why_queued(pool))
+        ]
 
 
 def why_waits(run: RunStatus, pool: str, served: Container[str]) -> str:

@@ -23,11 +23,11 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to it."""
-        found = []
+        problems = []
         for name, count, most in (("days", self.days, DAYS_MAX), ("runs", self.runs, _RUNS_MAX)):
             if count is not None and not 1 <= count <= most:
-                found.append(Problem(name, f"is {count}; it must be from 1 to {most}"))
-        return found
+                problems.append(Problem(name, f"is {count}; it must be from 1 to {most}"))
+        return problems
 
 
 class Keep(Limits, frozen=True):
@@ -37,8 +37,8 @@ class Keep(Limits, frozen=True):
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to it."""
-        found = super().problems()
-        return found + (below("others", self.others.problems()) if self.others else [])
+        problems = super().problems()
+        return problems + (below("others", self.others.problems()) if self.others else [])
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 def kept(job: Keep | None = None, team: Keep | None = None, usual_days: int = DAYS) -> Kept:
     """Return what holds for a job: what it says itself, else what its team says, else the usual."""
-    said = job or team or Keep()
-    days = said.days or usual_days
-    rest = said.others or said
-    return Kept(days, said.runs, rest.days or days, rest.runs)
+    keep = job or team or Keep()
+    days = keep.days or usual_days
+    rest = keep.others or keep
+    return Kept(days, keep.runs, rest.days or days, rest.runs)

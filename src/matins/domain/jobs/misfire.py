@@ -35,14 +35,14 @@ class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the policy."""
-        found = []
+        problems = []
         try:
             parse_duration(self.max_age)
         except ScheduleError as error:
-            found.append(Problem("max_age", str(error)))
+            problems.append(Problem("max_age", str(error)))
         if not 1 <= self.max_count <= COUNT_MAX:
-            found.append(Problem("max_count", f"must be from 1 to {COUNT_MAX}"))
-        return found
+            problems.append(Problem("max_count", f"must be from 1 to {COUNT_MAX}"))
+        return problems
 
 
 class CatchUp(msgspec.Struct, frozen=True):

@@ -21,16 +21,18 @@ Overrides = tuple[Override, ...]
 
 def problems(override: Override) -> list[Problem]:
     """Return all that is wrong with an override by itself."""
-    found = []
+    problems = []
     for where, instant in (("due_at", override.due_at), ("move_to", override.move_to)):
         if instant is None:
             continue
-        found += instant_problems(where, instant)
+        problems += instant_problems(where, instant)
         if instant.microsecond:
-            found.append(Problem(where, "has a fraction of a second; a job is due at whole ones"))
+            problems.append(
+                Problem(where, "has a fraction of a second; a job is due at whole ones")
+            )
     if override.move_to == override.due_at:
-        found.append(Problem("move_to", "is the due time itself; leave the override out"))
-    return found + length_problems("reason", override.reason, _REASON_MAX)
+        problems.append(Problem("move_to", "is the due time itself; leave the override out"))
+    return problems + length_problems("reason", override.reason, _REASON_MAX)
 
 
 def overridden(

@@ -45,15 +45,15 @@ class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the policy."""
-        found = []
+        problems = []
         for name, count in (("attempts", self.attempts), ("lost", self.lost)):
             if not 1 <= count <= 100:
-                found.append(Problem(name, f"is {count}; it must be from 1 to 100"))
+                problems.append(Problem(name, f"is {count}; it must be from 1 to 100"))
         if not 1 <= self.backoff.factor <= 100:
-            found.append(Problem("backoff.factor", "must be from 1 to 100"))
+            problems.append(Problem("backoff.factor", "must be from 1 to 100"))
         for name in ("initial", "max"):
             try:
                 parse_duration(getattr(self.backoff, name))
             except ScheduleError as error:
-                found.append(Problem(f"backoff.{name}", str(error)))
-        return found
+                problems.append(Problem(f"backoff.{name}", str(error)))
+        return problems

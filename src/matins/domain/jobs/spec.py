@@ -68,7 +68,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with the meaning of it; `where` is relative to the job."""
-        found = name_problems("name", self.name) + name_problems("pool", self.pool)
+        problems = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
         if self.keep is not None:
@@ -76,10 +76,10 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         if self.schedule is not None:
             parts.append(("schedule", job_problems(self.schedule)))
         for part, inner in parts:
-            found += below(part, inner)
-        found += _timeout_problems(self.timeout)
-        found += length_problems("description", self.description, _TEXT_MAX)
-        return found + label_problems(self.labels) + nul_problems(self)
+            problems += below(part, inner)
+        problems += _timeout_problems(self.timeout)
+        problems += length_problems("description", self.description, _TEXT_MAX)
+        return problems + label_problems(self.labels) + nul_problems(self)
 
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,11 +96,11 @@ class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong in the file, with paths such as `jobs[2].schedule.cron`."""
-        found = name_problems("team", self.team)
-        found += _listed_problems("calendars", self.calendars)
-        found += below("keep", self.keep.problems()) if self.keep else []
-        found += _listed_problems("jobs", self.jobs)
-        return found
+        problems = name_problems("team", self.team)
+        problems += _listed_problems("calendars", self.calendars)
+        problems += below("keep", self.keep.problems()) if self.keep else []
+        problems += _listed_problems("jobs", self.jobs)
+        return problems
 
 
 class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,10 +112,10 @@ class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong in the list, with paths such as `jobs[2].schedule.cron`."""
-        found = _listed_problems("jobs", self.jobs)
+        problems = _listed_problems("jobs", self.jobs)
         if len(self.jobs) > LIST_MAX:
-            found.append(Problem("jobs", f"lists {len(self.jobs)}; at most {LIST_MAX} at once"))
-        return found
+            problems.append(Problem("jobs", f"lists {len(self.jobs)}; at most {LIST_MAX} at once"))
+        return problems
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=False):
@@ -140,16 +140,16 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
 
 def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:
     """Return all that is wrong in a list whose members have names, each of its own."""
-    found = []
+    problems = []
     seen: dict[str, int] = {}
     for index, part in enumerate(parts):
         where = f"{kind}[{index}]"
-        found += below(where, part.problems())
+        problems += below(where, part.problems())
         first = seen.setdefault(part.name, index)
         if first != index:
             message = f"{part.name!r} is also the name of {kind}[{first}]"
-            found.append(Problem(f"{where}.name", message))
-    return found
+            problems.append(Problem(f"{where}.name", message))
+    return problems
 
 
 def _timeout_problems(timeout: str) -> list[Problem]:

@@ -30,21 +30,21 @@ class HttpTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the target."""
-        found = []
+        problems = []
         if self.method not in _METHODS:
-            found.append(
+            problems.append(
                 Problem("method", f"{self.method!r} is not one of {', '.join(sorted(_METHODS))}")
             )
         if why := _url_fault(self.url):
-            found.append(Problem("url", why))
+            problems.append(Problem("url", why))
         for name, value in self.headers.items():
             if not _HEADER.fullmatch(name):
-                found.append(Problem(f"headers.{name}", "is not a header name of RFC 9110"))
+                problems.append(Problem(f"headers.{name}", "is not a header name of RFC 9110"))
             if any(mark in value for mark in "\r\n\0"):
-                found.append(Problem(f"headers.{name}", "holds a line break or NUL"))
+                problems.append(Problem(f"headers.{name}", "holds a line break or NUL"))
         if len(msgspec.json.encode(self.body)) > BODY_MAX:
-            found.append(Problem("body", f"is longer than {BODY_MAX} bytes"))
-        return found
+            problems.append(Problem("body", f"is longer than {BODY_MAX} bytes"))
+        return problems
 
 
 class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -58,23 +58,23 @@ class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the target."""
-        found = []
+        problems = []
         if not self.argv or not self.argv[0]:
-            found.append(
+            problems.append(
                 Problem("argv", "is empty; name the program first, as in [/usr/bin/backup, --all]")
             )
         if sum(map(len, self.argv)) > BODY_MAX:
-            found.append(Problem("argv", f"is longer than {BODY_MAX} characters in all"))
+            problems.append(Problem("argv", f"is longer than {BODY_MAX} characters in all"))
         for name in self.env:
             if not _VARIABLE.fullmatch(name):
-                found.append(
+                problems.append(
                     Problem(f"env.{name}", "is not a variable name: letters, digits, underscore")
                 )
             elif name.startswith("MATINS_"):
-                found.append(
+                problems.append(
                     Problem(f"env.{name}", "names beginning with MATINS_ are set by Matins")
                 )
-        return found
+        return problems
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -92,11 +92,11 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the target."""
-        given = self.given()
-        if len(given) != 1:
+        kinds_given = self.given()
+        if len(kinds_given) != 1:
             kinds = " or ".join(self.__struct_fields__)
-            return [Problem("", f"needs exactly one of {kinds}, has {len(given)}")]
-        [(name, kind)] = given.items()
+            return [Problem("", f"needs exactly one of {kinds}, has {len(kinds_given)}")]
+        [(name, kind)] = kinds_given.items()
         return below(name, kind.problems())
 
 

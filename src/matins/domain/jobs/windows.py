@@ -70,9 +70,9 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self, now: datetime) -> list[Problem]:
         """Return all that is wrong with it, if it is put now."""
-        found = name_problems("name", self.name) + _span_problems(self, now)
-        found += label_problems(self.labels)
-        return found + length_problems("reason", self.reason, _REASON_MAX)
+        problems = name_problems("name", self.name) + _span_problems(self, now)
+        problems += label_problems(self.labels)
+        return problems + length_problems("reason", self.reason, _REASON_MAX)
 
 
 def window_at(

@@ -80,7 +80,7 @@ def _next(
     chain: Chain, awaited: Sequence[datetime], count: int, wanted: datetime | None = None
 ) -> datetime | None:
     """Return the next due time: the wanted one if that is right."""
-    found = [chain.timetable.next_after_end(end, count) for end in awaited]
-    if wanted is not None and wanted in found:
+    dues = [chain.timetable.next_after_end(end, count) for end in awaited]
+    if wanted is not None and wanted in dues:
         return wanted
-    return found[0] if found else None
+    return dues[0] if dues else None

@@ -142,13 +142,13 @@ def _after_loss(tried: Tried, policy: RetryPolicy, rng: Random, reason: str) -> 
     retry_in_s = policy.backoff.delay_s(1, rng)
     if tried.company:
         shared = tried.shared_losses + 1
-        told = f"{reason}, and {tried.company} more with it"
+        message = f"{reason}, and {tried.company} more with it"
         if shared >= SUSPECT_AFTER:
-            told += f"; it was there {shared} times, so it is tried alone"
-        return Transition(RunState.RETRYING, told, retry_in_s, shared=True)
+            message += f"; it was there {shared} times, so it is tried alone"
+        return Transition(RunState.RETRYING, message, retry_in_s, shared=True)
     if tried.is_suspect and tried.company is not None:
-        told = f"{reason} when it was tried alone, after {tried.shared_losses} times in company"
-        return Transition(RunState.DEAD, told)
+        message = f"{reason} when it was tried alone, after {tried.shared_losses} times in company"
+        return Transition(RunState.DEAD, message)
     lost = tried.lost_count - tried.shared_losses + 1
     if lost >= policy.lost:
         return Transition(RunState.DEAD, f"lost {lost} times: {reason}")

@@ -58,8 +58,8 @@ class At(msgspec.Struct, frozen=True, eq=False):
                 report.attempt(f"at[{index}]", parse_instant, text, zone)
                 for index, text in enumerate(texts[:INSTANTS_MAX])
             ]
-        found = tuple(instant for instant in read if instant is not None)
-        return cls(tuple(times.instants), found, zone)
+        instants = tuple(instant for instant in read if instant is not None)
+        return cls(tuple(times.instants), instants, zone)
 
     def rule(self, seed: str, anchor: int) -> Rule:
         """Return the due times, which are the same for every job."""

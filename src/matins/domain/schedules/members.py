@@ -25,10 +25,10 @@ MEMBERS: Final[dict[str, type[Member]]] = {"cron": Cron, "every": Every, "at": A
 
 def parse_member(times: Times, zone: Zone, report: ProblemReport) -> Member | None:
     """Parse the kind that is given; None if there is none, or if it can't be, which is reported."""
-    given = fields_given(times)
-    _check_choice(times, given, report)
+    fields = fields_given(times)
+    _check_choice(times, fields, report)
     member: Member | None = None
-    for field in given:
+    for field in fields:
         member = MEMBERS[field].parse(times, zone, report)
     if times.anchor is not None and times.every is None:
         report.attempt("anchor", parse_instant, times.anchor, zone)
@@ -40,18 +40,18 @@ def fields_given(times: Times) -> list[str]:
     return [field for field in MEMBERS if getattr(times, field) is not None]
 
 
-def _check_choice(times: Times, given: Sequence[str], report: ProblemReport) -> None:
+def _check_choice(times: Times, kinds: Sequence[str], report: ProblemReport) -> None:
     """Report a problem unless there is exactly one kind, and nothing that goes with another."""
     is_union = isinstance(times, Schedule) and times.any_of is not None
-    is_one = len(given) + is_union == 1
+    is_one = len(kinds) + is_union == 1
     if is_one and times.anchor is None and times.dst is None:
         return
-    where = "cron" if "cron" in given else "every"
+    where = "cron" if "cron" in kinds else "every"
     if not is_one:
         fields = [*MEMBERS, "any_of"] if isinstance(times, Schedule) else [*MEMBERS]
         choice = f"{', '.join(fields[:-1])} and {fields[-1]}"
         report.add(where, f"a schedule takes exactly one of {choice}")
-    elif times.anchor is not None and "every" not in given:
+    elif times.anchor is not None and "every" not in kinds:
         report.add(where, "the schedule has an anchor, which goes with every only; leave it out")
-    elif times.dst is not None and "cron" not in given:
+    elif times.dst is not None and "cron" not in kinds:
         report.add(where, "the schedule has dst, which goes with cron only; leave it out")

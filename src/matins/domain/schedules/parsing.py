@@ -94,9 +94,9 @@ def _check_rest(schedule: Schedule, report: ProblemReport) -> int | None:
 def _parse_delete_after(schedule: Schedule) -> int:
     assert schedule.delete_after is not None
     delete_after_s = parse_whole_seconds(schedule.delete_after)
-    given = {field for times in schedule.kinds() for field in fields_given(times)}
+    fields = {field for times in schedule.kinds() for field in fields_given(times)}
     endless = schedule.ends_at is None and schedule.max_runs is None
-    if endless and not all(MEMBERS[field].ENDS for field in given):
+    if endless and not all(MEMBERS[field].ENDS for field in fields):
         raise ScheduleError(
             "goes with a schedule that comes to an end; write at, max_runs or ends_at too"
         )

@@ -55,13 +55,13 @@ class UnionRule:
 
     def next_after(self, instant: int) -> int | None:
         """Return the first due time strictly after an instant."""
-        found = (rule.next_after(instant) for rule in self._rules)
-        return min((due for due in found if due is not None), default=None)
+        dues = (rule.next_after(instant) for rule in self._rules)
+        return min((due for due in dues if due is not None), default=None)
 
     def previous_before(self, instant: int) -> int | None:
         """Return the last due time strictly before an instant."""
-        found = (rule.previous_before(instant) for rule in self._rules)
-        return max((due for due in found if due is not None), default=None)
+        dues = (rule.previous_before(instant) for rule in self._rules)
+        return max((due for due in dues if due is not None), default=None)
 
 
 class NoRule:

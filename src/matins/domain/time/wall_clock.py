@@ -56,15 +56,15 @@ class WallClock:
     def gaps(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the skipped wall times from `low` to before `high`: first and end of each gap."""
         moved, zone = era_offset(low), self._zone
-        found: list[tuple[int, int]] = []
+        gaps: list[tuple[int, int]] = []
         index = bisect_left(zone.highest, low - moved) - 1
         while index < len(zone.starts) and zone.highest[index] + 1 < high - moved:
             first = max(zone.highest[index] + 1 + moved, low)
             end = min(zone.starts[index] + zone.offsets[index] + moved, high)
             if first < end:
-                found.append((first, end))
+                gaps.append((first, end))
             index += 1
-        return found
+        return gaps
 
     def offsets_between(self, first: int, last: int) -> list[int]:
         """Return the offsets that hold at any time from one instant to another."""

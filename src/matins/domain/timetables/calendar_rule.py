@@ -108,16 +108,16 @@ class CalendarRule:
         """Return all instants of a block of days to which occurrences are moved; blocks are
         kept.
         """
-        found = self._blocks.get(number)
-        if found is None:
+        dues = self._blocks.get(number)
+        if dues is None:
             if len(self._blocks) >= _BLOCKS_KEPT:
                 self._blocks.clear()
             first, last = number * _BLOCK_S, (number + 1) * _BLOCK_S - 1
             targets: dict[int, int | None] = {}
             moved = (self._move(due, targets) for due in self._closed_between(first, last))
-            found = sorted({due for due in moved if due is not None and first <= due <= last})
-            self._blocks[number] = found
-        return found
+            dues = sorted({due for due in moved if due is not None and first <= due <= last})
+            self._blocks[number] = dues
+        return dues
 
     def _closed_between(self, first: int, last: int) -> Iterator[int]:
         """Yield the closed occurrences that may be moved to between two instants."""

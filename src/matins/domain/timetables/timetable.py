@@ -95,9 +95,9 @@ class Timetable:
 
     def due_between(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
         """Return the first `limit` due times later than `after`, up to `until` included."""
-        found: list[datetime] = []
+        dues: list[datetime] = []
         due, last = self.next_after_s(epoch_s(after)), epoch_s(until)
-        while due is not None and due <= last and len(found) < limit:
-            found.append(_EPOCH + timedelta(seconds=due))
+        while due is not None and due <= last and len(dues) < limit:
+            dues.append(_EPOCH + timedelta(seconds=due))
             due = self.next_after_s(due)
-        return found
+        return dues

@@ -40,10 +40,10 @@ def meet(known: ServerId | None, met: ServerId) -> Meeting:
     return Meeting.OLDER if met.timeline < known.timeline else Meeting.OTHER
 
 
-def went_back(acknowledged: datetime | None, found: datetime | None) -> bool:
+def went_back(acknowledged: datetime | None, latest: datetime | None) -> bool:
     """Return whether a row says less than was acknowledged of it: the database was put back in
     place.
 
     Nobody but the asker writes the row. Nothing acknowledged yet: None. No row found: None.
     """
-    return acknowledged is not None and (found is None or found < acknowledged)
+    return acknowledged is not None and (latest is None or latest < acknowledged)

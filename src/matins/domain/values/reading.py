@@ -40,21 +40,21 @@ def read_value(value: object, kind: type[T]) -> T:
         check_text(value)
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        found = problems_in(value, kind)
-        raise InvalidInputError(found or [Problem("", str(error))]) from error
+        problems = problems_in(value, kind)
+        raise InvalidInputError(problems or [Problem("", str(error))]) from error
     except RecursionError:
         raise InvalidInputError.at("", f"is nested deeper than {DEPTH_MAX} levels") from None
 
 
 def check_text(value: object) -> None:
     """Raise InvalidInputError when a text in it can't be stored: NUL, or half of a surrogate."""
-    found = [
+    problems = [
         Problem(where, "holds a NUL character; no text may" if "\0" in text else _HALF)
         for where, text in _texts(value, "")
         if "\0" in text or not _is_whole(text)
     ]
-    if found:
-        raise InvalidInputError(found)
+    if problems:
+        raise InvalidInputError(problems)
 
 
 def _texts(value: object, where: str, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -78,15 +78,15 @@ def _is_whole(text: str) -> bool:
     return not any("\ud800" <= mark <= "\udfff" for mark in text)
 
 
-def _misshapen(body: bytes, kind: type, told: str) -> list[Problem]:
+def _misshapen(body: bytes, kind: type, message: str) -> list[Problem]:
     """Return all that is wrong with the shape of JSON; it may be no JSON after the first of it."""
     try:
-        return problems_in(msgspec.json.decode(body), kind) or [Problem("", told)]
+        return problems_in(msgspec.json.decode(body), kind) or [Problem("", message)]
     except msgspec.DecodeError as error:
         return [_fault(body, str(error))]
 
 
-def _fault(body: bytes, told: str) -> Problem:
+def _fault(body: bytes, message: str) -> Problem:
     """Return what is wrong with JSON that can't be read, in words for people."""
     if not body.strip():
         return Problem("", "the body is empty; it must be JSON")
@@ -98,4 +98,4 @@ def _fault(body: bytes, told: str) -> Problem:
         return Problem("", f"is not UTF-8: byte {error.start} can't be read")
     except InvalidInputError as error:
         return error.problems[0]
-    return Problem("", f"is not JSON: {told}")
+    return Problem("", f"is not JSON: {message}")

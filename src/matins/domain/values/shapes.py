@@ -120,15 +120,15 @@ def _takes(kind: inspect.Type, value: object) -> bool:
 def _wrong(value: object, kinds: Sequence[inspect.Type], where: str) -> str:
     literals = [kind for kind in kinds if isinstance(kind, inspect.LiteralType)]
     if choices := [str(value) for literal in literals for value in literal.values]:
-        shown = json.dumps(value) if isinstance(value, _SCALARS) else _named(value)
-        return f"is {shown}; write one of {', '.join(choices)}"
+        actual = json.dumps(value) if isinstance(value, _SCALARS) else _named(value)
+        return f"is {actual}; write one of {', '.join(choices)}"
     expected = " or ".join(
         dict.fromkeys(_NAMES[type(kind)] for kind in kinds if type(kind) in _NAMES)
     )
     hint = _hint(value, kinds, where.rpartition(".")[2])
     is_misread = inspect.DateTimeType in map(type, kinds) and isinstance(value, str)
-    shown = json.dumps(value) if is_misread else _named(value)
-    return f"is {shown}; it must be {expected}{hint}"
+    actual = json.dumps(value) if is_misread else _named(value)
+    return f"is {actual}; it must be {expected}{hint}"
 
 
 def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
@@ -139,10 +139,10 @@ def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
     if not isinstance(value, _SCALARS):
         return ""
     plain = value if isinstance(value, str) else json.dumps(value)
-    told = {type(kind) for kind in kinds}
-    if inspect.StrType in told:
+    classes = {type(kind) for kind in kinds}
+    if inspect.StrType in classes:
         return f": write it in quotes, `{before}{json.dumps(plain)}`"
-    if inspect.ListType in told:
+    if inspect.ListType in classes:
         words = ", ".join(json.dumps(part, ensure_ascii=False) for part in plain.split())
         return f": write `{before}[{words}]`"
     if isinstance(value, str) and plain.isdecimal():

@@ -117,11 +117,11 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _children_of(pid: int) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for file in PROC.glob(f"{pid}/task/*/children"):
         with contextlib.suppress(OSError):
-            found += map(int, file.read_text().split())
-    return found
+            pids += map(int, file.read_text().split())
+    return pids
 
 
 def be_sacrificed_first() -> None:

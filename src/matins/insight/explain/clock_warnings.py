@@ -209,10 +209,10 @@ def _warn_of_overlap(
     offsets = {"first": change.before, "second": change.after}
     time = clock(touched[0] % DAY_S) if len(touched) == 1 else ""
     if walls.overlap == "both":
-        shown = " and ".join(f"{time}{_offset(offset)}" for offset in offsets.values())
+        times = " and ".join(f"{time}{_offset(offset)}" for offset in offsets.values())
     else:
-        shown = f"{time}{_offset(offsets[walls.overlap])}"
-    after = f": runs at {'both' if walls.overlap == 'both' else f'the {walls.overlap}'}, {shown}"
+        times = f"{time}{_offset(offsets[walls.overlap])}"
+    after = f": runs at {'both' if walls.overlap == 'both' else f'the {walls.overlap}'}, {times}"
     return ClockWarning(f"{_named(touched, 'occur twice')} ", after, True)
 
 

@@ -74,8 +74,8 @@ def _short_months(meaning: Meaning, today: int) -> Iterator[str]:
     if day and months == [_FEBRUARY] and not meaning.either_day:
         if day.values == [29] and not day.special:
             coming = meaning.pattern.days.next(today)
-            shown = "" if coming is None else f": next on {date_of(instant_of(coming * DAY_S))}"
-            yield f"only in leap years{shown}"
+            hint = "" if coming is None else f": next on {date_of(instant_of(coming * DAY_S))}"
+            yield f"only in leap years{hint}"
             return
         if day.values == list(range(1, 29)) and not day.special:
             yield "never on a leap day: the 29th of February is left out"

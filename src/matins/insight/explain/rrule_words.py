@@ -140,14 +140,14 @@ def _place(number: int) -> str:
 
 def _describe_time(parts: Parts, start: int) -> list[str]:
     """Describe the times of day; units shorter than the rule's, if left open, are the start's."""
-    frequency, shown = parts.frequency, start % DAY_S
+    frequency, time_of_day = parts.frequency, start % DAY_S
     if frequency > Frequency.DAILY and not parts.is_limited:
         return []  # it counts in real time from its start
     own_s = {Frequency.HOURLY: 3600, Frequency.MINUTELY: 60, Frequency.SECONDLY: 1}
     shorter_s = own_s.get(frequency, DAY_S)
-    hours = parts.hours or ([shown // 3600] if shorter_s > 3600 else [])
-    minutes = parts.minutes or ([shown // 60 % 60] if shorter_s > 60 else [])
-    seconds = parts.seconds or ([shown % 60] if shorter_s > 1 else [])
+    hours = parts.hours or ([time_of_day // 3600] if shorter_s > 3600 else [])
+    minutes = parts.minutes or ([time_of_day // 60 % 60] if shorter_s > 60 else [])
+    seconds = parts.seconds or ([time_of_day % 60] if shorter_s > 1 else [])
     if hours and minutes and seconds and len(hours) * len(minutes) * len(seconds) <= _LIST_MAX:
         times = (h * 3600 + m * 60 + s for h in hours for m in minutes for s in seconds)
         return [f"at {listed(map(clock, times))}"]

@@ -267,12 +267,12 @@ def _add_up(total: Counts, counts: Counts) -> None:
 def _days_between(days: Days, first: int, last: int) -> Iterable[int]:
     if days.every:
         return range(first, last + 1)
-    found = list[int]()
+    chosen = list[int]()
     day = days.next(first)
     while day is not None and day <= last:
-        found.append(day)
+        chosen.append(day)
         day = days.next(day + 1)
-    return found
+    return chosen
 
 
 def _lead(spread_s: int) -> int:

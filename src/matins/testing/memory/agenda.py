@@ -58,8 +58,8 @@ class MemoryAgenda:
 
     async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        found = [self._world.jobs[job_id] for job_id in job_ids if job_id in self._world.jobs]
-        return _due_jobs(job for job in found if job.next_due_at is not None)
+        jobs = [self._world.jobs[job_id] for job_id in job_ids if job_id in self._world.jobs]
+        return _due_jobs(job for job in jobs if job.next_due_at is not None)
 
     async def claim(
         self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
@@ -111,7 +111,7 @@ class MemoryAgenda:
     async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         wanted, now = set(partitions), self._world.now()
-        found: list[AwaitedEnd] = []
+        ends: list[AwaitedEnd] = []
         for job in self._world.jobs.values():
             if job.follows is None or job.follows > now or job.partition not in wanted:
                 continue
@@ -119,8 +119,8 @@ class MemoryAgenda:
             if job.state is JobState.ACTIVE and run is not None and run.finished_at is not None:
                 [due_job] = _due_jobs([job])
                 count = self._world.run_count(job)
-                found.append(AwaitedEnd(due_job, run.due_at, run.finished_at, count))
-        return found[:limit]
+                ends.append(AwaitedEnd(due_job, run.due_at, run.finished_at, count))
+        return ends[:limit]
 
     async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
@@ -229,17 +229,17 @@ def first_places(
 ) -> list[tuple[int, Mark]]:
     """Of each partition the first `share` places after its mark, up to an instant."""
     count = Counter[int]()
-    found = []
+    marks = []
     for partition, mark in sorted(places):
         wanted = partition in after and after[partition] < mark and mark.at <= until
         if wanted and count[partition] < share:
             count[partition] += 1
-            found.append((partition, mark))
-    return found
+            marks.append((partition, mark))
+    return marks
 
 
 def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
-    found = []
+    due_jobs = []
     for job in jobs:
         schedule = job.spec.schedule
         if schedule is not None:
@@ -255,5 +255,5 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
                 next_due_at=job.next_due_at,
                 next_fire_at=job.next_fire_at,
             )
-            found.append(due)
-    return found
+            due_jobs.append(due)
+    return due_jobs

@@ -49,8 +49,8 @@ class MemoryDispatch:
 
     async def find_handout(self, poll: Poll) -> Handout | None:
         """See `domain.ports.Dispatch`."""
-        given = self._world.handouts.get((poll.executor, poll.seq), [])
-        running = _held(self._world, poll.executor, given)
+        run_ids = self._world.handouts.get((poll.executor, poll.seq), [])
+        running = _held(self._world, poll.executor, run_ids)
         return self._handout(running) if running else None
 
     async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
@@ -116,13 +116,13 @@ class MemoryDispatch:
         return started
 
     def _has_suspect(self, executor: UUID) -> bool:
-        given = [
+        held_ids = [
             run_id
             for (holder, _), run_ids in self._world.handouts.items()
             if holder == executor
             for run_id in run_ids
         ]
-        return any(_is_suspect(run) for run in _held(self._world, executor, given))
+        return any(_is_suspect(run) for run in _held(self._world, executor, held_ids))
 
     def _put_back(self, heartbeat: Heartbeat) -> None:
         """Hand-outs that never arrived go back to the front, with the attempt not used up."""
@@ -204,16 +204,16 @@ class MemoryWatch:
 
     async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
-        found: dict[UUID, list[Running]] = {}
+        abandoned: dict[UUID, list[Running]] = {}
         left = limit
-        for (executor, _), given in self._world.handouts.items():
+        for (executor, _), run_ids in self._world.handouts.items():
             row = self._world.executors.get(executor)
             if row is None or row.ended_at is None:
                 continue
-            for run in _held(self._world, executor, given)[:left]:
-                found.setdefault(executor, []).append(_running(self._world, run))
+            for run in _held(self._world, executor, run_ids)[:left]:
+                abandoned.setdefault(executor, []).append(_running(self._world, run))
                 left -= 1
-        return list(found.items())
+        return list(abandoned.items())
 
     async def forget(self, executor: UUID) -> None:
         """See `domain.ports.Watch`."""

@@ -24,7 +24,7 @@ class MemoryEndedJobs:
 
     async def page(self, after: UUID, limit: int) -> list[EndedJob]:
         """See `domain.ports.upkeep.EndedJobs`."""
-        found = []
+        rows = []
         for job in _by_id(self._world.jobs.values(), after):
             schedule = job.spec.schedule
             is_at_its_end = job.next_due_at is None and job.follows is None
@@ -36,8 +36,8 @@ class MemoryEndedJobs:
                     newest_run=_newest_run(self._world, job.id),
                     now=self._world.now(),
                 )
-                found.append(ended)
-        return found[:limit]
+                rows.append(ended)
+        return rows[:limit]
 
 
 class MemoryNextDueTimes:
@@ -58,14 +58,14 @@ class MemoryNextDueTimes:
 
     async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
         """See `domain.ports.upkeep.NextDueTimes`."""
-        found = []
+        rows = []
         for job in _by_id(self._world.jobs.values(), after):
             due, schedule = job.next_due_at, job.spec.schedule
             if schedule is not None and due is not None and due > now and job.follows is None:
                 timing, fire = job.timing, job.next_fire_at
                 scheduled = ScheduledJob(_ref(job), schedule, timing, job.changed_at, due, fire)
-                found.append(scheduled)
-        return found[:limit]
+                rows.append(scheduled)
+        return rows[:limit]
 
     async def newest_runs(self, job_ids: Collection[UUID]) -> Mapping[UUID, RecordedRun]:
         """See `domain.ports.upkeep.NextDueTimes`."""

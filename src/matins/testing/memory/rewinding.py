@@ -72,9 +72,9 @@ class _Pinned:
     def __getattr__(self, name: str) -> Callable[..., object]:
         method = getattr(self._port, name)
 
-        async def call(*given: object, **named: object) -> object:
+        async def call(*args: object, **named: object) -> object:
             if self._world.era != self._era:
                 raise UnavailableError("another database has taken over")
-            return await method(*given, **named)
+            return await method(*args, **named)
 
         return call

@@ -49,11 +49,11 @@ class ExecutorRow:
 
     def hear(self, heartbeat: Heartbeat) -> None:
         """Note which polls are done; what any heartbeat called done stays so: one may be late."""
-        told = {*heartbeat.awaiting, *heartbeat.open}
+        undone = {*heartbeat.awaiting, *heartbeat.open}
         self.undone = {
             seq
-            for seq in self.undone | told
-            if (seq in told or seq >= heartbeat.next_seq)
+            for seq in self.undone | undone
+            if (seq in undone or seq >= heartbeat.next_seq)
             and (seq in self.undone or seq >= self.next_seq)
         }
         self.next_seq = max(self.next_seq, heartbeat.next_seq)

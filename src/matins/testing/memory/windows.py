@@ -31,10 +31,10 @@ class MemoryWindows:
             for row in world.waiting.values()
             if (row.team_id, row.cause, row.blocker) == (team_id, CAUSE, name)
         ]
-        shown = {
+        windows_shown = {
             key: window for key, window in windows.items() if window.ends_at > now or key == name
         }
-        done = decide(TeamWindows(now, shown, len(held)))
+        done = decide(TeamWindows(now, windows_shown, len(held)))
         if done.change == "unchanged":
             return done
         windows.pop(name, None)

@@ -53,8 +53,8 @@ class Component(msgspec.Struct, frozen=True):
 
     def text(self, name: str) -> str:
         """Return the value of the first property of a name; empty if there is none."""
-        found = self.first(name)
-        return "" if found is None else found.value.strip()
+        prop = self.first(name)
+        return "" if prop is None else prop.value.strip()
 
 
 def whole_characters(data: bytes) -> bytes:
@@ -71,17 +71,17 @@ def read_components(text: str) -> list[Component]:
     whole = Component(0, "")
     open_ones = [whole]
     for line, content in _unfolded(text):
-        found = _read_property(line, content, is_inside=len(open_ones) > 1)
-        if found is None:
+        prop = _read_property(line, content, is_inside=len(open_ones) > 1)
+        if prop is None:
             continue
-        if found.name == "BEGIN":
-            _begin(open_ones, found)
-        elif found.name == "END":
-            _end(open_ones, found)
+        if prop.name == "BEGIN":
+            _begin(open_ones, prop)
+        elif prop.name == "END":
+            _end(open_ones, prop)
         elif len(open_ones) > 1:
-            if found.value.strip():  # an empty one says nothing, whatever its name
-                open_ones[-1].properties.append(found)
-        elif found.name != _OTHER_NAME:
+            if prop.value.strip():  # an empty one says nothing, whatever its name
+                open_ones[-1].properties.append(prop)
+        elif prop.name != _OTHER_NAME:
             raise ScheduleError(f"line {line}: {content[:40]!r} stands before BEGIN:VCALENDAR")
     if len(open_ones) > 1:
         last = open_ones[-1]
@@ -91,21 +91,21 @@ def read_components(text: str) -> list[Component]:
     return whole.parts
 
 
-def _begin(open_ones: list[Component], found: Property) -> None:
-    name = found.value.strip().upper()
+def _begin(open_ones: list[Component], prop: Property) -> None:
+    name = prop.value.strip().upper()
     if len(open_ones) == 1 and name != "VCALENDAR":
-        raise ScheduleError(f"line {found.line}: {name[:40]!r} stands outside of a VCALENDAR")
+        raise ScheduleError(f"line {prop.line}: {name[:40]!r} stands outside of a VCALENDAR")
     if len(open_ones) > _DEPTH_MAX:
-        raise ScheduleError(f"line {found.line}: {name[:40]!r} is nested too deep")
-    component = Component(found.line, name)
+        raise ScheduleError(f"line {prop.line}: {name[:40]!r} is nested too deep")
+    component = Component(prop.line, name)
     open_ones[-1].parts.append(component)
     open_ones.append(component)
 
 
-def _end(open_ones: list[Component], found: Property) -> None:
-    name = found.value.strip().upper()
+def _end(open_ones: list[Component], prop: Property) -> None:
+    name = prop.value.strip().upper()
     if len(open_ones) == 1 or open_ones[-1].name != name:
-        raise ScheduleError(f"line {found.line}: END:{name[:40]} does not end what is open there")
+        raise ScheduleError(f"line {prop.line}: END:{name[:40]} does not end what is open there")
     open_ones.pop()
 
 

@@ -61,14 +61,14 @@ def read_events(calendars: list[Component], floating: Zone, window: ExpansionBou
 
     A time without a zone is `floating`'s. Zones that the file defines hold in the window.
     """
-    found = []
+    events = []
     for calendar in calendars:
         definitions = [part for part in calendar.parts if part.name == "VTIMEZONE"]
         zones = FileZones(floating, definitions, window)
         parts = [part for part in calendar.parts if part.name == "VEVENT"]
         all_day = _all_day_series(parts)
-        found += [_read_event(part, zones, all_day) for part in parts]
-    return _latest(found)
+        events += [_read_event(part, zones, all_day) for part in parts]
+    return _latest(events)
 
 
 def _all_day_series(parts: list[Component]) -> dict[str, bool]:

@@ -43,17 +43,17 @@ def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> lis
     last = day_number(date(last_year, 12, 31)) * DAY_S + DAY_S - 1
     window = ExpansionBounds(first - _SLACK_S, last + _SLACK_S)
     events = read_events(read_components(item.icalendar or ""), zone, window)
-    found = []
+    within = []
     for occurrence in _all_occurrences(_counting(events, item), window):
         shift = 0 if occurrence.is_all_day else zone.offset_at(occurrence.start)
         if first < occurrence.end + shift and occurrence.start + shift <= last:
-            found.append(occurrence)
-            if len(found) > OCCURRENCES_MAX:
+            within.append(occurrence)
+            if len(within) > OCCURRENCES_MAX:
                 raise ScheduleError(
                     f"has more than {OCCURRENCES_MAX} occurrences from {first_year} to {last_year};"
                     " import fewer events"
                 )
-    return _items(sorted(set(found)), item.label)
+    return _items(sorted(set(within)), item.label)
 
 
 def _counting(events: list[Event], item: Item) -> list[Event]:
@@ -87,8 +87,8 @@ def _occurrences(event: Event, gone: set[Start], window: ExpansionBounds) -> Ite
     """Yield the occurrences of one event; `gone` are starts that are left out or replaced."""
     starts = {event.start: event.length}
     for rule in event.rules:
-        for found in window.starts(rule, event.start, event.zone, event.length.most_s):
-            starts.setdefault(found, event.length)
+        for onset in window.starts(rule, event.start, event.zone, event.length.most_s):
+            starts.setdefault(onset, event.length)
     starts.update(event.more)
     for start, length in starts.items():
         day = (start + event.zone.offset_at(start)) // DAY_S
@@ -109,9 +109,9 @@ def _items(occurrences: list[_Occurrence], label: str) -> list[Item]:
             spans.setdefault(name, []).append(
                 f"{_shown(occurrence.start)}/{_shown(occurrence.end)}"
             )
-    found = [Item(dates=texts, label=name) for name, texts in days.items()]
-    found += [Item(spans=texts, label=name) for name, texts in spans.items()]
-    return found or [Item(dates=[], label=label)]
+    items = [Item(dates=texts, label=name) for name, texts in days.items()]
+    items += [Item(spans=texts, label=name) for name, texts in spans.items()]
+    return items or [Item(dates=[], label=label)]
 
 
 def _shown_days(occurrence: _Occurrence) -> str:

@@ -28,24 +28,24 @@ class ExpansionBounds:
         self.last = last
         self._left = WORK_MAX
 
-    def starts(self, found: Property, start: int, zone: Zone, length_s: int) -> Iterator[int]:
+    def starts(self, prop: Property, start: int, zone: Zone, length_s: int) -> Iterator[int]:
         """Yield when an event that begins at `start` begins again, as far as it is in the window.
 
         Raises ScheduleError with the rule's line if it can't be read, if it recurs more often than
         daily, and if it is too much work.
         """
-        yield from self._walk(self._read(found, start, zone), self.first - length_s)
+        yield from self._walk(self._read(prop, start, zone), self.first - length_s)
 
-    def onsets(self, found: Property, start: int, zone: Zone) -> Iterator[int]:
+    def onsets(self, prop: Property, start: int, zone: Zone) -> Iterator[int]:
         """Yield the same for a part of a zone, and the last onset before the window."""
-        rule = self._read(found, start, zone)
+        rule = self._read(prop, start, zone)
         before = rule.previous_before(self.first)
         if before is not None:
             yield before
         yield from self._walk(rule, self.first)
 
-    def _read(self, found: Property, start: int, zone: Zone) -> Rule:
-        text = found.value.strip().strip(";")
+    def _read(self, prop: Property, start: int, zone: Zone) -> Rule:
+        text = prop.value.strip().strip(";")
         try:
             parts = read_parts(text)
             _check_frequency(parts)
@@ -53,7 +53,7 @@ class ExpansionBounds:
             self._spend(_RULE_COST + (parts.count or 0 if parts.positions else 0))
             return read_recurrence(text, zone, start)
         except ScheduleError as error:
-            raise ScheduleError(f"line {found.line}: {error}") from error
+            raise ScheduleError(f"line {prop.line}: {error}") from error
 
     def _walk(self, rule: Rule, first: int) -> Iterator[int]:
         due = rule.next_after(first - 1)

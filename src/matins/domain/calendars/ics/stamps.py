@@ -50,72 +50,72 @@ Period = tuple[Stamp, Stamp | Length | None]
 """When something begins, and if it is told, when it ends or how long it lasts."""
 
 
-def read_stamp(found: Property) -> Stamp:
+def read_stamp(prop: Property) -> Stamp:
     """Read a property with one date or time. Raises ScheduleError with its line."""
-    return _stamp(_value(found.value.strip(), found), found)
+    return _stamp(_value(prop.value.strip(), prop), prop)
 
 
-def read_periods(found: Property) -> list[Period]:
+def read_periods(prop: Property) -> list[Period]:
     """Read a property with a list of dates, times or periods. Raises ScheduleError."""
-    return [_period(text.strip(), found) for text in found.value.split(",") if text.strip()]
+    return [_period(text.strip(), prop) for text in prop.value.split(",") if text.strip()]
 
 
-def read_length(found: Property) -> Length:
+def read_length(prop: Property) -> Length:
     """Read a duration. Raises ScheduleError with its line."""
-    return _length(found.value.strip(), found)
+    return _length(prop.value.strip(), prop)
 
 
-def read_offset(found: Property) -> int:
+def read_offset(prop: Property) -> int:
     """Read an offset from UTC in seconds. Raises ScheduleError with its line."""
     try:
-        offset = read_utc_offset(found.value.strip())
+        offset = read_utc_offset(prop.value.strip())
     except ValueError as error:
-        raise _unreadable(found, found.value, "an offset such as +0100") from error
+        raise _unreadable(prop, prop.value, "an offset such as +0100") from error
     assert isinstance(offset, timedelta)
     return round(offset.total_seconds())
 
 
-def _period(text: str, found: Property) -> Period:
+def _period(text: str, prop: Property) -> Period:
     begin, _, end = text.partition("/")
-    start = _stamp(_value(begin, found), found)
+    start = _stamp(_value(begin, prop), prop)
     if not end:
         return start, None
     if end.lstrip("+-").upper().startswith("P"):
-        return start, _length(end, found)
-    return start, _stamp(_value(end, found), found)
+        return start, _length(end, prop)
+    return start, _stamp(_value(end, prop), prop)
 
 
-def _value(text: str, found: Property) -> object:
+def _value(text: str, prop: Property) -> object:
     try:
         return read_value(text)
     except (ValueError, TypeError, OverflowError) as error:
-        raise _unreadable(found, text, "20261224 or 20261224T120000Z") from error
+        raise _unreadable(prop, text, "20261224 or 20261224T120000Z") from error
 
 
-def _stamp(value: object, found: Property) -> Stamp:
+def _stamp(value: object, prop: Property) -> Stamp:
     if isinstance(value, datetime):
         is_utc = value.tzinfo is not None
         return Stamp(epoch_s(value if is_utc else value.replace(tzinfo=UTC)), is_utc=is_utc)
     if isinstance(value, date):
         return Stamp(day_number(value) * DAY_S, is_date=True)
-    raise _unreadable(found, found.value, "a date or a time such as 20261224T120000Z")
+    raise _unreadable(prop, prop.value, "a date or a time such as 20261224T120000Z")
 
 
-def _length(text: str, found: Property) -> Length:
-    whole = _value(text, found)
+def _length(text: str, prop: Property) -> Length:
+    whole = _value(text, prop)
     if not isinstance(whole, timedelta):
-        raise _unreadable(found, found.value, "a duration such as PT30M")
+        raise _unreadable(prop, prop.value, "a duration such as PT30M")
     if whole < timedelta():
         raise ScheduleError(
-            f"line {found.line}: {found.name} has {text[:40]!r}, which ends before it starts"
+            f"line {prop.line}: {prop.name} has {text[:40]!r}, which ends before it starts"
         )
     _, _, time = text.upper().partition("T")
-    exact = _value(f"PT{time}", found) if time else timedelta()
+    exact = _value(f"PT{time}", prop) if time else timedelta()
     assert isinstance(exact, timedelta), "a duration whose time is none has been refused"
     return Length((whole - exact) // timedelta(days=1), round(exact.total_seconds()))
 
 
-def _unreadable(found: Property, text: str, right: str) -> ScheduleError:
+def _unreadable(prop: Property, text: str, right: str) -> ScheduleError:
     return ScheduleError(
-        f"line {found.line}: {found.name} has {text[:40]!r}, which can't be read; write {right}"
+        f"line {prop.line}: {prop.name} has {text[:40]!r}, which can't be read; write {right}"
     )

@@ -102,7 +102,7 @@ def _onsets(part: Component, offset: int, window: ExpansionBounds) -> list[int]:
 
 
 def _needed(part: Component, name: str) -> Property:
-    found = part.first(name)
-    if found is None:
+    prop = part.first(name)
+    if prop is None:
         raise ScheduleError(f"line {part.line}: the {part.name} that begins here has no {name}")
-    return found
+    return prop

@@ -142,8 +142,8 @@ class Days:
         if not self._forward[index % 12] and (self.years is None or self._has_year(era, index)):
             mask = self._mask(MONTH_KIND[index]) >> day_of_era - MONTH_START[index]
             if mask:
-                self._found = found = day + (mask & -mask).bit_length() - 1
-                return found
+                self._found = chosen = day + (mask & -mask).bit_length() - 1
+                return chosen
         return self._next_month(era, index + 1)
 
     def _next_month(self, era: int, index: int) -> int | None:

@@ -121,9 +121,9 @@ def _split(expression: str, dialect: Dialect) -> list[str]:
         texts = _expand(texts, dialect)
     counts, meaning = _COUNTS[dialect]
     if len(texts) not in counts:
-        found = "1 field" if len(texts) == 1 else f"{len(texts)} fields"
+        count = "1 field" if len(texts) == 1 else f"{len(texts)} fields"
         quartz = "; seven fields need dialect: quartz" if len(texts) == 7 else ""
-        raise ScheduleError(f"the expression has {found}; {dialect} takes {meaning}{quartz}")
+        raise ScheduleError(f"the expression has {count}; {dialect} takes {meaning}{quartz}")
     if len(texts) == 5:
         return ["0", *texts, "*"]
     return [*texts, "*"] if len(texts) == 6 else texts

@@ -73,8 +73,8 @@ QUARTZ_FIELDS: Final = tuple(
 
 def refuse(field: Field, text: str, message: str) -> ScheduleError:
     """Make the error that names the field and the characters that are wrong."""
-    shown = text if len(text) <= 40 else text[:37] + "..."
-    return ScheduleError(f"{field.name} field: {shown!r} {message}")
+    excerpt = text if len(text) <= 40 else text[:37] + "..."
+    return ScheduleError(f"{field.name} field: {excerpt!r} {message}")
 
 
 def parse_items(field: Field, text: str, seed: str) -> int:
@@ -173,12 +173,12 @@ def _parse_hashed(field: Field, item: str, seed: str) -> int:
 
 def members(bits: int) -> list[int]:
     """Return the values whose bits are set, in order."""
-    found = []
+    numbers = []
     while bits:
         low = bits & -bits
-        found.append(low.bit_length() - 1)
+        numbers.append(low.bit_length() - 1)
         bits ^= low
-    return found
+    return numbers
 
 
 def _allowed(field: Field) -> str:

@@ -97,7 +97,7 @@ def _shape_days(
     plain = [weekday(day) for ordinal, day in weekdays or _EVERY_WEEKDAY if not ordinal]
     for chosen in (numbered, plain):
         if chosen:
-            found = rrule(
+            days = rrule(
                 YEARLY,
                 dtstart=date(year, 1, 1),
                 interval=MAXYEAR,  # this year only
@@ -105,7 +105,7 @@ def _shape_days(
                 bymonthday=month_days or None,
                 byweekday=chosen,
             )
-            mask |= sum(1 << day.timetuple().tm_yday - 1 for day in found)
+            mask |= sum(1 << day.timetuple().tm_yday - 1 for day in days)
     return mask
 
 
@@ -206,8 +206,8 @@ class RecurrenceDays:
             if start >= end:
                 return None
             mask = self.mask(year, start)
-        found = start + (mask & -mask).bit_length() - 1
-        return found if found < end else None
+        next_day = start + (mask & -mask).bit_length() - 1
+        return next_day if next_day < end else None
 
     def previous(self, day: int, low: int) -> int | None:
         """Return the last day up to and including `day`, and not before `low`."""
@@ -223,8 +223,8 @@ class RecurrenceDays:
                 return None
             start -= 365 + isleap(year)
             mask = self.mask(year, start)
-        found = start + mask.bit_length() - 1
-        return found if found >= low else None
+        last_day = start + mask.bit_length() - 1
+        return last_day if last_day >= low else None
 
     def between(self, first: int, end: int) -> int:
         """Return the days of a period, bit 0 is its first one; those before the rule's first

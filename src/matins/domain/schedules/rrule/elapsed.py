@@ -69,14 +69,14 @@ class ElapsedRule:
     def _leap(self, at: int) -> int | None:
         """Return an instant before which nothing is due from `at` on, whatever offset holds."""
         offsets = self._clock.offsets_between(at, LAST_S) if at <= LAST_S else []
-        found = [(self._walls_at(offset).next_from(at + offset), offset) for offset in offsets]
-        return min((wall - offset for wall, offset in found if wall is not None), default=None)
+        walls = [(self._walls_at(offset).next_from(at + offset), offset) for offset in offsets]
+        return min((wall - offset for wall, offset in walls if wall is not None), default=None)
 
     def _leap_back(self, at: int) -> int | None:
         """Return an instant after which nothing is due up to `at`, whatever offset holds."""
         offsets = self._clock.offsets_between(self._start, at) if at >= self._start else []
-        found = [(self._walls_at(offset).last_until(at + offset), offset) for offset in offsets]
-        return max((wall - offset for wall, offset in found if wall is not None), default=None)
+        walls = [(self._walls_at(offset).last_until(at + offset), offset) for offset in offsets]
+        return max((wall - offset for wall, offset in walls if wall is not None), default=None)
 
     def _walls_at(self, offset: int) -> DayWalls:
         """Return the wall times that are due while an offset holds."""
@@ -146,11 +146,11 @@ class DayCycle:
     def times_on(self, day: int) -> Sequence[int]:
         """Return the times of a day, in order."""
         number = day % self.length
-        found = self._known.get(number)
-        if found is None:
+        times = self._known.get(number)
+        if times is None:
             elapsed = (self._elapsed + number * DAY_S) % (self._unit * self._interval)
-            found = self._known[number] = self._kept(elapsed)
-        return found
+            times = self._known[number] = self._kept(elapsed)
+        return times
 
     def _kept(self, elapsed: int) -> Sequence[int]:
         """Return the times of a day that starts so long after a kept block did."""
@@ -161,9 +161,9 @@ class DayCycle:
             return times[-elapsed % interval :: interval]
         if len(times) * interval < 4 * DAY_S // unit:
             return [time for time in times if (elapsed + time) // unit % interval == 0]
-        found: list[int] = []
+        kept: list[int] = []
         first = elapsed // unit
         for block in range(first + -first % interval, (elapsed + DAY_S - 1) // unit + 1, interval):
             start = bisect_left(times, block * unit - elapsed)
-            found += times[start : bisect_left(times, (block + 1) * unit - elapsed, start)]
-        return found
+            kept += times[start : bisect_left(times, (block + 1) * unit - elapsed, start)]
+        return kept

@@ -79,52 +79,52 @@ _BY_DAY: Final = re.compile(rf"([+-]?\d{{1,2}})?({'|'.join(WEEKDAYS)})", re.ASCI
 
 def read_parts(value: str) -> Parts:
     """Read the value of an RRULE. Raises ScheduleError."""
-    given = _split(value.upper())
+    texts = _split(value.upper())
     parts = Parts(
-        frequency=_frequency(given),
-        interval=_whole(given, "INTERVAL") or 1,
-        count=_whole(given, "COUNT"),
-        until=given.get("UNTIL"),
-        months=_numbers(given, "BYMONTH"),
-        weeks=_numbers(given, "BYWEEKNO"),
-        year_days=_numbers(given, "BYYEARDAY"),
-        month_days=_numbers(given, "BYMONTHDAY"),
-        weekdays=_weekdays(given),
-        hours=_numbers(given, "BYHOUR"),
-        minutes=_numbers(given, "BYMINUTE"),
+        frequency=_frequency(texts),
+        interval=_whole(texts, "INTERVAL") or 1,
+        count=_whole(texts, "COUNT"),
+        until=texts.get("UNTIL"),
+        months=_numbers(texts, "BYMONTH"),
+        weeks=_numbers(texts, "BYWEEKNO"),
+        year_days=_numbers(texts, "BYYEARDAY"),
+        month_days=_numbers(texts, "BYMONTHDAY"),
+        weekdays=_weekdays(texts),
+        hours=_numbers(texts, "BYHOUR"),
+        minutes=_numbers(texts, "BYMINUTE"),
         # No clock of ours shows a leap second: it is read as the second before it (3.3.12).
-        seconds=tuple(sorted({min(second, 59) for second in _numbers(given, "BYSECOND")})),
-        positions=_numbers(given, "BYSETPOS"),
-        week_start=_week_start(given),
+        seconds=tuple(sorted({min(second, 59) for second in _numbers(texts, "BYSECOND")})),
+        positions=_numbers(texts, "BYSETPOS"),
+        week_start=_week_start(texts),
     )
     _check(parts)
     return parts
 
 
 def _split(value: str) -> dict[str, str]:
-    given: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for pair in value.split(";"):
         name, equals, rest = pair.partition("=")
         if not equals or not rest:
             raise _refuse(f"has {pair[:40]!r}, which is not NAME=VALUE; write such as FREQ=DAILY")
         if name not in _NAMES:
             raise _refuse(f"has no part {name[:40]!r}; write {', '.join(_NAMES)}")
-        if name in given:
+        if name in texts:
             raise _refuse(f"has {name} twice; write it once")
-        given[name] = rest
-    return given
+        texts[name] = rest
+    return texts
 
 
-def _frequency(given: dict[str, str]) -> Frequency:
-    text = given.get("FREQ", "")
+def _frequency(texts: dict[str, str]) -> Frequency:
+    text = texts.get("FREQ", "")
     if text not in Frequency.__members__:
         names = ", ".join(Frequency.__members__)
         raise _refuse(f"has {f'FREQ={text[:40]}' if text else 'no FREQ'}; write FREQ={names}")
     return Frequency[text]
 
 
-def _whole(given: dict[str, str], name: str) -> int | None:
-    text = given.get(name)
+def _whole(texts: dict[str, str], name: str) -> int | None:
+    text = texts.get(name)
     if text is None:
         return None
     if not _COUNT.fullmatch(text):
@@ -132,36 +132,36 @@ def _whole(given: dict[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _numbers(given: dict[str, str], name: str) -> tuple[int, ...]:
-    if name not in given:
+def _numbers(texts: dict[str, str], name: str) -> tuple[int, ...]:
+    if name not in texts:
         return ()
     low, high, is_signed = _RANGES[name]
     form = _SIGNED if is_signed else _NUMBER
-    found = set[int]()
-    for text in given[name].split(","):
+    numbers = set[int]()
+    for text in texts[name].split(","):
         number = int(text) if form.fullmatch(text) else -1000
         if not low <= (abs(number) if is_signed else number) <= high:
             signed = f" or -{high} to -{low}" if is_signed else ""
             raise _refuse(f"has {name}={text[:40]}; write {low} to {high}{signed}")
-        found.add(number)
-    return tuple(sorted(found))
+        numbers.add(number)
+    return tuple(sorted(numbers))
 
 
-def _weekdays(given: dict[str, str]) -> tuple[tuple[int, int], ...]:
-    if "BYDAY" not in given:
+def _weekdays(texts: dict[str, str]) -> tuple[tuple[int, int], ...]:
+    if "BYDAY" not in texts:
         return ()
-    found = set[tuple[int, int]]()
-    for text in given["BYDAY"].split(","):
+    weekdays = set[tuple[int, int]]()
+    for text in texts["BYDAY"].split(","):
         match = _BY_DAY.fullmatch(text)
         ordinal = int(match[1] or 0) if match else 0
         if not match or (match[1] and not 1 <= abs(ordinal) <= 53):
             raise _refuse(f"has BYDAY={text[:40]}; write such as MO, 2MO or -1MO")
-        found.add((ordinal, WEEKDAYS.index(match[2])))
-    return tuple(sorted(found))
+        weekdays.add((ordinal, WEEKDAYS.index(match[2])))
+    return tuple(sorted(weekdays))
 
 
-def _week_start(given: dict[str, str]) -> int:
-    text = given.get("WKST", "MO")
+def _week_start(texts: dict[str, str]) -> int:
+    text = texts.get("WKST", "MO")
     if text not in WEEKDAYS:
         raise _refuse(f"has WKST={text[:40]}; write one of {', '.join(WEEKDAYS)}")
     return WEEKDAYS.index(text)

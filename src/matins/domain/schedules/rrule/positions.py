@@ -69,8 +69,8 @@ class ChosenWalls:
 
     def next_from(self, wall: int) -> int | None:
         """Return the first wall time from `wall` on."""
-        found = (due for chosen in self._periods_from(wall) for due in chosen if due >= wall)
-        return next(found, None)
+        dues = (due for chosen in self._periods_from(wall) for due in chosen if due >= wall)
+        return next(dues, None)
 
     def last_until(self, wall: int) -> int | None:
         """Return the last wall time up to and including `wall`."""

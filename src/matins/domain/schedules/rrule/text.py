@@ -141,15 +141,17 @@ def _read_line(text: str) -> ContentLine:
     if name not in _NAMES.split("|"):
         names = _NAMES.replace("|EXRULE", "").replace("|", ", ")
         raise ScheduleError(f"{name[:40]!r} is not a line of a rule; write {names}")
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for parameter in filter(
         None, re.split(r""";(?=[A-Z-]+=)""", match["parameters"], flags=re.IGNORECASE)
     ):
         key, _, value = parameter.partition("=")
-        if key.upper() not in {"TZID", "VALUE"} or name == "RRULE" or key.upper() in given:
+        if key.upper() not in {"TZID", "VALUE"} or name == "RRULE" or key.upper() in parameters:
             raise ScheduleError(f"{name}: {parameter[:40]!r} can't stand here; leave it out")
-        given[key.upper()] = value.strip('"')
-    return ContentLine(name, match["value"].strip(), given.get("TZID"), given.get("VALUE"))
+        parameters[key.upper()] = value.strip('"')
+    return ContentLine(
+        name, match["value"].strip(), parameters.get("TZID"), parameters.get("VALUE")
+    )
 
 
 def _values(lines: list[ContentLine]) -> list[tuple[ContentLine, str]]:

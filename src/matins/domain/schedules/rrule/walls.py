@@ -121,16 +121,16 @@ class DayWalls:
         """Return the n-th wall time from one on, if it comes before `end`, and how many are
         left.
         """
-        found = self.next_from(wall, end)
-        while found is not None:
-            day, second = divmod(found, DAY_S)
+        next_wall = self.next_from(wall, end)
+        while next_wall is not None:
+            day, second = divmod(next_wall, DAY_S)
             times = self._times_on(day)
             index = bisect_left(times, second)
             count = bisect_left(times, end - day * DAY_S, index) - index
             if number <= count:
                 return day * DAY_S + times[index + number - 1], 0
             number -= count
-            found = self.next_from((day + 1) * DAY_S, end)
+            next_wall = self.next_from((day + 1) * DAY_S, end)
         return None, number
 
 
