@@ -73,7 +73,7 @@ def build_api(
     database.server.when_changed(known.forget)
     forecasts = PostgresForecasts(database, known)
     database.server.when_changed(forecasts.forget)
-    parts = {
+    dependencies = {
         "reads": reads,
         "owners": owners,
         "calendars": PostgresCalendars(database),
@@ -84,18 +84,18 @@ def build_api(
         "teams": PostgresTeams(database),
         "status": status,
     }
-    resources = _resources(parts)
+    resources = _resources(dependencies)
     public = Public(hot, PostgresFleet(database), describe(resources))
     return _Front(resources, gateway, public, status, admin_token, has_demo=demo)
 
 
-def _resources(parts: dict[str, object]) -> Litestar:
+def _resources(dependencies: dict[str, object]) -> Litestar:
     def give(part: object) -> Provide:
         return Provide(lambda: part, sync_to_thread=False)
 
     return Litestar(
         [Router("/v1", route_handlers=[part.ROUTER for part in RESOURCES])],
-        dependencies={name: give(part) for name, part in parts.items()},
+        dependencies={name: give(part) for name, part in dependencies.items()},
         exception_handlers={Exception: to_response},
         before_request=refuse_unknown,
         request_max_body_size=BODY_MAX,

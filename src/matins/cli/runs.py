@@ -49,14 +49,14 @@ _STACKS = (
 _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", "TOOK", "REASON")
 
 
-class RunShown(msgspec.Struct, frozen=True):
+class RunView(msgspec.Struct, frozen=True):
     """A run with its attempts, as `runs show --json` prints it."""
 
     run: RunStatus
     attempts: list[AttemptRecord]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RunQuery(msgspec.Struct, frozen=True):
     """Which runs are asked for."""
 
     job: str | None = None
@@ -106,8 +106,8 @@ def list_runs(
 ) -> None:
     """List runs, newest due time first; of all jobs, those of the last week."""
     begin = None if since is None else parse_moment("--since", since)
-    wanted = Wanted(job, team, of_state, begin, limit)
-    runs = with_api(wanted.read)
+    query = RunQuery(job, team, of_state, begin, limit)
+    runs = with_api(query.read)
     if as_json:
         print_json(runs)
     else:
@@ -118,14 +118,14 @@ def list_runs(
 def show(run: TheRun, as_json: AsJson = False) -> None:
     """Show a run with its attempts and what they wrote."""
 
-    async def work(client: Matins) -> RunShown:
-        return RunShown(await client.run(run), await client.attempts(run))
+    async def work(client: Matins) -> RunView:
+        return RunView(await client.run(run), await client.attempts(run))
 
     view = with_api(work)
     if as_json:
         print_json(view)
         return
-    console().print(_facts(view.run))
+    console().print(_details(view.run))
     for attempt in view.attempts:
         _show_attempt(attempt)
 
@@ -139,15 +139,15 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch the newest runs live; Ctrl-C ends it. With --json, a line for each change."""
-    wanted = Wanted(job, team, limit=limit)
+    query = RunQuery(job, team, limit=limit)
 
     async def work(client: Matins) -> None:
         if once:
-            _print(await wanted.read(client), as_json=as_json)
+            _print(await query.read(client), as_json=as_json)
         elif as_json:
-            await _watch_changes(client, wanted)
+            await _watch_changes(client, query)
         else:
-            await _watch_table(client, wanted)
+            await _watch_table(client, query)
 
     with contextlib.suppress(KeyboardInterrupt):
         with_api(work)
@@ -176,9 +176,9 @@ def _print(runs: list[Run], *, as_json: bool) -> None:
         _print_table(runs)
 
 
-async def _watch_table(client: Matins, wanted: Wanted) -> None:
+async def _watch_table(client: Matins, query: RunQuery) -> None:
     """Refresh until Ctrl-C. An API that goes away is waited for."""
-    runs = await wanted.read(client)
+    runs = await query.read(client)
     printer = console()
     with Live(console=printer, auto_refresh=False) as live:
         fault = ""
@@ -188,15 +188,15 @@ async def _watch_table(client: Matins, wanted: Wanted) -> None:
             live.update(Group(line, _table(printer, runs)), refresh=True)
             await asyncio.sleep(REFRESH_S)
             try:
-                runs, fault = await wanted.read(client), ""
+                runs, fault = await query.read(client), ""
             except UnavailableError as error:
                 fault = clean(f"{error}; trying again")
 
 
-async def _watch_changes(client: Matins, wanted: Wanted) -> None:
+async def _watch_changes(client: Matins, query: RunQuery) -> None:
     seen: dict[UUID, Run] = {}
     while True:
-        newest = {run.id: run for run in await wanted.read(client)}
+        newest = {run.id: run for run in await query.read(client)}
         for run in reversed(newest.values()):
             if seen.get(run.id) != run:
                 print_json_line(run)
@@ -231,7 +231,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
     )
 
 
-def _facts(run: RunStatus) -> Table:
+def _details(run: RunStatus) -> Table:
     pairs: list[tuple[str, Cell]] = [
         ("run", str(run.id)),
         ("job", f"{run.team}/{run.job}"),

@@ -13,7 +13,7 @@ from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.ports.jobs import JobTransaction
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import missing_after_end
-from matins.domain.runs.ledger import catch_up, missing_stretches, skip
+from matins.domain.runs.ledger import catch_up, missing_ranges, skip
 from matins.domain.runs.states import RunState
 from matins.domain.time.instants import SECOND, epoch_s
 from matins.domain.timetables.compiling import Timing
@@ -114,7 +114,7 @@ async def _missing(
     if not due:
         return []
     runs = await tx.runs_between(job.id, due[0], due[-1])
-    gaps = missing_stretches(due, [(run.due_at, run.due_until) for run in runs])
+    gaps = missing_ranges(due, [(run.due_at, run.due_until) for run in runs])
     return [claim for gap in gaps for claim in skip(job, timetable, gap, reason)]
 
 

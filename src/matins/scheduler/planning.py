@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, CatchUp, account, misfired
+from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, CatchUp, misfired, split_pending
 from matins.domain.runs.claims import Claim, DueJob
 from matins.domain.runs.ledger import RANGE_MIN
 from matins.domain.runs.states import Kind, RunState
@@ -162,7 +162,7 @@ def _verdicts(
     if not complete:  # all that is looked at now is older than the newest that may still run
         reasons |= dict.fromkeys(to_run, misfired(policy))
         to_run = []
-    for verdict in account(to_run, policy, now - timedelta(seconds=entry.jitter_s)):
+    for verdict in split_pending(to_run, policy, now - timedelta(seconds=entry.jitter_s)):
         reasons |= dict.fromkeys(verdict.due, verdict.skip_reason or "")
     stretches = groupby(pending, key=reasons.__getitem__)
     return [CatchUp(list(stretch), reason or None) for reason, stretch in stretches]

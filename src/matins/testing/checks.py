@@ -43,7 +43,7 @@ class Checker:
         self._back = _NOTHING
         """How far the database's clock was ever put back, all steps together."""
         self._relived: list[tuple[datetime, datetime]] = []
-        """Stretches of time that came twice, because the database's clock was put back, and as long
+        """Spans of time that came twice, because the database's clock was put back, and as long
         as others may have gone by the old one.
         """
         self._unseen = _NOTHING
@@ -213,7 +213,7 @@ class Checker:
                 self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
     def _check_epoch(self, run: RunRow) -> None:
-        if not run.epoch:  # put down by a change of the job, under the lock of its row
+        if not run.epoch:  # recorded by a change of the job, under the lock of its row
             return
         lease = self._world.partitions[run.partition]
         in_force = lease.holder is not None and self._world.is_in_force(lease.holder)

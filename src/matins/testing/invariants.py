@@ -231,7 +231,7 @@ def every_success_was_called(index: Index) -> Iterator[str]:
 
 
 def rows_agree_with_attempts(index: Index) -> Iterator[str]:
-    """I8: an ended run has all its attempts on record, and the last one's outcome."""
+    """I8: an ended run has all its attempts recorded, and the last one's outcome."""
     for row in index.history.rows:
         if row.state not in FINAL or not index.is_judged(row):
             continue
@@ -240,13 +240,13 @@ def rows_agree_with_attempts(index: Index) -> Iterator[str]:
         }
         if sorted(attempts) != list(range(1, row.attempt + 1)):
             had = f"had {row.attempt} attempts"
-            yield f"{index.name(row)} {had}, on record are {sorted(attempts) or 'none'}"
+            yield f"{index.name(row)} {had}, recorded are {sorted(attempts) or 'none'}"
             continue
         succeeded = [number for number, outcome in attempts.items() if outcome == "succeeded"]
         if succeeded != ([row.attempt] if row.state == "succeeded" else []):
             yield f"{index.name(row)} has succeeded attempts: {succeeded or 'none'}"
     for run_id in index.attempts.keys() - index.rows.keys():
-        yield f"{index.run_name(run_id)} has attempts on record"
+        yield f"{index.run_name(run_id)} has recorded attempts"
 
 
 RULES: list[tuple[Invariant, Callable[[Index], Iterable[str]]]] = [

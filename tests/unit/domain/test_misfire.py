@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.jobs.misfire import Misfire, account
+from matins.domain.jobs.misfire import Misfire, split_pending
 
 NOW = datetime(2026, 11, 29, 2, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -19,7 +19,7 @@ Policy = Literal["all", "last", "skip"]
 
 
 def ran(due: list[datetime], policy: Misfire) -> list[datetime]:
-    return [at for it in account(due, policy, NOW) if it.skip_reason is None for at in it.due]
+    return [at for it in split_pending(due, policy, NOW) if it.skip_reason is None for at in it.due]
 
 
 def test_all_catches_up_everything_within_its_bounds() -> None:
@@ -72,6 +72,6 @@ def test_every_due_time_comes_back_once_and_in_order(
     ages: list[int], policy: Policy, max_age: int, max_count: int
 ) -> None:
     due = [NOW - timedelta(seconds=age) for age in sorted(ages, reverse=True)]
-    verdicts = account(due, Misfire(policy, f"{max_age}s", max_count), NOW)
+    verdicts = split_pending(due, Misfire(policy, f"{max_age}s", max_count), NOW)
     assert [at for verdict in verdicts for at in verdict.due] == due
     assert all(one.skip_reason != other.skip_reason for one, other in pairwise(verdicts))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
-from matins.domain.runs.ledger import RANGE_MIN, catch_up, missing_stretches, skip
+from matins.domain.runs.ledger import RANGE_MIN, catch_up, missing_ranges, skip
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
@@ -45,22 +45,22 @@ def timetable() -> Timetable:
 
 
 def test_without_rows_all_is_owed_in_one_stretch() -> None:
-    assert missing_stretches(at(1, 2, 3), []) == [at(1, 2, 3)]
+    assert missing_ranges(at(1, 2, 3), []) == [at(1, 2, 3)]
 
 
-def test_rows_part_what_is_owed_into_stretches() -> None:
+def test_rows_part_what_is_missing_into_ranges() -> None:
     rows = [(it, None) for it in at(1, 4, 5)]
-    assert missing_stretches(at(1, 2, 3, 4, 5, 6), rows) == [at(2, 3), at(6)]
+    assert missing_ranges(at(1, 2, 3, 4, 5, 6), rows) == [at(2, 3), at(6)]
 
 
 def test_a_range_covers_all_between_its_ends() -> None:
     [first, last] = at(2, 4)
-    assert missing_stretches(at(1, 2, 3, 4, 5), [(first, last)]) == [at(1), at(5)]
+    assert missing_ranges(at(1, 2, 3, 4, 5), [(first, last)]) == [at(1), at(5)]
 
 
 def test_rows_of_due_times_that_are_not_asked_for_do_no_harm() -> None:
     rows = [(it, None) for it in at(0, 2, 9)]
-    assert missing_stretches(at(1, 3), rows) == [at(1, 3)]
+    assert missing_ranges(at(1, 3), rows) == [at(1, 3)]
 
 
 @given(
@@ -76,7 +76,7 @@ def test_what_is_owed_is_what_no_row_covers(due: set[int], spans: list[tuple[int
         (NOON + timedelta(minutes=a), None if a == b else NOON + timedelta(minutes=b))
         for a, b in ranges
     ]
-    missing = missing_stretches(at(*sorted(due)), rows)
+    missing = missing_ranges(at(*sorted(due)), rows)
     covered = {it for a, b in ranges for it in range(a, b + 1)}
     assert [it for stretch in missing for it in stretch] == at(*sorted(due - covered))
     assert all(missing)

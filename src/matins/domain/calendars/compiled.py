@@ -7,7 +7,7 @@ from typing import Final
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.conditions import listed, weekday_bits
-from matins.domain.calendars.lookup import Moments, weekday_bit
+from matins.domain.calendars.lookup import ItemLookup, weekday_bit
 from matins.domain.time.civil import DAY_S
 from matins.domain.time.zones import Zone, find_zone
 
@@ -22,8 +22,8 @@ class CompiledCalendar:
     def __init__(self, calendar: Calendar) -> None:
         self.name = calendar.name
         self.zone: Zone = find_zone(calendar.timezone)
-        self._exclude = Moments(calendar.exclude, self.zone)
-        self._only = Moments(calendar.only, self.zone) if calendar.only else None
+        self._exclude = ItemLookup(calendar.exclude, self.zone)
+        self._only = ItemLookup(calendar.only, self.zone) if calendar.only else None
         single = calendar.only[0].label if len(calendar.only) == 1 else ""
         self._outside = f"outside {single or calendar.name}"
         self._weekend = weekday_bits(listed(calendar.weekend))
@@ -54,8 +54,8 @@ class CompiledCalendar:
         segments = range(bisect_right(starts, first) - 1, bisect_right(starts, last))
         sets = [lookup for lookup in (self._exclude, self._only) if lookup is not None]
         instants = {starts[segment] for segment in segments}
-        instants.update(edge for moments in sets for edge in moments.span_edges(first, last))
-        seconds = {0}.union(*(moments.edges(day) for moments in sets))
+        instants.update(edge for lookup in sets for edge in lookup.span_edges(first, last))
+        seconds = {0}.union(*(lookup.edges(day) for lookup in sets))
         for segment in segments:
             offset = self.zone.offsets[segment]
             instants.update(day * DAY_S + second - offset for second in seconds)

@@ -1,4 +1,4 @@
-"""The moments that items of a calendar stand for, looked up by instant or by day."""
+"""The times that items of a calendar stand for, looked up by instant or by day."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def weekday_bit(day: int) -> int:
     return 1 << (day + _EPOCH_WEEKDAY) % 7
 
 
-class Stretches:
-    """Disjoint labelled stretches in ascending order; where some overlap, the earliest begun holds.
+class LabelledIntervals:
+    """Disjoint labelled intervals in ascending order; where some overlap, the earliest begun holds.
 
-    The end of a stretch is not part of it.
+    The end of an interval is not part of it.
     """
 
     __slots__ = ("_ends", "_labels", "_starts")
@@ -52,12 +52,12 @@ class Stretches:
                 self._labels.append(label)
 
     def label_at(self, point: int) -> str | None:
-        """Return the label of the stretch that a point lies in; None outside all of them."""
+        """Return the label of the interval that a point lies in; None outside all of them."""
         index = bisect_right(self._starts, point) - 1
         return self._labels[index] if index >= 0 and point < self._ends[index] else None
 
     def edges(self, first: int, last: int) -> list[int]:
-        """Return the starts and ends of stretches from one point to another."""
+        """Return the starts and ends of intervals from one point to another."""
         return [
             edge
             for edges in (self._starts, self._ends)
@@ -89,16 +89,16 @@ class _Entry(msgspec.Struct, frozen=True):
         return any(first <= day <= last for first, last in self.ranges)
 
 
-class Moments:
+class ItemLookup:
     """The union of items, with the label of who holds at each instant."""
 
     __slots__ = ("_by_day", "_days", "_rest", "_spans")
 
     def __init__(self, items: Sequence[Item], zone: Zone) -> None:
-        self._days: dict[int, Stretches] = {}
+        self._days: dict[int, LabelledIntervals] = {}
         self._by_day: dict[int, list[_Entry]] = {}
         self._rest: list[_Entry] = []
-        self._spans = Stretches(
+        self._spans = LabelledIntervals(
             (*parse_span(text, zone), item.label or text)
             for item in items
             for text in listed(item.spans)
@@ -113,12 +113,12 @@ class Moments:
         The label of an item that has none is what it says.
         """
         day, second = divmod(wall, DAY_S)
-        label = self._stretches(day).label_at(second)
+        label = self._intervals(day).label_at(second)
         return self._spans.label_at(instant) if label is None else label
 
     def edges(self, day: int) -> list[int]:
         """Return the seconds of a day at which its items begin and end to hold, spans left out."""
-        return self._stretches(day).edges(0, DAY_S)
+        return self._intervals(day).edges(0, DAY_S)
 
     def span_edges(self, first: int, last: int) -> list[int]:
         """Return the instants, from one to another, at which spans begin and end."""
@@ -134,12 +134,12 @@ class Moments:
                 for day in range(first, last + 1):
                     self._by_day.setdefault(day, []).append(entry)
 
-    def _stretches(self, day: int) -> Stretches:
+    def _intervals(self, day: int) -> LabelledIntervals:
         spans = self._days.get(day)
         if spans is None:
             if len(self._days) >= _DAYS_KEPT:
                 self._days.clear()
-            spans = self._days[day] = Stretches(self._held_on(day))
+            spans = self._days[day] = LabelledIntervals(self._held_on(day))
         return spans
 
     def _held_on(self, day: int) -> list[tuple[int, int, str]]:

@@ -57,7 +57,7 @@ def misfired(policy: Misfire) -> str:
     return f"misfire: {policy.policy}"
 
 
-def account(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[CatchUp]:
+def split_pending(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[CatchUp]:
     """Split the pending due times of one job, in order, into stretches to run and to skip.
 
     `due` reaches up to the newest pending due time, or is long enough to hold `COUNT_MAX` more

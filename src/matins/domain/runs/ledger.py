@@ -15,35 +15,33 @@ RANGE_MIN = 10
 """Up to so many skipped due times in a row get a row each; more share one."""
 
 
-def missing_stretches(
+def missing_ranges(
     due: Sequence[datetime], rows: Iterable[tuple[datetime, datetime | None]]
 ) -> list[list[datetime]]:
-    """Return the stretches of due times that no row covers.
+    """Return the ranges of due times that no row covers.
 
     Both are in order; a row covers its due time, or all from that one up to a second.
     """
-    stretches: list[list[datetime]] = [[]]
+    ranges: list[list[datetime]] = [[]]
     covering = iter(rows)
     first, last = next(covering, (None, None))
     for at in due:
         while first is not None and (last or first) < at:
             first, last = next(covering, (None, None))
         if first is None or at < first:
-            stretches[-1].append(at)
-        elif stretches[-1]:
-            stretches.append([])
-    return [stretch for stretch in stretches if stretch]
+            ranges[-1].append(at)
+        elif ranges[-1]:
+            ranges.append([])
+    return [dues for dues in ranges if dues]
 
 
 def skip(
-    job: LockedJob, timetable: Timetable, stretch: Sequence[datetime], reason: str
+    job: LockedJob, timetable: Timetable, dues: Sequence[datetime], reason: str
 ) -> list[Claim]:
-    """Return claims that record due times as skipped: few singly, many as a range."""
-    if len(stretch) > RANGE_MIN:
-        return [
-            _claim(job, timetable, stretch[0], reason=reason, until=stretch[-1], n=len(stretch))
-        ]
-    return [_claim(job, timetable, at, reason=reason) for at in stretch]
+    """Return claims that record due times as skipped: few one by one, many as a range."""
+    if len(dues) > RANGE_MIN:
+        return [_claim(job, timetable, dues[0], reason=reason, until=dues[-1], n=len(dues))]
+    return [_claim(job, timetable, at, reason=reason) for at in dues]
 
 
 def catch_up(job: LockedJob, timetable: Timetable, due: Sequence[datetime]) -> list[Claim]:

@@ -64,7 +64,7 @@ class _Change(msgspec.Struct, frozen=True):
         return self.at + max(self.before, self.after)
 
 
-class _Walls(msgspec.Struct, frozen=True):
+class _WallPattern(msgspec.Struct, frozen=True):
     """The wall times at which one kind of due times is due, and what it does at clock changes."""
 
     next_from: Callable[[int], int | None]
@@ -116,7 +116,7 @@ def _changes(zone: Zone, after: int, until: int) -> Iterator[_Change]:
         yield _Change(zone.starts[index], zone.offsets[index - 1], zone.offsets[index])
 
 
-def _walls(member: Member, zone: Zone, seed: str, anchor: int) -> _Walls | None:
+def _walls(member: Member, zone: Zone, seed: str, anchor: int) -> _WallPattern | None:
     """Return the wall times of a kind; None if it has none, or if they aren't known yet."""
     match member:
         case Cron():
@@ -124,7 +124,7 @@ def _walls(member: Member, zone: Zone, seed: str, anchor: int) -> _Walls | None:
                 return None
             pattern = member.pattern(seed)
             gap, overlap = policy_of(pattern, member.dst)
-            return _Walls(pattern.next_from, gap, overlap, pattern.is_fixed)
+            return _WallPattern(pattern.next_from, gap, overlap, pattern.is_fixed)
         case Every(interval):
             start = member.start(anchor)
             return _daily_walls(interval, start + zone.offset_at(start))
@@ -134,7 +134,7 @@ def _walls(member: Member, zone: Zone, seed: str, anchor: int) -> _Walls | None:
             return _listed_walls(texts)
 
 
-def _daily_walls(interval: Interval, first: int) -> _Walls | None:
+def _daily_walls(interval: Interval, first: int) -> _WallPattern | None:
     if not interval.days or interval.seconds:
         return None  # it counts in real time
     step = interval.days * DAY_S
@@ -142,10 +142,10 @@ def _daily_walls(interval: Interval, first: int) -> _Walls | None:
     def next_from(wall: int) -> int:
         return first + max(0, -((first - wall) // step)) * step
 
-    return _Walls(next_from, "run_after", "first", is_fixed=True)
+    return _WallPattern(next_from, "run_after", "first", is_fixed=True)
 
 
-def _rule_walls(rrule: RRule, zone: Zone, start: int) -> _Walls | None:
+def _rule_walls(rrule: RRule, zone: Zone, start: int) -> _WallPattern | None:
     """Return the wall times that a rule names, whether clocks show them or not."""
     parts = rrule.written.parts
     if parts is None or parts.frequency > Frequency.DAILY:
@@ -153,10 +153,10 @@ def _rule_walls(rrule: RRule, zone: Zone, start: int) -> _Walls | None:
     # In UTC clocks skip nothing, so that the rule leaves nothing out.
     first = start + zone.offset_at(start)
     rule = read_recurrence(_OWN_ZONE.sub("", rrule.text), find_zone("UTC"), first)
-    return _Walls(lambda wall: rule.next_after(wall - 1), "skip", "first", is_fixed=True)
+    return _WallPattern(lambda wall: rule.next_after(wall - 1), "skip", "first", is_fixed=True)
 
 
-def _listed_walls(texts: Iterable[str]) -> _Walls:
+def _listed_walls(texts: Iterable[str]) -> _WallPattern:
     utc = find_zone("UTC")
     walls = sorted(parse_instant(text, utc) for text in texts if is_local(text))
 
@@ -164,11 +164,11 @@ def _listed_walls(texts: Iterable[str]) -> _Walls:
         index = bisect_left(walls, wall)
         return walls[index] if index < len(walls) else None
 
-    return _Walls(next_from, "run_after", "first", is_fixed=True)
+    return _WallPattern(next_from, "run_after", "first", is_fixed=True)
 
 
 def _warn(
-    change: _Change, walls: _Walls, touched: list[int], timetable: Timetable
+    change: _Change, walls: _WallPattern, touched: list[int], timetable: Timetable
 ) -> ClockWarning | None:
     """Warn of a change; None if the schedule has not begun, has ended or is closed."""
     if change.is_gap:
@@ -177,7 +177,7 @@ def _warn(
 
 
 def _warn_of_gap(
-    change: _Change, walls: _Walls, touched: list[int], timetable: Timetable
+    change: _Change, walls: _WallPattern, touched: list[int], timetable: Timetable
 ) -> ClockWarning | None:
     if walls.gap == "run_after":
         if not _runs(timetable, change.at):
@@ -197,7 +197,7 @@ def _warn_of_gap(
 
 
 def _warn_of_overlap(
-    change: _Change, walls: _Walls, touched: list[int], timetable: Timetable
+    change: _Change, walls: _WallPattern, touched: list[int], timetable: Timetable
 ) -> ClockWarning | None:
     first, second = (touched[0] - offset for offset in (change.before, change.after))
     passes = [first] * (walls.overlap != "second") + [second] * (walls.overlap != "first")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from matins.domain.schedules.rrule.days import END_DAY, RecurrenceDays, YearDays, in_cycle
 from matins.domain.schedules.rrule.parts import UNIT_S, Parts
 from matins.domain.schedules.rrule.positions import chosen_indices
-from matins.domain.schedules.rrule.walls import DayWalls, times_of_day
+from matins.domain.schedules.rrule.wall_rule import DayWallSequence, times_of_day
 from matins.domain.schedules.rrule.work import cycle_length
 from matins.domain.time.civil import DAY_S, LAST_S
 from matins.domain.time.wall_clock import WallClock
@@ -30,7 +30,7 @@ class ElapsedRule:
         self._start = start
         self._unit = UNIT_S[parts.frequency]
         self._origin = start - (start + clock.offset_at(start)) % self._unit
-        self._walls: dict[int, DayWalls] = {}
+        self._walls: dict[int, DayWallSequence] = {}
 
     def next_after(self, instant: int) -> int | None:
         """Return the first due time strictly after an instant."""
@@ -78,7 +78,7 @@ class ElapsedRule:
         walls = [(self._walls_at(offset).last_until(at + offset), offset) for offset in offsets]
         return max((wall - offset for wall, offset in walls if wall is not None), default=None)
 
-    def _walls_at(self, offset: int) -> DayWalls:
+    def _walls_at(self, offset: int) -> DayWallSequence:
         """Return the wall times that are due while an offset holds."""
         walls = self._walls.get(offset)
         if walls is None:
@@ -90,7 +90,7 @@ class ElapsedRule:
             days = RecurrenceDays(self._years, gate, first)
             if days.next(first) is None:  # and so that nobody searches again:
                 days = RecurrenceDays(self._years, gate, END_DAY)
-            walls = self._walls[offset] = DayWalls(days, cycle.times_on)
+            walls = self._walls[offset] = DayWallSequence(days, cycle.times_on)
         return walls
 
     def _times(self, offset: int) -> Sequence[int]:

@@ -14,7 +14,7 @@ from matins.domain.schedules.rrule.days import (
     year_start,
 )
 from matins.domain.schedules.rrule.parts import Frequency, Parts
-from matins.domain.schedules.rrule.walls import WallTimes
+from matins.domain.schedules.rrule.wall_rule import WallTimes
 from matins.domain.time.civil import (
     DAY_S,
     ERA_DAYS,
@@ -43,7 +43,7 @@ def chosen_indices(positions: Sequence[int], size: int) -> Sequence[int]:
     return sorted(index for index in indices if 0 <= index < size)
 
 
-class ChosenWalls:
+class ChosenWallSequence:
     """The wall times that BYSETPOS chooses out of each period."""
 
     __slots__ = ("_clock", "_days", "_known", "_never", "_parts", "_reach", "_times")

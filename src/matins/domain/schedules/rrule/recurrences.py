@@ -25,12 +25,12 @@ from matins.domain.schedules.rrule.days import (
 )
 from matins.domain.schedules.rrule.elapsed import ElapsedRule
 from matins.domain.schedules.rrule.parts import UNIT_S, Frequency, Parts
-from matins.domain.schedules.rrule.positions import ChosenWalls
+from matins.domain.schedules.rrule.positions import ChosenWallSequence
 from matins.domain.schedules.rrule.text import Recurrence, parse_recurrence
-from matins.domain.schedules.rrule.walls import (
-    DailyWalls,
+from matins.domain.schedules.rrule.wall_rule import (
+    DailyWallSequence,
     WallRule,
-    Walls,
+    WallSequence,
     times_of_day,
 )
 from matins.domain.schedules.rules import LimitedRule, Rule, UnionRule
@@ -118,9 +118,9 @@ def _counted_rule(read: Recurrence, parts: Parts) -> WallRule | ElapsedRule:
         parts.seconds or [clock % 60],
     )
     days = RecurrenceDays(years, _gate(parts, first, day), day)
-    walls: Walls = DailyWalls(days, times, read.clock)
+    walls: WallSequence = DailyWallSequence(days, times, read.clock)
     if parts.positions:
-        walls = ChosenWalls(parts, years, days, times, read.clock)
+        walls = ChosenWallSequence(parts, years, days, times, read.clock)
     return WallRule(walls, read.clock, read.start)
 
 

@@ -25,7 +25,7 @@ def times_of_day(
     return [hour * 3600 + second for hour in hours for second in in_hour]
 
 
-class Walls(Protocol):
+class WallSequence(Protocol):
     """Wall times in order, and the n-th of them from one on, which is 1."""
 
     def next_from(self, wall: int) -> int | None: ...
@@ -38,7 +38,7 @@ class WallRule:
 
     __slots__ = ("_clock", "_start", "_walls")
 
-    def __init__(self, walls: Walls, clock: WallClock, start: int) -> None:
+    def __init__(self, walls: WallSequence, clock: WallClock, start: int) -> None:
         self._walls = walls
         self._clock = clock
         self._start = start
@@ -74,7 +74,7 @@ class WallRule:
         return None if due is None or due > LAST_S else due
 
 
-class DayWalls:
+class DayWallSequence:
     """Wall times at seconds of some days, which may differ from day to day."""
 
     __slots__ = ("_days", "_times_on")
@@ -171,7 +171,7 @@ def _members(bits: int) -> list[int]:
     return [bit for bit in range(bits.bit_length()) if bits >> bit & 1]
 
 
-class DailyWalls(DayWalls):
+class DailyWallSequence(DayWallSequence):
     """Wall times at the same seconds of each of a rule's days."""
 
     __slots__ = ("_clock", "_times")
