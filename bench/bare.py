@@ -41,7 +41,8 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
     steps = [[Advance(job, 1, due + DAY, due + DAY, due) for job in batch] for batch in batches]
     polls = [Poll(executor, seq, ["default"], BATCH) for seq in range(1, len(batches) + 1)]
     endings = [
-        [Ending(End(it.run_id, 1, _END), RunState.SUCCEEDED) for it in batch] for batch in claims
+        [Ending(End(claim.run_id, 1, _END), RunState.SUCCEEDED) for claim in batch]
+        for batch in claims
     ]
     begun_s = time.process_time()
     for batch, step in zip(claims, steps, strict=True):

@@ -99,7 +99,7 @@ async def measure(dsn: str, jobs: int, rounds: int) -> None:
         return len((await agenda.claim(holder, epochs, batch)).made)
 
     async def insert(batch: list[Claim]) -> int:
-        wanted = sorted({it.partition for it in batch})
+        wanted = sorted({claim.partition for claim in batch})
         given = [wanted, [epochs[it] for it in wanted], holder, *_columns(batch, epochs)]
         return int(await floor.fetchval(*given))
 
@@ -134,17 +134,17 @@ async def _rate(work: Callable[[list[Claim]], Awaitable[int]], batches: list[lis
 
 def _columns(batch: list[Claim], epochs: dict[int, int]) -> list[list[object]]:
     return [
-        [it.run_id for it in batch],
-        [it.job_id for it in batch],
-        [it.due_at for it in batch],
-        [it.fire_at for it in batch],
-        [epochs[it.partition] for it in batch],
+        [claim.run_id for claim in batch],
+        [claim.job_id for claim in batch],
+        [claim.due_at for claim in batch],
+        [claim.fire_at for claim in batch],
+        [epochs[claim.partition] for claim in batch],
         [1] * len(batch),
-        [it.partition for it in batch],
+        [claim.partition for claim in batch],
         [1] * len(batch),
-        [it.kind for it in batch],
-        [it.state for it in batch],
-        [it.pool for it in batch],
+        [claim.kind for claim in batch],
+        [claim.state for claim in batch],
+        [claim.pool for claim in batch],
     ]
 
 

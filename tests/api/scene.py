@@ -77,7 +77,7 @@ class Scene:
         )
         self.hands.at = asked
         return all(
-            not it["missing_count"] and not it["unexpected_count"] for it in audit.json["jobs"]
+            not job["missing_count"] and not job["unexpected_count"] for job in audit.json["jobs"]
         )
 
     async def mark(self, watermark: datetime) -> None:

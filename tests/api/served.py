@@ -60,7 +60,7 @@ class Reply(msgspec.Struct):
     @property
     def places(self) -> dict[str, str]:
         """The errors of a problem: where → message."""
-        return {it["where"]: it["message"] for it in self.json["errors"]}
+        return {error["where"]: error["message"] for error in self.json["errors"]}
 
 
 class Owner:

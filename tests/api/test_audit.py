@@ -129,7 +129,7 @@ async def test_one_teams_jobs_or_one_job_can_be_audited(scene: Scene) -> None:
 
     async def names(**query: object) -> set[str]:
         audit = (await scene.owner.get("/v1/audit", **query)).json
-        return {f"{it['team']}/{it['job']}" for it in audit["jobs"]}
+        return {f"{job['team']}/{job['job']}" for job in audit["jobs"]}
 
     assert await names() == {"payments/nightly", "payments/other", "search/nightly"}
     assert await names(team="payments") == {"payments/nightly", "payments/other"}

@@ -60,7 +60,7 @@ async def test_a_queued_run_says_that_nobody_serves_its_pool_wherever_it_is_show
     run = (await owner.post(f"{JOB}/trigger")).json
     shown = (await owner.get(f"/v1/runs/{run['id']}")).json
     lists = [await owner.get(it) for it in (f"{JOB}/runs", "/v1/runs", "/v1/runs?team=payments")]
-    listed = [it for reply in lists for it in reply.json["runs"]]
+    listed = [run for reply in lists for run in reply.json["runs"]]
     assert [it["reason"] for it in (run, shown, *listed)] == ["no executor serves pool gpu"] * 5
 
 

@@ -19,4 +19,4 @@ async def test_a_preview_warns_of_a_hot_spot_and_names_a_quiet_minute(owner: Own
     stored = (await owner.get(f"{JOBS}/busy-7/preview", count=1)).json
     assert stored["warnings"][0].startswith("fires with 59 other jobs")
     alone = await owner.post("/v1/preview", {"schedule": {"cron": "7 5 * * *"}, "count": 1})
-    assert not any("other jobs" in it for it in alone.json["warnings"])
+    assert not any("other jobs" in warning for warning in alone.json["warnings"])

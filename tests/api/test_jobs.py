@@ -72,8 +72,8 @@ async def test_jobs_are_listed_in_pages_by_name(owner: Owner) -> None:
         await owner.job(name=name)
     first = (await owner.get(JOBS, limit=2)).json
     rest = (await owner.get(JOBS, limit=2, after=first["next"])).json
-    assert [it["spec"]["name"] for it in first["jobs"]] == ["a", "b"]
-    assert [it["spec"]["name"] for it in rest["jobs"]] == ["c"]
+    assert [job["spec"]["name"] for job in first["jobs"]] == ["a", "b"]
+    assert [job["spec"]["name"] for job in rest["jobs"]] == ["c"]
     assert rest["next"] is None
 
 
@@ -160,4 +160,4 @@ async def test_what_turns_out_wrong_in_one_of_many_has_its_place(owner: Owner) -
     jobs = [SPEC, SPEC | {"name": "closed", "schedule": unknown}]
     refused = await owner.put(JOBS, {"jobs": jobs})
     assert [place.startswith("jobs[1].schedule") for place in refused.places] == [True]
-    assert [it["spec"]["name"] for it in (await owner.get(JOBS)).json["jobs"]] == ["nightly"]
+    assert [job["spec"]["name"] for job in (await owner.get(JOBS)).json["jobs"]] == ["nightly"]

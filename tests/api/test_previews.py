@@ -29,7 +29,7 @@ async def test_a_preview_says_what_a_schedule_means(owner: Owner) -> None:
     shown = (await owner.post("/v1/preview", {"schedule": NIGHTLY, "count": 1})).json
     assert shown["sentence"] == "At 02:00, every day, Europe/Berlin time."
     assert shown["zone_data"] == data_version()
-    assert any("does not exist" in it for it in shown["warnings"])
+    assert any("does not exist" in warning for warning in shown["warnings"])
 
 
 async def test_the_calendars_are_those_of_the_team(owner: Owner) -> None:
@@ -38,7 +38,7 @@ async def test_the_calendars_are_those_of_the_team(owner: Owner) -> None:
     asked = {"schedule": schedule, "count": 4, "after": AFTER, "team": "payments"}
     shown = (await owner.post("/v1/preview", asked)).json
     closed = "calendar bank: Christmas"
-    assert [it["skipped"] for it in shown["due"]] == [closed, closed, closed, ""]
+    assert [due["skipped"] for due in shown["due"]] == [closed, closed, closed, ""]
     without_team = await owner.post("/v1/preview", asked | {"team": None})
     assert list(without_team.places) == ["team"]
     elsewhere = await owner.post("/v1/preview", asked | {"team": "others"})
@@ -51,9 +51,9 @@ async def test_h_and_jitter_are_those_of_the_job_that_is_named(owner: Owner) -> 
     named = (await owner.post("/v1/preview", asked | {"team": "payments", "job": "nightly"})).json
     stored = (await owner.put(JOB, SPEC | {"schedule": asked["schedule"]})).json["job"]
     assert named["due"][0]["utc"][11:] == stored["next_due_at"][11:]
-    assert not any("job's id" in it for it in named["warnings"])
+    assert not any("job's id" in warning for warning in named["warnings"])
     nobody = (await owner.post("/v1/preview", asked)).json
-    assert any("job's id" in it for it in nobody["warnings"])
+    assert any("job's id" in warning for warning in nobody["warnings"])
 
 
 async def test_a_job_is_shown_with_its_overrides_and_fire_times(
@@ -121,5 +121,5 @@ async def test_a_job_without_a_schedule_has_nothing_to_look_ahead_to(owner: Owne
 async def test_a_job_that_follows_its_own_ends_shows_its_next_due_time(owner: Owner) -> None:
     job = await owner.job(schedule={"every": "15m", "after": "end"})
     shown = (await owner.get(f"{JOB}/preview")).json
-    assert [it["utc"] for it in shown["due"]] == [job["next_due_at"]]
+    assert [due["utc"] for due in shown["due"]] == [job["next_due_at"]]
     assert "after the last run has ended" in shown["sentence"]

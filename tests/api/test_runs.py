@@ -76,7 +76,7 @@ async def test_a_jobs_runs_are_listed_newest_first_in_pages(owner: Owner) -> Non
     made = [(await trigger(owner))["id"] for _ in range(3)]
     first = (await owner.get(f"{JOB}/runs", limit=2)).json
     rest = (await owner.get(f"{JOB}/runs", limit=2, before=first["next"])).json
-    assert [it["id"] for it in first["runs"] + rest["runs"]] == made[::-1]
+    assert [run["id"] for run in first["runs"] + rest["runs"]] == made[::-1]
     assert rest["next"] is None
 
 
@@ -88,7 +88,7 @@ async def test_runs_of_all_teams_are_listed_or_those_of_one(owner: Owner) -> Non
     theirs = (await owner.post(f"{other}/index/trigger")).json["id"]
 
     async def listed(**query: object) -> list[str]:
-        return [it["id"] for it in (await owner.get("/v1/runs", **query)).json["runs"]]
+        return [run["id"] for run in (await owner.get("/v1/runs", **query)).json["runs"]]
 
     assert await listed() == [theirs, mine]
     assert await listed(team="payments") == [mine]
@@ -107,7 +107,7 @@ async def test_dead_runs_can_be_asked_for(owner: Owner, database: Database) -> N
         dead = (await owner.get("/v1/runs", state="dead", **query)).json["runs"]
         running = (await owner.get("/v1/runs", state="running", **query)).json["runs"]
         assert [it["id"] for it in dead] == [run["id"]]
-        assert [it["id"] for it in running] == [other["id"]]
+        assert [attempt["id"] for attempt in running] == [other["id"]]
     assert (dead[0]["reason"], dead[0]["attempt"]) == ("exit code 1", 1)
 
 
@@ -180,7 +180,7 @@ async def test_history_stays_when_a_job_is_deleted(owner: Owner) -> None:
     run = await trigger(owner)
     await owner.delete(JOB)
     assert (await owner.get(f"/v1/runs/{run['id']}")).json["job"] == "nightly"
-    assert [it["id"] for it in (await owner.get("/v1/runs")).json["runs"]] == [run["id"]]
+    assert [run["id"] for run in (await owner.get("/v1/runs")).json["runs"]] == [run["id"]]
 
 
 async def test_the_due_time_of_a_triggered_run_is_the_databases_now(

@@ -67,7 +67,7 @@ async def test_it_is_deleted_as_its_owner_would_do_it(world: Upkept) -> None:
         assert await session.fetchval("SELECT count(*) FROM runs") == 1
     assert tuple(job) == ("deleted", "delete_after", 2, world.now)
     assert last == "deleted"
-    assert [it for it in await world.audit() if not it.agrees] == []
+    assert [audit for audit in await world.audit() if not audit.agrees] == []
     await world.owners.create(TEAM, spec(None))
 
 

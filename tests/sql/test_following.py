@@ -53,7 +53,7 @@ async def run_goes_on(world: Owned) -> None:
 
 
 async def holds(world: Owned) -> bool:
-    return all(it.agrees and not it.pending for it in await world.audit())
+    return all(audit.agrees and not audit.pending for audit in await world.audit())
 
 
 async def test_a_new_job_is_due_after_its_delay(world: Owned) -> None:

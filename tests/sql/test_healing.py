@@ -35,7 +35,7 @@ class Scene:
         epochs = await self.ground.all_leases(HOLDER)
         claims = [claim(JOB, START + timedelta(minutes=number)) for number in range(count)]
         await self.ground.agenda.claim(HOLDER, epochs, claims)
-        return [it.run_id for it in claims]
+        return [claim.run_id for claim in claims]
 
     async def heal(self, after_s: float = 120) -> None:
         """Let so much time pass, and the upkeep do its turn."""

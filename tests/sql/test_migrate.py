@@ -47,7 +47,7 @@ async def test_claims_go_on_while_a_migration_waits_for_a_reader(dsn: str) -> No
         await claimer.fetch("SELECT id FROM jobs WHERE id = $1", UUID(int=1))
     assert not migration.done()
     await reader.close()
-    assert await migration == [it.name for it in EVERY[1:]]
+    assert await migration == [migration.name for migration in EVERY[1:]]
     await claimer.close()
 
 
@@ -103,7 +103,7 @@ async def test_an_index_whose_build_was_interrupted_is_built_anew(
 
 async def test_two_who_migrate_at_once_apply_each_migration_once(dsn: str) -> None:
     both = await asyncio.gather(migrate(dsn), migrate(dsn))
-    assert sorted(both) == [[], [it.name for it in EVERY[1:]]]
+    assert sorted(both) == [[], [migration.name for migration in EVERY[1:]]]
 
 
 def test_a_migration_waits_for_locks_more_briefly_than_a_claim_does() -> None:
@@ -132,7 +132,7 @@ async def _is_any(session: asyncpg.Connection, sql: str) -> bool:
 async def test_overrides_keep_their_reasons_under_the_new_name(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = [it for it in EVERY if it.number < 15]
+    before = [migration for migration in EVERY if migration.number < 15]
     monkeypatch.setattr(migrating, "migrations", lambda: before)
     await migrate(dsn)
     session = await asyncpg.connect(dsn)

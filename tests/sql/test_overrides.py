@@ -143,21 +143,21 @@ async def test_what_is_over_is_forgotten_but_not_before_it_has_its_row(world: Ow
     assert await world.ledger() == [("03-03 02:00", "skipped by an override: release")]
     await override(world, second + timedelta(days=1))
     job = await world.reads.job(TEAM, "job")
-    assert [it.due_at for it in job.overrides] == [second, second + timedelta(days=1)]
+    assert [override.due_at for override in job.overrides] == [second, second + timedelta(days=1)]
 
 
 async def test_a_new_schedule_keeps_the_overrides_that_it_has_due_times_for(world: Owned) -> None:
     await override(world, TOMORROW)
     await override(world, TOMORROW + timedelta(days=1))
     changed = await world.owners.put(TEAM, spec(Schedule(cron="0 2 3 * *")))
-    assert [it.due_at for it in changed.job.overrides] == [TOMORROW]
+    assert [override.due_at for override in changed.job.overrides] == [TOMORROW]
 
 
 async def test_a_paused_job_keeps_its_overrides(world: Owned) -> None:
     await world.owners.pause(TEAM, "job")
     await override(world, TOMORROW)
     resumed = await world.owners.resume(TEAM, "job")
-    assert [it.due_at for it in resumed.job.overrides] == [TOMORROW]
+    assert [override.due_at for override in resumed.job.overrides] == [TOMORROW]
     assert resumed.job.next_due_at == TOMORROW
 
 

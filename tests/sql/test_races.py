@@ -73,7 +73,7 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
         await ground.agenda.claim(HOLDER, epochs, [it])
         ground.clock.move(0.001)
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
-    return [it.run_id for it in claims]
+    return [claim.run_id for claim in claims]
 
 
 async def test_a_claim_waits_for_a_take_over_that_is_under_way_and_is_refused(
@@ -207,7 +207,7 @@ async def test_an_executor_from_which_is_just_handed_out_again_is_not_noted_as_e
         await database.run(session, query, **given)
         assert await ground.watch.abandoned(9) == []
     [(executor, running)] = await ground.watch.abandoned(9)
-    assert (executor, [it.run_id for it in running]) == (EXECUTOR, [run])
+    assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
     await database.close()
 
 

@@ -94,7 +94,7 @@ async def test_pages_go_on_after_one_that_ends_with_it(world: Owned) -> None:
 @pytest.mark.parametrize("how", [ZONE_GONE, NEWER_FIELD], ids=["zone", "field"])
 async def test_the_audit_tells_its_fault_beside_the_others(world: Owned, how: str) -> None:
     await poison(world, "b", how)
-    found = {it.job: it for it in await world.audit()}
+    found = {audit.job: audit for audit in await world.audit()}
     assert found.keys() == set(NAMES)
     assert found.pop("b").fault
     assert [it.fault for it in found.values()] == ["", "", ""]

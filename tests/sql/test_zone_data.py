@@ -112,7 +112,7 @@ async def test_a_due_time_that_moves_before_now_is_skipped_and_not_run(world: Up
     assert await next_due(world) == RIGHT + 24 * HOUR
     assert await world.ledger() == [("03-02 20:00", REASON)]
     assert await world.queued() == 0
-    assert [it for it in await world.audit() if not it.agrees] == []
+    assert [audit for audit in await world.audit() if not audit.agrees] == []
 
 
 async def test_a_due_time_that_has_its_row_stays_accounted_for(world: Upkept) -> None:

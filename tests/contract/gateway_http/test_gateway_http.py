@@ -149,7 +149,7 @@ async def test_bad_input_is_refused_with_the_path_of_the_field(
 ) -> None:
     problem = await call(http, name, body, status=422)
     assert problem["status"] == 422
-    assert [it["where"] for it in problem["errors"]] == [where]
+    assert [error["where"] for error in problem["errors"]] == [where]
 
 
 async def test_a_body_that_is_no_json_is_refused(http: aiohttp.ClientSession) -> None:

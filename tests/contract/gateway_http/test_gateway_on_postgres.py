@@ -190,7 +190,7 @@ async def test_the_end_of_a_lost_executors_attempt_is_superseded(world: World) -
     report = Report(executor, [End(run, 1, Result(Outcome.SUCCEEDED))])
     assert (await world.link.report(report)).superseded == [run]
     answer = await world.heartbeat(executor, next_seq=2, open=[1], held=[(run, 1)])
-    assert [(it.run_id, it.why) for it in answer.stop] == [(run, "superseded")]
+    assert [(stop.run_id, stop.why) for stop in answer.stop] == [(run, "superseded")]
 
 
 async def test_a_cancel_is_told_in_the_answer_to_a_heartbeat(world: World) -> None:
@@ -200,4 +200,4 @@ async def test_a_cancel_is_told_in_the_answer_to_a_heartbeat(world: World) -> No
     await world.poll(executor)
     await world.session.execute("UPDATE runs SET cancel_at = clock_timestamp()")
     answer = await world.heartbeat(executor, next_seq=2, open=[1], held=[(run, 1)])
-    assert [(it.run_id, it.number, it.why) for it in answer.stop] == [(run, 1, "cancelled")]
+    assert [(stop.run_id, stop.number, stop.why) for stop in answer.stop] == [(run, 1, "cancelled")]

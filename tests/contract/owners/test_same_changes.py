@@ -66,9 +66,9 @@ class BothSides(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.runner.run(self._begin())
-        self.epochs = self.both(lambda it: it.leases.acquire(HOLDER, 256, 1e6))
+        self.epochs = self.both(lambda side: side.leases.acquire(HOLDER, 256, 1e6))
         beat = Heartbeat(EXECUTOR, "e", ["default"], 9, 1)
-        self.both(lambda it: it.dispatch.heartbeat(beat))
+        self.both(lambda side: side.dispatch.heartbeat(beat))
 
     async def _begin(self) -> None:
         dsn = await self.stack.enter_async_context(fresh_database(self.postgres))
@@ -99,8 +99,8 @@ class BothSides(RuleBasedStateMachine):
 
     def look(self) -> None:
         for job_id in self.ids:
-            self.both(lambda it, job_id=job_id: it.rows.runs(job_id))  # type: ignore[misc]
-            self.both(lambda it, job_id=job_id: _found(it, job_id))  # type: ignore[misc]
+            self.both(lambda side, job_id=job_id: side.rows.runs(job_id))  # type: ignore[misc]
+            self.both(lambda side, job_id=job_id: _found(side, job_id))  # type: ignore[misc]
 
     @rule(seconds=st.sampled_from([0.5, 29, 61, 700]))
     def time_passes(self, seconds: float) -> None:
@@ -110,30 +110,30 @@ class BothSides(RuleBasedStateMachine):
     @rule(name=names, schedule=st.sampled_from(SCHEDULES), timeout=st.sampled_from(["1m", "2m"]))
     def put(self, name: str, schedule: Schedule | None, timeout: str) -> None:
         spec = msgspec.structs.replace(SPEC, name=name, schedule=schedule, timeout=timeout)
-        self.change(lambda it: it.owners.jobs.put(TEAM, spec))
+        self.change(lambda side: side.owners.jobs.put(TEAM, spec))
 
     @rule(name=names)
     def pause(self, name: str) -> None:
-        self.change(lambda it: it.owners.jobs.pause(TEAM, name))
+        self.change(lambda side: side.owners.jobs.pause(TEAM, name))
 
     @rule(name=names, missed=missed)
     def resume(self, name: str, missed: Missed) -> None:
-        self.change(lambda it: it.owners.jobs.resume(TEAM, name, missed))
+        self.change(lambda side: side.owners.jobs.resume(TEAM, name, missed))
 
     @rule(name=names)
     def delete(self, name: str) -> None:
-        self.change(lambda it: it.owners.jobs.delete(TEAM, name))
+        self.change(lambda side: side.owners.jobs.delete(TEAM, name))
 
     @rule(name=names, after_s=offsets, by_s=st.sampled_from([None, 7, 90]))
     def override(self, name: str, after_s: int, by_s: int | None) -> None:
         due = self._minute() + timedelta(seconds=after_s)
         later = None if by_s is None else due + timedelta(seconds=by_s)
-        self.change(lambda it: it.owners.jobs.override(TEAM, name, Override(due, later, "x")))
+        self.change(lambda side: side.owners.jobs.override(TEAM, name, Override(due, later, "x")))
 
     @rule(name=names, after_s=offsets)
     def restore(self, name: str, after_s: int) -> None:
         due = self._minute() + timedelta(seconds=after_s)
-        self.change(lambda it: it.owners.jobs.restore(TEAM, name, due))
+        self.change(lambda side: side.owners.jobs.restore(TEAM, name, due))
 
     @rule(name=names)
     def trigger(self, name: str) -> None:
@@ -147,18 +147,18 @@ class BothSides(RuleBasedStateMachine):
     @rule(closed=st.sampled_from(CLOSED))
     def close(self, closed: list[str]) -> None:
         calendar = Calendar("closing", exclude=[Item(spans=closed)])
-        self.both(lambda it: it.owners.calendars.put(TEAM, calendar))
+        self.both(lambda side: side.owners.calendars.put(TEAM, calendar))
         self.look()
 
     @rule()
     def forget_calendar(self) -> None:
-        self.both(lambda it: it.owners.calendars.delete(TEAM, "closing"))
+        self.both(lambda side: side.owners.calendars.delete(TEAM, "closing"))
 
     @rule(advances=st.booleans())
     def claim(self, advances: bool) -> None:
         """Claim what is due first of each job."""
         for job_id in self.ids:
-            self.both(lambda it, job_id=job_id: _claim(it, self.epochs, job_id, advances))  # type: ignore[misc]
+            self.both(lambda side, job_id=job_id: _claim(side, self.epochs, job_id, advances))  # type: ignore[misc]
         self.look()
 
     @rule()
@@ -209,8 +209,14 @@ async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:
 
 async def _found(side: Ground, job_id: UUID) -> Any:
     return [
-        (it.revision, it.state, it.next_due_at, it.next_fire_at, it.timing.overrides)
-        for it in await side.agenda.find([job_id])
+        (
+            found_job.revision,
+            found_job.state,
+            found_job.next_due_at,
+            found_job.next_fire_at,
+            found_job.timing.overrides,
+        )
+        for found_job in await side.agenda.find([job_id])
     ]
 
 

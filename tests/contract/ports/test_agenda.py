@@ -47,7 +47,7 @@ async def test_a_due_time_is_claimed_once(ground: Ground) -> None:
     claims = [claim(JOB, START), claim(JOB, START + MINUTE)]
     first = await ground.agenda.claim(A, epochs, claims)
     again = await ground.agenda.claim(A, epochs, claims)
-    assert first.made == {it.run_id for it in claims}
+    assert first.made == {claim.run_id for claim in claims}
     assert (again.made, again.refused, again.stale) == (set(), set(), set())
 
 

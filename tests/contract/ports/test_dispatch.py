@@ -28,7 +28,7 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
     for it in claims:  # one statement each: within one, the order is nobody's promise
         await ground.agenda.claim(HOLDER, epochs, [it])
         ground.clock.move(0.001)
-    return [it.run_id for it in claims]
+    return [claim.run_id for claim in claims]
 
 
 async def register(ground: Ground, executor: UUID = EXECUTOR) -> None:

@@ -128,7 +128,7 @@ async def test_what_others_run_by_now_must_be_stopped(queue: Queue) -> None:
     await queue.dequeue(OTHER)
     heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1, held=[(run, 1), (run, 2)])
     answer = await queue.ground.dispatch.heartbeat(heartbeat)
-    assert [(it.run_id, it.number, it.why) for it in answer.stop] == [
+    assert [(stop.run_id, stop.number, stop.why) for stop in answer.stop] == [
         (run, 1, "superseded"),
         (run, 2, "superseded"),
     ]

@@ -111,29 +111,29 @@ class BothPorts(RuleBasedStateMachine):
 
     @rule(holder=holders, count=st.sampled_from([100, 256]))
     def acquire(self, holder: UUID, count: int) -> None:
-        self.epochs[holder] |= self.both(lambda it: it.leases.acquire(holder, count, 30))
+        self.epochs[holder] |= self.both(lambda side: side.leases.acquire(holder, count, 30))
 
     @rule(holder=holders)
     def renew(self, holder: UUID) -> None:
         epochs = self.epochs[holder]
-        self.both(lambda it: it.leases.renew(holder, epochs, START, 30))
-        self.both(lambda it: it.leases.alive(30))
+        self.both(lambda side: side.leases.renew(holder, epochs, START, 30))
+        self.both(lambda side: side.leases.alive(30))
 
     @rule(holder=holders)
     def release(self, holder: UUID) -> None:
         epochs = self.epochs[holder]
-        self.both(lambda it: it.leases.release(holder, epochs))
+        self.both(lambda side: side.leases.release(holder, epochs))
 
     @rule(holder=holders, wanted=st.lists(st.tuples(jobs, dues), min_size=1, max_size=4))
     def claim(self, holder: UUID, wanted: list[tuple[UUID, Any]]) -> None:
         epochs = self.epochs[holder]
         claims = [claim(job, due) for job, due in dict.fromkeys(wanted)]
-        self.both(lambda it: it.agenda.claim(holder, epochs, claims))
+        self.both(lambda side: side.agenda.claim(holder, epochs, claims))
 
     @rule(holder=holders, job=jobs, due=dues)
     def advance(self, holder: UUID, job: UUID, due: Any) -> None:
-        self.both(lambda it: it.agenda.advance(holder, [advance(job, due)]))
-        self.both(lambda it: _found(it, job))
+        self.both(lambda side: side.agenda.advance(holder, [advance(job, due)]))
+        self.both(lambda side: _found(side, job))
 
     @rule(due=st.sampled_from([*DUES, None]))
     def follow(self, due: Any) -> None:
@@ -144,12 +144,12 @@ class BothPorts(RuleBasedStateMachine):
             return ends, await side.agenda.follow(follow_ups)
 
         self.both(call)
-        self.both(lambda it: _found(it, *FOLLOWERS))
+        self.both(lambda side: _found(side, *FOLLOWERS))
 
     @rule(holder=holders, job=st.sampled_from(FOLLOWERS), due=dues)
     def come_to_an_end(self, holder: UUID, job: UUID, due: Any) -> None:
-        self.both(lambda it: it.agenda.advance(holder, [Advance(job, 1, None, None, due)]))
-        self.both(lambda it: _found(it, job))
+        self.both(lambda side: side.agenda.advance(holder, [Advance(job, 1, None, None, due)]))
+        self.both(lambda side: _found(side, job))
 
     @rule(windows=st.lists(st.sampled_from([*WINDOWS]), max_size=2, unique=True))
     def put_windows(self, windows: list[str]) -> None:
@@ -292,7 +292,10 @@ async def _standing(side: Ground) -> Any:
 
 
 async def _found(side: Ground, *jobs: UUID) -> Any:
-    return {(it.id, it.next_due_at, it.next_fire_at) for it in await side.agenda.find(jobs)}
+    return {
+        (found_job.id, found_job.next_due_at, found_job.next_fire_at)
+        for found_job in await side.agenda.find(jobs)
+    }
 
 
 @pytest.mark.timeout(180)

@@ -35,7 +35,7 @@ class Scene:
         epochs = await self.ground.all_leases(HOLDER)
         claims = [claim(JOB, START + timedelta(minutes=number)) for number in range(count)]
         await self.ground.agenda.claim(HOLDER, epochs, claims)
-        return [it.run_id for it in claims]
+        return [claim.run_id for claim in claims]
 
     async def beat(
         self, awaiting: Sequence[int] = (), held: Sequence[tuple[UUID, int]] = ()
@@ -135,7 +135,7 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
     assert await scene.ground.watch.abandoned(9) == []
     await scene.heal()
     [(executor, running)] = await scene.ground.watch.abandoned(9)
-    assert (executor, [it.run_id for it in running]) == (EXECUTOR, [run])
+    assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
     assert not await scene.beat()
 
 

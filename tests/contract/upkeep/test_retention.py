@@ -62,7 +62,7 @@ class Scene:
         handout = await self.ground.dispatch.dequeue(poll, "default")
         assert handout
         assert len(handout.attempts) == len(claims)
-        return [it.run_id for it in claims]
+        return [claim.run_id for claim in claims]
 
     async def end(self, run: UUID, state: RunState = RunState.SUCCEEDED) -> None:
         """Let a run end."""

@@ -239,7 +239,7 @@ async def test_when_the_nursery_is_killed_its_keeper_ends_and_is_replaced(
     await processes.appear(2)
     [nursery] = list(_children(keeper_pid()))
     os.kill(nursery, signal.SIGKILL)
-    assert [(await it).company for it in running] == [1, 1]
+    assert [(await attempt).company for attempt in running] == [1, 1]
     await until(lambda: not processes.alive())
     assert (await commands.shell("echo again")).output == "again\n"
 

@@ -100,7 +100,7 @@ async def test_what_ends_with_its_keeper_tells_how_many_others_did(
     running = [asyncio.create_task(commands.shell(f"{processes.sleep} & wait")) for _ in range(3)]
     await processes.appear(3)
     os.kill(keeper_pid(), signal.SIGKILL)
-    assert [(await it).company for it in running] == [2, 2, 2]
+    assert [(await attempt).company for attempt in running] == [2, 2, 2]
 
 
 async def test_who_is_tried_alone_takes_nobody_along(

@@ -197,7 +197,7 @@ def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_demo_has_each_kind_of_schedule_and_target() -> None:
     name, text = read_text(str(Path(__file__).parents[3] / "examples" / "demo.yaml"))
     file = read_jobs(text, name)
-    schedules = [it.schedule for it in file.jobs]
+    schedules = [job.schedule for job in file.jobs]
     kinds = {
         None
         if schedule is None
@@ -209,4 +209,4 @@ def test_the_demo_has_each_kind_of_schedule_and_target() -> None:
         for schedule in schedules
     }
     assert kinds == {"cron", "every", "at", None}
-    assert {kind for it in file.jobs for kind in it.target.given()} == {"http", "command"}
+    assert {kind for job in file.jobs for kind in job.target.given()} == {"http", "command"}

@@ -33,7 +33,7 @@ def revision(
 
 
 def ran(*minutes: float, state: RunState = RunState.SUCCEEDED) -> list[LedgerRow]:
-    return [LedgerRow(minute(it), state) for it in minutes]
+    return [LedgerRow(minute(at), state) for at in minutes]
 
 
 def skipped(first: float, last: float | None = None, why: str = "paused") -> LedgerRow:

@@ -43,7 +43,7 @@ def revision(
 
 def ran(*minutes: float, lasted: float = 1) -> list[LedgerRow]:
     return [
-        LedgerRow(minute(it), RunState.SUCCEEDED, finished_at=minute(it + lasted)) for it in minutes
+        LedgerRow(minute(at), RunState.SUCCEEDED, finished_at=minute(at + lasted)) for at in minutes
     ]
 
 

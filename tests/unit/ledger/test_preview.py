@@ -23,11 +23,11 @@ def preview(schedule: Schedule, count: int, after: datetime) -> Preview:
 
 def test_due_times_are_shown_in_utc_and_as_clocks_show_them() -> None:
     shown = preview(Schedule(cron="30 2 * * *", timezone="Europe/Berlin"), 2, NOON)
-    assert [it.utc.isoformat() for it in shown.due] == [
+    assert [due.utc.isoformat() for due in shown.due] == [
         "2026-03-29T01:00:00+00:00",
         "2026-03-30T00:30:00+00:00",
     ]
-    assert [it.local.isoformat() for it in shown.due] == [
+    assert [due.local.isoformat() for due in shown.due] == [
         "2026-03-29T03:00:00+02:00",
         "2026-03-30T02:30:00+02:00",
     ]

@@ -370,7 +370,7 @@ def _swap_epochs(history: History, pick: int) -> Invariant:
 
 
 def _forget_one_due(history: History, pick: int) -> Invariant:
-    scheduled = [it for it in history.due if it.kind == "scheduled"]
+    scheduled = [expected for expected in history.due if expected.kind == "scheduled"]
     history.due.remove(scheduled[pick % len(scheduled)])
     return Invariant.NO_GAP
 

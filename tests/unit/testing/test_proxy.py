@@ -292,7 +292,9 @@ async def test_it_listens_on_a_unix_socket_and_refuses_there_too(
 
 async def test_a_hook_can_drop_the_nth_message(proxy: Proxy, echo: Echo, dial: Dial) -> None:
     ends = await dial(proxy)
-    hook = proxy.on_message(lambda it: it.direction is Direction.TO_SERVER, Fate.DROP, nth=2)
+    hook = proxy.on_message(
+        lambda message: message.direction is Direction.TO_SERVER, Fate.DROP, nth=2
+    )
     await ask(ends, b"one")
     ends[1].write(b"two")
     async with asyncio.timeout(10):
@@ -302,7 +304,7 @@ async def test_a_hook_can_drop_the_nth_message(proxy: Proxy, echo: Echo, dial: D
 
 
 async def test_a_hook_can_reset_the_connection_of_a_message(proxy: Proxy, dial: Dial) -> None:
-    proxy.on_message(lambda it: it.payload == b"poison", Fate.CUT)
+    proxy.on_message(lambda message: message.payload == b"poison", Fate.CUT)
     good, bad = await dial(proxy), await dial(proxy)
     bad[1].write(b"poison")
     with pytest.raises(ConnectionResetError):
@@ -320,7 +322,7 @@ async def test_a_held_message_goes_on_when_it_is_released(
     proxy: Proxy, echo: Echo, dial: Dial
 ) -> None:
     hold = Hold()
-    hook = proxy.on_message(lambda it: it.direction is Direction.TO_SERVER, hold)
+    hook = proxy.on_message(lambda message: message.direction is Direction.TO_SERVER, hold)
     ends = await dial(proxy)
     ends[1].write(b"held")
     async with asyncio.timeout(10):
@@ -350,7 +352,7 @@ async def test_an_action_is_done_before_its_message_goes_on(
         heard.append(echo.heard)
         assert message.number == message.index == message.connection == 1
 
-    proxy.on_message(lambda it: it.number == 1, look)
+    proxy.on_message(lambda message: message.number == 1, look)
     ends = await dial(proxy)
     await ask(ends, b"hello")
     assert heard == [b""]
@@ -474,7 +476,7 @@ async def test_a_real_session_of_postgresql_passes_after_its_tls_request_is_refu
     async def note(message: Message) -> None:
         seen.append(message.kind)
 
-    pg_proxy.on_message(lambda it: it.direction is Direction.TO_SERVER, note)
+    pg_proxy.on_message(lambda message: message.direction is Direction.TO_SERVER, note)
     connection = await login()
     assert await connection.fetchval("SELECT $1::int + 1", 41) == 42
     await connection.close()
