@@ -19,6 +19,7 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Override, Schedule, Times
@@ -89,6 +90,7 @@ __all__ = [
     "Problem",
     "RetryPolicy",
     "Run",
+    "RunInput",
     "RunPage",
     "RunState",
     "RunStatus",

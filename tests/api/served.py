@@ -25,7 +25,7 @@ JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
-    *("revisions", "jobs", "calendars", "windows", "teams"),
+    *("trigger_keys", "revisions", "jobs", "calendars", "windows", "teams"),
 )
 
 SPEC: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from tests.api.served import JOBS, Owner
+from tests.api.served import JOBS, Owner, Reply
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.runs.attempts import Result
@@ -69,6 +69,54 @@ async def test_a_paused_job_can_be_triggered(owner: Owner) -> None:
     await owner.job()
     await owner.post(f"{JOB}/pause")
     assert (await trigger(owner))["state"] == "queued"
+
+
+COMMAND = {"command": {"argv": ["tidy"], "env": {"A": "1"}}}
+
+
+async def test_a_trigger_changes_its_target_for_its_run(owner: Owner) -> None:
+    await owner.job(target=COMMAND)
+    given = {"args": ["--all"], "env": {"B": "2"}}
+    run = (await owner.post(f"{JOB}/trigger", given)).json
+    assert (await owner.get(f"/v1/runs/{run['id']}/input")).json == given
+    plain = await trigger(owner)
+    assert (await owner.get(f"/v1/runs/{plain['id']}/input")).json == {}
+    assert (await owner.get(f"/v1/runs/{UUID(int=7)}/input")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"body": "x"}, "body"),
+        ({"headers": {"A": "b"}}, "headers"),
+        ({"env": {"1": "b"}}, "env.1"),
+        ({"envv": {"A": "b"}}, "envv"),
+        ({"args": "--all"}, "args"),
+        ([], ""),
+    ],
+)
+async def test_a_wrong_input_is_refused_where_it_is_wrong(
+    owner: Owner, body: object, where: str
+) -> None:
+    await owner.job(target=COMMAND)
+    refused = await owner.post(f"{JOB}/trigger", body)
+    assert (refused.status, list(refused.places)) == (422, [where])
+    assert (await owner.get("/v1/runs")).json["runs"] == []
+
+
+async def test_a_key_answers_a_repeat_with_the_first_run(owner: Owner) -> None:
+    await owner.job(target=COMMAND)
+
+    async def keyed(key: str, body: object = None) -> Reply:
+        headers = {"Idempotency-Key": key}
+        return await owner.call("POST", f"{JOB}/trigger", headers=headers, json=body)
+
+    first, quoted = await keyed("monday"), await keyed('"monday"')
+    assert (first.status, quoted.status, quoted.json) == (202, 202, first.json)
+    other = await keyed("monday", {"args": ["--all"]})
+    assert (other.status, list(other.places)) == (422, ["Idempotency-Key"])
+    assert (await keyed("x" * 256)).status == 422
+    assert [it["id"] for it in (await owner.get("/v1/runs")).json["runs"]] == [first.json["id"]]
 
 
 async def test_a_jobs_runs_are_listed_newest_first_in_pages(owner: Owner) -> None:

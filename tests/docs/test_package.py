@@ -19,7 +19,6 @@ import yaml
 from tests.docs.generated import ROOT
 
 import matins
-import matins.client.sdk
 from matins import CommandTarget, JobSpec, Matins, MatinsError, Schedule, Target, public
 from matins.client import refusals
 
@@ -47,7 +46,7 @@ def test_whatever_the_sdk_takes_or_returns_is_public() -> None:
     found: set[type] = set()
     for name, method in inspect.getmembers(Matins, inspect.isfunction):
         if not name.startswith("_"):
-            hints = typing.get_type_hints(method, vars(matins.client.sdk))
+            hints = typing.get_type_hints(method, vars(sys.modules[method.__module__]))
             for hint in hints.values():
                 _collect(hint, found)
     assert sorted(kind.__qualname__ for kind in found - PUBLIC) == []

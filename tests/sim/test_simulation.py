@@ -59,6 +59,7 @@ RARE = (
     "row of waiting lost",
     "row put back",
     "run that follows an end",
+    "run with input",
     "running -> cancelled",
     "running -> dead",
     "running -> queued",

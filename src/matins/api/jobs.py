@@ -7,18 +7,28 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import Router, delete, get, post, put
-from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
 from matins.api.dependencies import Owners, Reads
-from matins.api.parameters import check_instant, check_same_name
+from matins.api.parameters import bare, check_instant, check_same_name
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job, JobList, JobSpec
+from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.schedules.schedule import Override
 from matins.domain.views import Changed, JobPage, Resume, RunPage
 
 Limit = Annotated[
     int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
+]
+
+
+Key = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        description="Stands for one run of the job, for a day at least. In quotes or without.",
+    ),
 ]
 
 
@@ -109,10 +119,26 @@ async def resume_job(
     return await owners.jobs.resume(team, name, (data or Resume()).missed)
 
 
-@post("/teams/{team:str}/jobs/{name:str}/trigger", status_code=202)
-async def trigger_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> RunStatus:
-    """Run a job now, a paused one too."""
-    return await owners.runs.trigger(team, name)
+@post(
+    "/teams/{team:str}/jobs/{name:str}/trigger",
+    status_code=202,
+    dto=Strict[RunInput],
+    return_dto=None,
+)
+async def trigger_job(
+    owners: Owners,
+    team: FromPath[str],
+    name: FromPath[str],
+    key: Key = None,
+    data: JSONBody[RunInput | None] = None,
+) -> RunStatus:
+    """Run a job now, a paused one too; what the body says is changed of its target for this run.
+
+    Its schedule goes on as if nothing had happened. Repeated with the same `Idempotency-Key`, it
+    answers how the first run stands and makes no other; 422 where the body is another one.
+    """
+    run_input = data or NO_INPUT
+    return await owners.runs.trigger(team, name, run_input, key=None if key is None else bare(key))
 
 
 @put("/teams/{team:str}/jobs/{name:str}/overrides", dto=Strict[Override], return_dto=None)

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 from litestar import Request
 from litestar.exceptions import ValidationException
-from litestar.params import QueryParameter
+from litestar.params import HeaderParameter, QueryParameter
 
 from matins.domain.time.instants import instant_problems
 from matins.domain.values.errors import InvalidInputError, Problem, check
 
 UNSUPPORTED = ("If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key")
-"""Headers by which a client makes a change safe; nothing here would keep to them."""
+"""Headers by which a client makes a change safe; refused wherever nothing would keep to them."""
 
 
 async def refuse_unknown(request: Request[Any, Any, Any]) -> None:
@@ -29,7 +29,7 @@ async def refuse_unknown(request: Request[Any, Any, Any]) -> None:
         problems += [
             Problem(name, "is not supported yet, so it would not hold; leave it out")
             for name in UNSUPPORTED
-            if name in request.headers
+            if name in request.headers and name not in _headers(request)
         ]
     if "data" not in request.route_handler.parsed_fn_signature.parameters:
         problems += _body_problems(await request.body())
@@ -61,6 +61,12 @@ def check_same_name(body_name: str, name: str) -> None:
         raise InvalidInputError.at("name", f"is {body_name!r}, but the address says {name!r}")
 
 
+def bare(text: str) -> str:
+    """Return what a structured header says (RFC 8941): a text may stand in quotes."""
+    quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return text[1:-1] if quoted else text
+
+
 def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> list[Problem]:
     """Return what is wrong with the parameters or the body of a request, by name."""
     names = _names(request)
@@ -71,6 +77,14 @@ def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> li
         where = "" if key == "data" else names.get(key, key)
         problems.append(Problem(where, message[:1].lower() + message[1:]))
     return problems or [Problem("", error.detail)]
+
+
+def _headers(request: Request[Any, Any, Any]) -> set[str]:
+    """Return the names of the headers that a handler keeps to."""
+    told = [
+        it.kwarg_definition for it in request.route_handler.parsed_fn_signature.parameters.values()
+    ]
+    return {it.name for it in told if isinstance(it, HeaderParameter) and it.name}
 
 
 def _names(request: Request[Any, Any, Any]) -> dict[str, str]:

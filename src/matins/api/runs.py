@@ -14,6 +14,7 @@ from matins.api.dependencies import Owners, Reads, Status
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import RunState
 from matins.domain.views import AttemptRecord, RunPage
 
@@ -49,6 +50,12 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
     return await reads.attempts(run_id)
 
 
+@get("/runs/{run_id:uuid}/input")
+async def show_input(reads: Reads, run_id: FromPath[UUID]) -> RunInput:
+    """Show what a trigger changed of the target for this run; empty for any other run."""
+    return await reads.run_input(run_id)
+
+
 @post("/runs/{run_id:uuid}/cancel", status_code=202)
 async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
     """Cancel a run: at once if it waits; its executor stops it within a heartbeat if it is running.
@@ -61,5 +68,7 @@ async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> 
 
 
 ROUTER = Router(
-    "/", tags=["runs"], route_handlers=[list_runs, show_status, list_attempts, cancel_run]
+    "/",
+    tags=["runs"],
+    route_handlers=[list_runs, show_status, list_attempts, show_input, cancel_run],
 )

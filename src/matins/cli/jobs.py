@@ -10,6 +10,7 @@ from rich.text import Text
 
 from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.documents import yaml_text
+from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.showing import AsJson, clean, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
@@ -118,18 +119,25 @@ def delete(job: Named, as_json: AsJson = False) -> None:
     change(lambda client: client.delete_job(*split_name(job)), _words, as_json=as_json)
 
 
-@commands.command(epilog="Example: matins jobs trigger demo/on-demand --wait")
-def trigger(
+@commands.command(epilog="Example: matins jobs trigger demo/on-demand --env DAY=monday --wait")
+def trigger(  # noqa: PLR0913 # an option each
     job: Named,
+    *,
+    args: Args = None,
+    env: Env = None,
+    headers: Headers = None,
+    body: Body = None,
+    key: Key = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a job now, whatever its schedule says."""
+    """Run a job now, whatever its schedule says. Options change its target for this run alone."""
+    run_input = read_input(args, env, headers, body)
 
     async def work(client: Matins) -> RunStatus:
-        status = await client.trigger_job(*split_name(job))
+        status = await client.trigger_job(*split_name(job), run_input, key=key)
         while wait and status.state not in FINAL:
             await asyncio.sleep(LOOK_AGAIN_S)
             status = await client.run(status.id)

@@ -16,12 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from matins.cli.connecting import split_name, with_api
+from matins.cli.documents import yaml_text
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.runs.states import RunState
+from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import UnavailableError
 from matins.domain.views import AttemptRecord, Run, RunPage
 from matins.kernel.clock import HostClock
@@ -50,10 +52,11 @@ _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", 
 
 
 class RunView(msgspec.Struct, frozen=True):
-    """A run with its attempts, as `runs show --json` prints it."""
+    """A run with its attempts and its input, as `runs show --json` prints it."""
 
     run: RunStatus
     attempts: list[AttemptRecord]
+    input: RunInput = NO_INPUT
 
 
 class RunQuery(msgspec.Struct, frozen=True):
@@ -119,13 +122,18 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     """Show a run with its attempts and what they wrote."""
 
     async def work(client: Matins) -> RunView:
-        return RunView(await client.run(run), await client.attempts(run))
+        status = await client.run(run)
+        run_input = await client.run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
+        return RunView(status, await client.attempts(run), run_input)
 
     view = with_api(work)
     if as_json:
         print_json(view)
         return
     console().print(_details(view.run))
+    if view.input != NO_INPUT:
+        console().print("\ninput", style="bold")
+        tell(yaml_text(view.input))
     for attempt in view.attempts:
         _show_attempt(attempt)
 

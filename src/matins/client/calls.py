@@ -58,9 +58,12 @@ class ApiCalls:
         *,
         content: msgspec.Struct | None = None,
         query: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> T:
         """Make one call and read its answer. Raises the error that the API's refusal stands for."""
-        url, status, body = await self.exchange(method, path, content=content, query=query)
+        url, status, body = await self.exchange(
+            method, path, content=content, query=query, headers=headers
+        )
         if status not in (200, 201, 202):
             raise refusal(status, body, f"{method} {url}{path}")
         try:
@@ -75,15 +78,17 @@ class ApiCalls:
         *,
         content: msgspec.Struct | None = None,
         query: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> tuple[str, int, bytes]:
         """Make one call; gives who answered, the status and the body."""
         body = None if content is None else msgspec.json.encode(content)
-        headers = None if content is None else {"Content-Type": "application/json"}
+        typed = {} if content is None else {"Content-Type": "application/json"}
+        sent = typed | (headers or {})
         asked = f"{path}?{urlencode(query)}" if query else path
         faults = []
         for url in self._urls:
             try:
-                return url, *await self._http.exchange(method, url + asked, body, CALL_S, headers)
+                return url, *await self._http.exchange(method, url + asked, body, CALL_S, sent)
             except ValueError as error:
                 raise SettingsError(
                     f"{url!r} is no address of an API; write it as http://127.0.0.1:8600"

@@ -6,10 +6,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.targets import Target
 from matins.domain.ports import Hints
-from matins.domain.ports.runs import RunChanges
+from matins.domain.ports.runs import KeyedRun, RunChanges
+from matins.domain.runs.inputs import NO_INPUT, RunInput, input_problems, key_problems
 from matins.domain.runs.states import Kind
-from matins.domain.values.errors import ConflictError, NotFoundError
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError, check
 from matins.domain.values.ids import names_instant, run_id, whole_ms
 from matins.domain.values.names import check_name
 from matins.kernel.hints import notify
@@ -24,19 +26,26 @@ class Runs:
         self._changes = changes
         self._hints = hints
 
-    async def trigger(self, team: str, name: str) -> RunStatus:
+    async def trigger(
+        self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None
+    ) -> RunStatus:
         """Queue a run of a job now, also of a paused one; its due time is now, in whole ms.
 
-        When the answer is lost, the run may have been made: list the job's runs before repeating.
+        When the answer is lost, the run may have been made: repeated with the same key, this
+        answers that run. Without one, list the job's runs before repeating.
         """
         check_name("team", team)
         check_name("name", name)
+        check(key_problems(key) if key is not None else [])
         due_at = None
-        while job := await self._changes.find_job(team, name):
+        while job := await self._changes.find_job(team, name, key):
+            if job.keyed is not None:
+                return await self._made_before(job.keyed, run_input)
+            _check_input(job.target, run_input)
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(job.now)
             run = run_id(job.id, due_at, Kind.MANUAL)
-            if made := await self._changes.trigger(run, job.id, due_at):
+            if made := await self._changes.trigger(run, job.id, due_at, run_input, key):
                 await notify(self._hints, "dispatch", made.pool)
                 return made.status
         raise NotFoundError(f"team {team} has no job {name!r}")
@@ -51,7 +60,26 @@ class Runs:
             raise NotFoundError(f"there is no run {run}")
         if status := await self._changes.cancel(run):
             return status
-        state = await self._changes.state(run)
-        if state is None:
+        status = await self._changes.status(run)
+        if status is None:
             raise NotFoundError(f"there is no run {run}")
-        raise ConflictError(f"the run has ended already: it is {state}")
+        raise ConflictError(f"the run has ended already: it is {status.state}")
+
+    async def _made_before(self, keyed: KeyedRun, run_input: RunInput) -> RunStatus:
+        """Return how the run stands that was made with a key."""
+        if keyed.fingerprint != run_input.fingerprint:
+            told = f"was used for run {keyed.id} with other content; take a new key for a new run"
+            raise InvalidInputError.at("Idempotency-Key", told)
+        status = await self._changes.status(keyed.id)
+        if status is None:
+            raise ConflictError(f"the run {keyed.id} of this key is not kept any more")
+        return status
+
+
+def _check_input(target: Target | None, run_input: RunInput) -> None:
+    """Refuse an input that is none for the job."""
+    if run_input == NO_INPUT:
+        return
+    if target is None:
+        raise ConflictError("the stored job can't be read, so nothing of it can be changed")
+    check(input_problems(target, run_input))

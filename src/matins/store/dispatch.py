@@ -26,9 +26,10 @@ from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.inputs import RunInput, with_input
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.durations import parse_duration
-from matins.domain.values.errors import BlockedError, ScheduleError
+from matins.domain.values.errors import BlockedError, InvalidInputError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
 from matins.store.columns import unless_usual
 from matins.store.database import Database
@@ -44,6 +45,9 @@ DEFAULT_TIMEOUT = next(
 
 DELETED = "its job was deleted"
 """The reason of runs that could not begin because of it."""
+
+UNFIT = "its input does not fit its job any more"
+"""The reason of runs whose job has got another kind of target since they were triggered."""
 
 _EMPTIED_MAX = 1_000
 
@@ -122,6 +126,8 @@ class PostgresDispatch:
                 attempts.append(_attempt(row))
             except (msgspec.DecodeError, ScheduleError) as error:
                 broken.append(_dead(row, f"the stored job can't be read: {error}"))
+            except InvalidInputError as error:
+                broken.append(_dead(row, f"{UNFIT}: {error}"))
         if broken:
             await self.record(executor, broken)
         return Handout(attempts)
@@ -290,13 +296,16 @@ def status_of(row: asyncpg.Record) -> RunStatus:
 
 
 def _attempt(row: asyncpg.Record) -> Attempt:
+    target = msgspec.json.decode(row["target"], type=Target)
+    if row["input"] is not None:
+        target = with_input(target, msgspec.json.decode(row["input"], type=RunInput))
     return Attempt(
         run_id=row["id"],
         number=row["attempt"],
         due_at=row["due_at"],
         team=row["team"],
         job=row["job"],
-        target=msgspec.json.decode(row["target"], type=Target),
+        target=target,
         timeout_s=parse_duration(row["timeout"] or DEFAULT_TIMEOUT),
         kind=Kind(row["kind"]),
         alone=row["alone"],

@@ -33,7 +33,7 @@ started AS (
         started_at = coalesce(:now::timestamptz, clock_timestamp())
     FROM dequeued d
     WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state = 'queued'
-    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at,
+    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at, r.input,
               r.shared_losses >= :suspect_after AS alone
 ),
 noted AS (
@@ -43,7 +43,7 @@ noted AS (
     HAVING count(*) > 0
 )
 SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target, s.input::text AS input,
        j.state = 'deleted' AS is_deleted,
        CASE WHEN row_number() OVER () = 1 THEN array[
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
@@ -88,12 +88,12 @@ CROSS JOIN LATERAL (
 
 -- name: find_handout
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target,
+       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target, r.input::text AS input,
        j.state = 'deleted' AS is_deleted
 FROM handouts h
 CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
 JOIN LATERAL (
-    SELECT id, job_id, attempt, due_at, kind, started_at,
+    SELECT id, job_id, attempt, due_at, kind, started_at, input,
            shared_losses >= :suspect_after::integer AS alone
     FROM runs
     WHERE id = given.run_id

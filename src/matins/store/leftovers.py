@@ -24,6 +24,12 @@ class PostgresLeftovers:
         """See `domain.ports.upkeep.Leftovers`."""
         return len(await self._database.fetch(_Q["delete_executors"], before=before, limit=limit))
 
+    async def delete_trigger_keys(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        return len(
+            await self._database.fetch(_Q["delete_trigger_keys"], before=before, limit=limit)
+        )
+
     async def delete_revisions(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         [row] = await self._database.fetch(_Q["delete_revisions"], before=before, limit=limit)

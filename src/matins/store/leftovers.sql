@@ -30,6 +30,14 @@ WHERE id = ANY (ARRAY(
 ))
 RETURNING id
 
+-- name: delete_trigger_keys
+-- By trigger_keys_made.
+DELETE FROM trigger_keys
+WHERE (job_id, key) IN (
+    SELECT job_id, key FROM trigger_keys WHERE made_at < :before::timestamptz LIMIT :limit
+)
+RETURNING job_id
+
 -- name: delete_revisions
 -- By revisions_changed: what was replaced, in a page by the instant of what replaced it. The one
 -- that was in force at `before` stays.

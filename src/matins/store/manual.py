@@ -6,15 +6,18 @@ from datetime import datetime
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.ports.runs import FoundJob, TriggeredRun
-from matins.domain.runs.states import RunState
+from matins.domain.jobs.targets import Target
+from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
+from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.values.ids import due_of
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.dispatch import status_of
 from matins.store.fleet import PostgresFleet
+from matins.store.job_rows import as_json
 from matins.store.past import around
 from matins.store.queries import load_queries
 
@@ -28,20 +31,39 @@ class PostgresRunChanges:
         self._database = database
         self._fleet = PostgresFleet(database)
 
-    async def find_job(self, team: str, name: str) -> FoundJob | None:
+    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
         """See `domain.ports.runs.RunChanges`."""
-        row = await self._database.fetchrow(_Q["find_job"], team=team, name=name)
-        return None if row is None else FoundJob(row["id"], row["now"])
+        row = await self._database.fetchrow(_Q["find_job"], team=team, name=name, key=key)
+        if row is None:
+            return None
+        keyed = KeyedRun(row["run_id"], row["fingerprint"]) if row["run_id"] else None
+        return FoundJob(row["id"], row["now"], _target(row["target"]), keyed)
 
-    async def trigger(self, run_id: UUID, job_id: UUID, due_at: datetime) -> TriggeredRun | None:
+    async def trigger(
+        self,
+        run_id: UUID,
+        job_id: UUID,
+        due_at: datetime,
+        run_input: RunInput = NO_INPUT,
+        key: str | None = None,
+    ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`. The status says why the run waits."""
 
         async def insert() -> asyncpg.Record | None:
             return await self._database.fetchrow(
-                _Q["trigger"], run_id=run_id, job_id=job_id, due_at=due_at
+                _Q["trigger"],
+                run_id=run_id,
+                job_id=job_id,
+                due_at=due_at,
+                input=None if run_input == NO_INPUT else as_json(run_input),
+                key=key,
+                fingerprint=run_input.fingerprint,
             )
 
-        row = await with_days(self._database, [due_at], insert)
+        try:
+            row = await with_days(self._database, [due_at], insert)
+        except asyncpg.UniqueViolationError:  # the key stands for a run that was made meanwhile
+            return None
         if row is None:
             return None
         [status] = await self._fleet.tell_waiting([row], [status_of(row)])
@@ -52,9 +74,19 @@ class PostgresRunChanges:
         row = await self._database.fetchrow(_Q["cancel"], run_id=run_id, due_at=due_of(run_id))
         return None if row is None else status_of(row)
 
-    async def state(self, run_id: UUID) -> RunState | None:
-        """See `domain.ports.runs.RunChanges`."""
+    async def status(self, run_id: UUID) -> RunStatus | None:
+        """See `domain.ports.runs.RunChanges`. It says why the run waits."""
         due_at = due_of(run_id)
-        query = around(due_at, due_at).pin(_Q["state"])
+        query = around(due_at, due_at).pin(_Q["status"])
         row = await self._database.fetchrow(query, run_id=run_id, due_at=due_at)
-        return None if row is None else RunState(row["state"])
+        if row is None:
+            return None
+        [status] = await self._fleet.tell_waiting([row], [status_of(row)])
+        return status
+
+
+def _target(text: str | None) -> Target | None:
+    try:
+        return msgspec.json.decode(text or "", type=Target)
+    except msgspec.DecodeError:
+        return None

@@ -1,25 +1,34 @@
 -- What owners do to single runs.
 
 -- name: find_job
-SELECT j.id, coalesce(:now::timestamptz, clock_timestamp()) AS now
+SELECT j.id, coalesce(:now::timestamptz, clock_timestamp()) AS now, j.spec ->> 'target' AS target,
+       k.run_id, k.fingerprint
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
+LEFT JOIN trigger_keys k ON k.job_id = j.id AND k.key = :key::text
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 
 -- name: trigger
--- Made and enqueued in one statement, as a claim does it.
+-- Made and enqueued in one statement, as a claim does it. A second run for the same key runs into
+-- that of `trigger_keys`, and then nothing at all is made.
 WITH made AS (
     INSERT INTO runs (
         id, job_id, due_at, fire_at, claimed_at, epoch, team_id, partition, priority, kind, state,
-        pool
+        pool, input
     )
     SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at,
            coalesce(:now::timestamptz, clock_timestamp()), 0, j.team_id, j.partition, j.priority,
-           'manual', 'queued', j.pool
+           'manual', 'queued', j.pool, :input::jsonb
     FROM jobs j
     WHERE j.id = :job_id::uuid AND j.state <> 'deleted'
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING *
+),
+keyed AS (
+    INSERT INTO trigger_keys (job_id, key, run_id, fingerprint, made_at)
+    SELECT job_id, :key::text, id, :fingerprint::text, claimed_at
+    FROM made
+    WHERE :key IS NOT NULL
 ),
 queued AS (
     SELECT *, claimed_at AS ranked_at, false AS alone FROM made
@@ -77,8 +86,11 @@ FROM cancelled c
 JOIN jobs j ON j.id = c.job_id
 JOIN teams t ON t.id = c.team_id
 
--- name: state
-SELECT state
-FROM all_runs
-WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
-  AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+-- name: status
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, r.pool, t.name AS team, j.name AS job
+FROM all_runs r
+JOIN jobs j ON j.id = r.job_id
+JOIN teams t ON t.id = r.team_id
+WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz
+  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz

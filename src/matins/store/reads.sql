@@ -194,6 +194,12 @@ LEFT JOIN executors e ON e.id = r.executor
 WHERE r.id = :run_id AND r.due_at = :due_at AND r.state = 'running'
 ORDER BY number
 
+-- name: input
+SELECT r.input::text AS input
+FROM all_runs r
+WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz
+  AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
+
 -- name: executors
 SELECT e.id, e.name,
        CASE WHEN e.stopped THEN 'stopped'

@@ -108,6 +108,7 @@ class Checker:
             self._seen["job expired"] += job.reason == AUTO_DELETED
             self._audit(job, rows.get(job.id, []), now)
             self._check_next_due(job, rows.get(job.id, []), now)
+        self._check_keys()
 
     def check_ended(self) -> None:
         """Every run has ended, and nothing is left of any."""
@@ -119,6 +120,14 @@ class Checker:
             self._broken("the dead letters are not the dead runs")
         if self._world.waiting and not open_runs:
             self._broken(f"{len(self._world.waiting)} runs wait that have ended")
+
+    def _check_keys(self) -> None:
+        """What was triggered with a key of its own, which its input names, was made once."""
+        keys = Counter(run.input.body for run in self._world.runs.values() if run.input.body)
+        self._seen["run with input"] += keys.total()
+        for key, count in keys.items():
+            if count > 1:
+                self._broken(f"{count} runs were made with the key {key}")
 
     def _keep_up(self, new: RunRow | None = None) -> None:
         """After the database went back, only what it still knows can be held against anybody.

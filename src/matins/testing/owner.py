@@ -17,6 +17,7 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import FINAL
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.values.errors import (
@@ -145,7 +146,15 @@ class SimulatedOwner:
         return lambda owners: owners.jobs.resume(TEAM, job.spec.name, missed)
 
     def _trigger(self, job: JobRow) -> Work:
-        return lambda owners: owners.runs.trigger(TEAM, job.spec.name)
+        key = str(self._rng.getrandbits(64))
+        run_input = RunInput(body=key)
+        times = self._rng.choice((1, 2))  # as who is not sure of the answer
+
+        async def work(owners: Owners) -> None:
+            for _ in range(times):
+                await owners.runs.trigger(TEAM, job.spec.name, run_input, key=key)
+
+        return work
 
     def _cancel(self, _job: JobRow) -> Work | None:
         moving = [run for run in self._world.runs.values() if run.state not in FINAL]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -32,6 +32,9 @@ from matins.upkeep.days import WORK
 
 PAGE: Final = 1000
 """So many jobs are looked at, and so many rows deleted, in a statement."""
+
+KEYS_KEPT: Final = timedelta(days=1)
+"""For so long, at least, an idempotency key stands for its run."""
 
 WORK_S: Final = 20.0
 """A call begins with nothing further after so long."""
@@ -152,10 +155,17 @@ class Purge:
         await self._retention.delete_runs(span, [run.id for run in runs])
 
     async def _forget(self, scope: Scope) -> None:
-        """Purge hand-outs and rows of executors that ended, and revisions that were replaced."""
-        await self._leftovers.forget_handouts(scope.now - WALK_EVERY, PAGE)
-        for delete in (self._leftovers.delete_executors, self._leftovers.delete_revisions):
-            while not self._is_over() and await delete(scope.oldest, PAGE) == PAGE:
+        """Purge hand-outs and rows of executors that ended, revisions that were replaced, and
+        idempotency keys.
+        """
+        leftovers = self._leftovers
+        await leftovers.forget_handouts(scope.now - WALK_EVERY, PAGE)
+        for delete, before in (
+            (leftovers.delete_executors, scope.oldest),
+            (leftovers.delete_revisions, scope.oldest),
+            (leftovers.delete_trigger_keys, scope.now - KEYS_KEPT),
+        ):
+            while not self._is_over() and await delete(before, PAGE) == PAGE:
                 pass
 
     def _is_over(self) -> bool:

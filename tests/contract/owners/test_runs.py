@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
 from uuid import UUID
 
+import msgspec
 import pytest
-from tests.contract.ports.ground import SPEC, Ground, Row
+from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
 
-from matins.domain.executors.protocol import Heartbeat, Poll
-from matins.domain.runs.states import RunState
-from matins.domain.values.errors import ConflictError, NotFoundError
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
+from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.states import Outcome, RunState
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
@@ -55,3 +61,104 @@ async def test_a_run_that_goes_on_is_asked_to_end(ground: Ground) -> None:
 async def test_there_is_no_run_by_any_other_id(ground: Ground, run: UUID) -> None:
     with pytest.raises(NotFoundError, match="there is no run"):
         await ground.owners.runs.cancel(run)
+
+
+COMMAND = msgspec.structs.replace(SPEC, target=Target(command=CommandTarget(["tidy"], {"A": "1"})))
+GIVEN = RunInput(args=["--all"], env={"B": "2"})
+
+
+async def handed_out(ground: Ground, seq: int) -> list[Attempt]:
+    """Return what an executor gets by a poll."""
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, seq))
+    handout = await ground.dispatch.dequeue(Poll(EXECUTOR, seq, ["default"], 9), "default")
+    return handout.attempts if handout else []
+
+
+async def test_every_attempt_of_a_run_gets_its_input_and_no_other_run_does(
+    ground: Ground,
+) -> None:
+    await ground.owners.jobs.put(TEAM, COMMAND)
+    run = (await ground.owners.runs.trigger(TEAM, "job", GIVEN)).id
+    changed = Target(command=CommandTarget(["tidy", "--all"], {"A": "1", "B": "2"}))
+    [attempt] = await handed_out(ground, 1)
+    assert (attempt.run_id, attempt.target) == (run, changed)
+    repeat = Poll(EXECUTOR, 1, ["default"], 9, repeat=True)
+    found = await ground.dispatch.find_handout(repeat)
+    assert found is not None
+    assert [it.target for it in found.attempts] == [changed]
+    lost = End(run, 1, Result(Outcome.FAILED, "why"))
+    await ground.dispatch.record(EXECUTOR, [Ending(lost, RunState.RETRYING, "why", 0.0)])
+    epochs = await ground.all_leases(UUID(int=5))
+    ground.clock.move(1)
+    await ground.admit(UUID(int=5), epochs, await ground.waiting())
+    await ground.owners.runs.trigger(TEAM, "job")
+    retried, plain = sorted(await handed_out(ground, 2), key=lambda it: it.number, reverse=True)
+    assert (retried.run_id, retried.number, retried.target) == (run, 2, changed)
+    assert plain.target == COMMAND.target
+
+
+async def test_an_input_that_is_none_for_the_job_makes_no_run(ground: Ground) -> None:
+    job = (await ground.owners.jobs.put(TEAM, SPEC)).job
+    with pytest.raises(InvalidInputError, match="args: is nothing of a http target"):
+        await ground.owners.runs.trigger(TEAM, "job", GIVEN, key="a")
+    assert await ground.rows.runs(job.id) == []
+    await ground.owners.runs.trigger(TEAM, "job", RunInput(body="x"), key="a")
+    assert len(await ground.rows.runs(job.id)) == 1
+
+
+async def test_a_run_whose_job_has_got_another_kind_of_target_is_dead(ground: Ground) -> None:
+    job = (await ground.owners.jobs.put(TEAM, COMMAND)).job
+    await ground.owners.runs.trigger(TEAM, "job", GIVEN)
+    http = Target(http=HttpTarget(url="http://127.0.0.1:9/"))
+    await ground.owners.jobs.put(TEAM, msgspec.structs.replace(COMMAND, target=http))
+    assert await handed_out(ground, 1) == []
+    [row] = await ground.rows.runs(job.id)
+    assert (row.state, "does not fit" in row.reason) == ("dead", True)
+
+
+async def test_a_key_stands_for_one_run_of_one_job(ground: Ground) -> None:
+    jobs = [msgspec.structs.replace(COMMAND, name=name) for name in ("job", "other")]
+    ids = [(await ground.owners.jobs.put(TEAM, spec)).job.id for spec in jobs]
+    trigger = ground.owners.runs.trigger
+    first = await trigger(TEAM, "job", GIVEN, key="monday")
+    ground.clock.move(60)
+    await handed_out(ground, 1)
+    again = await trigger(TEAM, "job", GIVEN, key="monday")
+    assert (again.id, again.state) == (first.id, RunState.RUNNING)
+    with pytest.raises(InvalidInputError, match=f"used for run {first.id} with other content"):
+        await trigger(TEAM, "job", key="monday")
+    assert (await trigger(TEAM, "job", GIVEN, key="tuesday")).id != first.id
+    assert (await trigger(TEAM, "other", GIVEN, key="monday")).id != first.id
+    assert [len(await ground.rows.runs(it)) for it in ids] == [2, 1]
+
+
+async def test_of_triggers_with_one_key_at_once_one_makes_the_run(ground: Ground) -> None:
+    job = (await ground.owners.jobs.put(TEAM, COMMAND)).job
+    calls = [ground.owners.runs.trigger(TEAM, "job", GIVEN, key="k") for _ in range(8)]
+    assert len({it.id for it in await asyncio.gather(*calls)}) == 1
+    assert len(await ground.rows.runs(job.id)) == 1
+
+
+async def test_a_key_is_kept_for_a_day(ground: Ground) -> None:
+    await ground.owners.jobs.put(TEAM, COMMAND)
+    first = await ground.owners.runs.trigger(TEAM, "job", key="k")
+    assert await ground.leftovers.delete_trigger_keys(START, 9) == 0
+    later = START + timedelta(seconds=1)
+    assert await ground.leftovers.delete_trigger_keys(later, 9) == 1
+    ground.clock.move(1)
+    assert (await ground.owners.runs.trigger(TEAM, "job", key="k")).id != first.id
+
+
+async def test_a_trigger_neither_shifts_nor_eats_the_next_slot(ground: Ground) -> None:
+    made = (await ground.owners.jobs.put(TEAM, SPEC)).job
+    next_due = made.next_due_at
+    assert next_due is not None
+    ground.clock.move((next_due - START).total_seconds())
+    await ground.owners.runs.trigger(TEAM, "job")  # due in the very same millisecond
+    [found] = await ground.agenda.find([made.id])
+    assert (found.revision, found.next_due_at) == (made.revision, next_due)
+    epochs = await ground.all_leases(UUID(int=5))
+    answer = await ground.agenda.claim(UUID(int=5), epochs, [claim(made.id, next_due)])
+    assert len(answer.made) == 1
+    rows = await ground.rows.runs(made.id)
+    assert [(row.due_s, row.kind) for row in rows] == [(60.0, "manual"), (60.0, "scheduled")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -12,7 +13,7 @@ from tests.ids import run_numbered
 
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 
@@ -91,6 +92,34 @@ async def test_a_triggered_run_is_listed_shown_and_cancelled(typed: Typist, job:
     cancelled = await typed("runs", "cancel", run_id)
     assert cancelled.out.split() == ["cancelled", run_id, job]
     assert (await typed("runs", "cancel", run_id)).code == 1
+
+
+async def test_a_trigger_changes_its_target_for_its_run(typed: Typist, job: str) -> None:
+    words = ["trigger", job, "--env", "DAY=1=2", "--arg", "--all", "--key", "monday", "--json"]
+    first, again = await typed("jobs", *words), await typed("jobs", *words)
+    assert first.json == again.json
+    shown = await typed("runs", "show", first.json["id"], "--json")
+    assert shown.json["input"] == {"args": ["--all"], "env": {"DAY": "1=2"}}
+    told = await typed("runs", "show", first.json["id"])
+    assert "input\nargs:\n- --all\nenv:\n  DAY: 1=2\n" in told.out
+
+
+async def test_a_body_is_json_or_text_from_the_line_or_a_file(
+    typed: Typist, matins: Matins, tmp_path: Path
+) -> None:
+    target = Target(http=HttpTarget("http://127.0.0.1:9/"))
+    await matins.put_job("payments", JobSpec("call", target))
+    file = tmp_path / "body.txt"
+    file.write_text("as it is\n")
+    bodies = ['{"day": 1}', '"text"', f"@{file}"]
+    inputs = []
+    for body in bodies:
+        run = await typed("jobs", "trigger", "payments/call", "--body", body, "--json")
+        inputs.append(await matins.run_input(UUID(run.json["id"])))
+    assert [it.body for it in inputs] == [{"day": 1}, '"text"', "as it is\n"]
+    wrong = [["--body", "{"], ["--header", "A"], ["--env", "A=b"], ["--body", "@/no/file"]]
+    codes = [(await typed("jobs", "trigger", "payments/call", *it)).code for it in wrong]
+    assert codes == [2, 2, 2, 2]
 
 
 async def test_waiting_for_a_run_fails_unless_it_succeeds(

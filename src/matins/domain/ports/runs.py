@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.runs.states import RunState
+from matins.domain.jobs.targets import Target
+from matins.domain.runs.inputs import NO_INPUT, RunInput
 
 
 class TriggeredRun(NamedTuple):
@@ -17,24 +18,45 @@ class TriggeredRun(NamedTuple):
     pool: str
 
 
+class KeyedRun(NamedTuple):
+    """The run for which an idempotency key stands, and the fingerprint of what was asked for."""
+
+    id: UUID
+    fingerprint: str
+
+
 class FoundJob(NamedTuple):
-    """A job that is there, and the database's clock."""
+    """A job that is there, and the database's clock.
+
+    `target` is None if it can't be read. `keyed` is what was made with the key that was asked for.
+    """
 
     id: UUID
     now: datetime
+    target: Target | None = None
+    keyed: KeyedRun | None = None
 
 
 class RunChanges(Protocol):
     """Makes and ends single runs, each in one statement."""
 
-    async def find_job(self, team: str, name: str) -> FoundJob | None:
+    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
         """Return a job by its name, also one that is paused."""
 
-    async def trigger(self, run_id: UUID, job_id: UUID, due_at: datetime) -> TriggeredRun | None:
-        """Make and queue a manual run; None if there is one due then, or the job is deleted."""
+    async def trigger(
+        self,
+        run_id: UUID,
+        job_id: UUID,
+        due_at: datetime,
+        run_input: RunInput = NO_INPUT,
+        key: str | None = None,
+    ) -> TriggeredRun | None:
+        """Make and queue a manual run; None if there is one due then or made with this key, or the
+        job is deleted.
+        """
 
     async def cancel(self, run_id: UUID) -> RunStatus | None:
         """Cancel a run that waits, or ask for the end of one that is running; None if neither."""
 
-    async def state(self, run_id: UUID) -> RunState | None:
-        """Return where a run stands; None if there is none."""
+    async def status(self, run_id: UUID) -> RunStatus | None:
+        """Return how a run stands; None if there is none."""

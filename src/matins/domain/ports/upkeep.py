@@ -159,6 +159,9 @@ class Leftovers(Protocol):
     async def delete_executors(self, before: datetime, limit: int) -> int:
         """Delete executors that ended before that and have no hand-outs; returns their number."""
 
+    async def delete_trigger_keys(self, before: datetime, limit: int) -> int:
+        """Delete idempotency keys that were used before that; returns their number."""
+
     async def delete_revisions(self, before: datetime, limit: int) -> int:
         """Delete revisions that were replaced before that; returns how many were looked at."""
 

@@ -22,7 +22,9 @@ from matins.domain.executors.protocol import (
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.inputs import with_input
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
+from matins.domain.values.errors import InvalidInputError
 from matins.testing.memory.rows import ExecutorRow, StoredAttempt
 from matins.testing.memory.world import RunRow, World
 
@@ -152,17 +154,23 @@ class MemoryDispatch:
         return Stop(run_id, number, "cancelled") if runs[0].cancel_at is not None else None
 
     def _handout(self, runs: Sequence[RunRow]) -> Handout:
-        """Runs of jobs that were deleted end here."""
+        """Runs end here whose job was deleted, or has another kind of target than their input."""
         attempts = []
         for run in runs:
-            if self._world.jobs[run.job_id].state is not JobState.DELETED:
-                attempts.append(self._attempt(run))
+            if self._world.jobs[run.job_id].state is JobState.DELETED:
+                self._end(run, Outcome.CANCELLED, RunState.CANCELLED, "its job was deleted")
                 continue
-            assert run.executor is not None
-            result = Result(Outcome.CANCELLED, "its job was deleted")
-            end = End(run.id, run.attempt, result)
-            _end(self._world, run, run.executor, Ending(end, RunState.CANCELLED, result.reason))
+            try:
+                attempts.append(self._attempt(run))
+            except InvalidInputError as error:
+                told = f"its input does not fit its job any more: {error}"
+                self._end(run, Outcome.FAILED, RunState.DEAD, told)
         return Handout(attempts)
+
+    def _end(self, run: RunRow, outcome: Outcome, state: RunState, reason: str) -> None:
+        assert run.executor is not None
+        end = End(run.id, run.attempt, Result(outcome, reason))
+        _end(self._world, run, run.executor, Ending(end, state, reason))
 
     def _attempt(self, run: RunRow) -> Attempt:
         job = self._world.jobs[run.job_id]
@@ -173,7 +181,7 @@ class MemoryDispatch:
             due_at=run.due_at,
             team=job.team,
             job=spec.name,
-            target=spec.target,
+            target=with_input(spec.target, run.input),
             timeout_s=spec.timeout_s,
             kind=run.kind,
             alone=_is_suspect(run),

@@ -139,6 +139,14 @@ class MemoryLeftovers:
             del self._world.executors[executor]
         return len(gone)
 
+    async def delete_trigger_keys(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        keys = self._world.trigger_keys
+        gone = [key for key, row in keys.items() if row.made_at < before][:limit]
+        for key in gone:
+            del keys[key]
+        return len(gone)
+
     async def delete_revisions(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         left = limit

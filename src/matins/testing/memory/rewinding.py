@@ -25,6 +25,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "runs": runs,
         "runs_by_id": {run.id: run for run in runs.values()},
         "attempts": dict(world.attempts),
+        "trigger_keys": dict(world.trigger_keys),
         "dead_letters": set(world.dead_letters),
         "partitions": {key: copy(row) for key, row in world.partitions.items()},
         "leases": dict(world.leases),

@@ -64,6 +64,15 @@ class ExecutorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TriggerKeyRow:
+    """A row of `trigger_keys`."""
+
+    run_id: UUID
+    fingerprint: str
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingRow:
     """A row of `waiting`."""
 

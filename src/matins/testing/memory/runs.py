@@ -7,9 +7,11 @@ from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
-from matins.domain.ports.runs import FoundJob, TriggeredRun
+from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
+from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.dispatch import status_of
+from matins.testing.memory.rows import TriggerKeyRow
 from matins.testing.memory.world import RunRow, World
 
 
@@ -19,12 +21,23 @@ class MemoryRunChanges:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def find_job(self, team: str, name: str) -> FoundJob | None:
+    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
         """See `domain.ports.runs.RunChanges`."""
         job = self._world.find_job(team, name)
-        return FoundJob(job.id, self._world.now()) if job else None
+        if job is None:
+            return None
+        row = self._world.trigger_keys.get((job.id, key or ""))
+        keyed = KeyedRun(row.run_id, row.fingerprint) if row else None
+        return FoundJob(job.id, self._world.now(), job.spec.target, keyed)
 
-    async def trigger(self, run_id: UUID, job_id: UUID, due_at: datetime) -> TriggeredRun | None:
+    async def trigger(
+        self,
+        run_id: UUID,
+        job_id: UUID,
+        due_at: datetime,
+        run_input: RunInput = NO_INPUT,
+        key: str | None = None,
+    ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`."""
         job, now = self._world.jobs[job_id], self._world.now()
         run = RunRow(
@@ -39,9 +52,16 @@ class MemoryRunChanges:
             priority=PRIORITIES[job.spec.priority],
             kind=Kind.MANUAL,
             state=RunState.QUEUED,
+            input=run_input,
         )
-        if job.state is JobState.DELETED or not self._world.insert(run):
+        if job.state is JobState.DELETED or (job_id, key) in self._world.trigger_keys:
             return None
+        if not self._world.insert(run):
+            return None
+        if key is not None:
+            self._world.trigger_keys[job_id, key] = TriggerKeyRow(
+                run_id, run_input.fingerprint, now
+            )
         self._world.enqueue(run, now)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
@@ -54,7 +74,7 @@ class MemoryRunChanges:
         self._world.cancel_waiting(run, "cancelled by its owner")
         return status_of(self._world, run)
 
-    async def state(self, run_id: UUID) -> RunState | None:
+    async def status(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""
         run = self._world.runs_by_id.get(run_id)
-        return run.state if run else None
+        return status_of(self._world, run) if run else None

@@ -15,12 +15,19 @@ from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import Rules
+from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import KeyLocks
-from matins.testing.memory.rows import ExecutorRow, PartitionRow, StoredAttempt, WaitingRow
+from matins.testing.memory.rows import (
+    ExecutorRow,
+    PartitionRow,
+    StoredAttempt,
+    TriggerKeyRow,
+    WaitingRow,
+)
 
 
 @dataclass(slots=True)
@@ -84,6 +91,7 @@ class RunRow:
     finished_at: datetime | None = None
     retry_at: datetime | None = None
     cancel_at: datetime | None = None
+    input: RunInput = NO_INPUT
 
     @property
     def key(self) -> tuple[UUID, datetime, Kind]:
@@ -106,6 +114,8 @@ class World:
     runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
     runs_by_id: dict[UUID, RunRow] = field(default_factory=dict)
     attempts: dict[tuple[UUID, int], StoredAttempt] = field(default_factory=dict)
+    trigger_keys: dict[tuple[UUID, str], TriggerKeyRow] = field(default_factory=dict)
+    """By job and idempotency key the run that was made with it."""
     dead_letters: set[UUID] = field(default_factory=set)
     partitions: dict[int, PartitionRow] = field(
         default_factory=lambda: {number: PartitionRow() for number in range(PARTITIONS)}

@@ -1,0 +1,114 @@
+"""The SDK's methods for jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from matins.client.calls import ApiCalls
+from matins.client.divided import as_of_all, parts
+from matins.client.paths import all_of, job_path, pages_of, query_of
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.misfire import Missed
+from matins.domain.jobs.spec import Job, JobList, JobSpec
+from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
+from matins.domain.schedules.schedule import Override
+from matins.domain.values.errors import InvalidInputError, check
+from matins.domain.views import Changed, JobPage, Resume
+
+
+class JobCalls:
+    """Makes, changes, looks at and triggers jobs. Part of `Matins`."""
+
+    _calls: ApiCalls
+
+    async def create_job(self, team: str, spec: JobSpec) -> Changed:
+        """Make a job. Raises ConflictError when the name is taken."""
+        return await self._calls.ask(Changed, "POST", all_of(team, "jobs"), content=spec)
+
+    async def put_job(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
+        """Make a job or change it; the same spec again changes nothing. A dry run only tells."""
+        query = query_of(dry_run=dry_run or None)
+        return await self._calls.ask(
+            Changed, "PUT", job_path(team, spec.name), content=spec, query=query
+        )
+
+    async def put_jobs(
+        self, team: str, specs: Sequence[JobSpec], *, dry_run: bool = False
+    ) -> list[Changed]:
+        """Make or change jobs, up to 1000 by one request; answers in their order.
+
+        Each is changed by itself: where this raises UnavailableError, some may be. Repeat it.
+        """
+        query = query_of(dry_run=dry_run or None)
+        answers: list[Changed] = []
+        for part in parts(specs):
+            put = self._calls.ask(
+                list[Changed], "PUT", all_of(team, "jobs"), content=JobList(part), query=query
+            )
+            try:
+                answers += await put
+            except InvalidInputError as error:
+                raise as_of_all(error, len(answers)) from error
+        return answers
+
+    async def job(self, team: str, name: str) -> Job:
+        """Return a job by its name."""
+        return await self._calls.ask(Job, "GET", job_path(team, name))
+
+    async def jobs(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
+        """Return a page of a team's jobs, by name."""
+        query = query_of(after=after or None, limit=limit)
+        return await self._calls.ask(JobPage, "GET", all_of(team, "jobs"), query=query)
+
+    async def all_jobs(self, team: str | None = None) -> list[Job]:
+        """Return the readable jobs of a team by name, or of all teams, by team and name."""
+        return (await self.whole_list(team)).jobs
+
+    async def whole_list(self, team: str | None = None) -> JobPage:
+        """Return all jobs of a team, or of all teams, as one page, with the unreadable ones."""
+        path = "/v1/jobs" if team is None else all_of(team, "jobs")
+        pages = [page async for page in pages_of(self._calls, JobPage, path)]
+        jobs = [job for page in pages for job in page.jobs]
+        jobs.sort(key=lambda job: (job.team, job.spec.name))
+        return JobPage(jobs, unreadable=[job for page in pages for job in page.unreadable])
+
+    async def pause_job(self, team: str, name: str) -> Changed:
+        """Let none of a job's due times be claimed until it is resumed."""
+        return await self._calls.ask(Changed, "POST", job_path(team, name) + "/pause")
+
+    async def resume_job(self, team: str, name: str, missed: Missed = "skip") -> Changed:
+        """Let a paused job go on: `skip` what it missed, run the `last` of it, or `all`."""
+        return await self._calls.ask(
+            Changed, "POST", job_path(team, name) + "/resume", content=Resume(missed)
+        )
+
+    async def delete_job(self, team: str, name: str) -> Changed:
+        """Delete a job; its runs stay listed, and its name is free again."""
+        return await self._calls.ask(Changed, "DELETE", job_path(team, name))
+
+    async def trigger_job(
+        self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None
+    ) -> RunStatus:
+        """Run a job now, whatever its schedule says; a paused one too.
+
+        `run_input` is changed of its target for this run. Repeated with the same `key`, as after
+        UnavailableError, it answers how the first run stands and makes no other.
+        """
+        if key is not None:
+            check(key_problems(key))
+        headers = {} if key is None else {"Idempotency-Key": key}
+        path = job_path(team, name) + "/trigger"
+        return await self._calls.ask(RunStatus, "POST", path, content=run_input, headers=headers)
+
+    async def override(self, team: str, name: str, override: Override) -> Changed:
+        """Skip one occurrence of a job, or move it."""
+        path = job_path(team, name) + "/overrides"
+        return await self._calls.ask(Changed, "PUT", path, content=override)
+
+    async def restore(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo an override."""
+        instant = due_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return await self._calls.ask(
+            Changed, "DELETE", f"{job_path(team, name)}/overrides/{instant}"
+        )
