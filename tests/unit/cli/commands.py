@@ -32,6 +32,7 @@ def is_command(words: list[str]) -> bool:
         command = all_commands().get(" ".join(words[:length]))
         if command is not None:
             known = {name for param in command.params for name in param.opts} | {"--help"}
-            given = {word for word in words[length:] if word.startswith("-") and word != "-"}
+            options = [word for word in words[length:] if word.startswith("-") and word != "-"]
+            given = {option.partition("=")[0] for option in options}
             return given <= known
     return words in (["--help"], ["--version"])
