@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.claims import Advance, Claim
@@ -41,8 +42,9 @@ _LONG_S = 1e8
 
 
 def spec(schedule: Schedule | None, *, name: str = "job", program: str = "true") -> JobSpec:
-    """Return a job with that schedule."""
-    return JobSpec(name=name, target=Target(command=CommandTarget([program])), schedule=schedule)
+    """Return a job with that schedule, which catches up all of a day that nobody claimed."""
+    target, misfire = Target(command=CommandTarget([program])), Misfire("all", max_age="1d")
+    return JobSpec(name=name, target=target, schedule=schedule, misfire=misfire)
 
 
 EVERY_MINUTE = spec(Schedule(cron="* * * * *"))

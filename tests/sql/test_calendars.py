@@ -26,7 +26,7 @@ CLOSED_ON_THE_5TH = Calendar("bank", exclude=[Item(dates="2026-03-05")])
 def due(cron: str, on_closed: OnClosed = "skip", *, name: str = "job") -> JobSpec:
     """Return a job that keeps to the calendar, and catches up whatever was missed."""
     schedule = Schedule(cron=cron, calendars=["bank"], on_closed=on_closed)
-    return msgspec.structs.replace(spec(schedule, name=name), misfire=Misfire(max_age="30d"))
+    return msgspec.structs.replace(spec(schedule, name=name), misfire=Misfire("all", max_age="30d"))
 
 
 def daily(name: str = "job") -> JobSpec:

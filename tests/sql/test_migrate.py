@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import empty_database
 from tests.e2e.cluster import until
 
+from matins.domain.jobs.misfire import Misfire
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import UnavailableError
 from matins.store import migrate as migrating
@@ -151,3 +152,56 @@ async def test_overrides_keep_their_reasons_under_the_new_name(
     text = await session.fetchval("SELECT overrides::text FROM jobs")
     await session.close()
     assert msgspec.json.decode(text, type=list[Override])[0].reason == 'say "why": no'
+
+
+OLD_JOBS = {
+    "silent": ("{}", "{}", ("all", "1d")),
+    "newest": ('{"policy": "last"}', '{"misfire": {"policy": "last"}}', ("last", "1d")),
+    "explicit": (
+        '{"policy": "skip", "max_age": "2h"}',
+        '{"misfire": {"policy": "skip", "max_age": "2h"}}',
+        ("skip", "2h"),
+    ),
+}
+"""What stood in `misfire` and `spec` of jobs, and the policy and bound of age that this meant."""
+
+
+async def test_jobs_keep_the_misfire_policy_that_was_the_default(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrating, "migrations", lambda: [it for it in EVERY if it.number < 18])
+    await migrate(dsn)
+    session = await asyncpg.connect(dsn)
+    await session.execute("INSERT INTO teams (name, created_at) VALUES ('team', now())")
+    for name, (misfire, spec, _) in [*OLD_JOBS.items(), ("broken", ("7", "{}", None))]:
+        await session.execute(
+            """
+            WITH made AS (
+                INSERT INTO jobs (id, team_id, partition, name, revision, state, spec, pool,
+                                  priority, anchor, created_at, changed_at, misfire)
+                SELECT gen_random_uuid(), id, 1, $1, 1, 'active', $3, 'default', 1, now(), now(),
+                       now(), $2
+                FROM teams
+                RETURNING *
+            )
+            INSERT INTO revisions (job_id, revision, partition, effective_at, state, anchor, spec)
+            SELECT id, revision, partition, changed_at, state, anchor, spec FROM made
+            """,
+            *(name, misfire, spec),
+        )
+    monkeypatch.setattr(migrating, "migrations", lambda: EVERY)
+    await migrate(dsn)
+    rows = await session.fetch(
+        """
+        SELECT j.name, j.misfire::text AS job, (j.spec -> 'misfire')::text AS spec,
+               (r.spec -> 'misfire')::text AS revision
+        FROM jobs j JOIN revisions r ON r.job_id = j.id
+        WHERE j.name <> 'broken'
+        """
+    )
+    await session.close()
+    for row in rows:
+        for text in (row["job"], row["spec"], row["revision"]):
+            policy = msgspec.json.decode(text, type=Misfire)
+            assert (policy.policy, policy.max_age) == OLD_JOBS[row["name"]][2]
+    assert len(rows) == len(OLD_JOBS)

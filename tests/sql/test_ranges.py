@@ -16,8 +16,8 @@ MINUTELY = spec(Schedule(cron="* * * * *"))
 POLICIES = [
     Misfire(policy="skip"),
     Misfire(policy="last"),
-    Misfire(max_age="20m"),
-    Misfire(max_count=5),
+    Misfire("all", max_age="20m"),
+    Misfire("all", max_count=5),
 ]
 
 
@@ -55,7 +55,7 @@ async def test_a_change_of_the_policy_runs_nothing_that_is_on_record_as_skipped(
     world.now += 40 * MINUTE
     await world.fire(advance=False)
     queued = await world.queued()
-    await world.owners.put(TEAM, msgspec.structs.replace(MINUTELY, misfire=Misfire()))
+    await world.owners.put(TEAM, msgspec.structs.replace(MINUTELY, misfire=Misfire("all")))
     await world.fire(advance=False)
     assert (await accounted(world), await world.queued()) == (40, queued)
 

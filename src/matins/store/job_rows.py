@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from matins.domain.jobs.keeping import kept
+from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import PRIORITIES, Job, JobSpec, JobState
 from matins.domain.schedules.schedule import Override
 from matins.domain.views import UnreadableJob
@@ -60,12 +61,18 @@ def spec_columns(spec: JobSpec) -> dict[str, object]:
     return {
         "spec": as_json(spec),
         "schedule": None if spec.schedule is None else as_json(spec.schedule),
-        "misfire": as_json(spec.misfire),
+        "misfire": as_json(_in_full(spec.misfire)),
         "pool": spec.pool,
         "priority": PRIORITIES[spec.priority],
         "keep": None if spec.keep is None else as_json(spec.keep),
         "keep_days": None if spec.keep is None else kept(spec.keep).longest_days,
     }
+
+
+def _in_full(misfire: Misfire) -> dict[str, object]:
+    """Return a policy with its defaults written out: another version may have others."""
+    fields = msgspec.structs.asdict(misfire)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def as_json(value: object) -> str:

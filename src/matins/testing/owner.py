@@ -46,10 +46,11 @@ SCHEDULES: Final = (
     Schedule(at=["2026-01-01T00:01:00Z", "2026-01-01T00:02:10Z"], delete_after="20s"),
 )
 MISFIRES: Final = (
-    Misfire(),
-    Misfire(max_count=5),
+    Misfire("all"),
+    Misfire("all", max_count=5),
+    Misfire("all", max_age="30s"),
     Misfire(max_age="30s"),
-    Misfire(policy="last"),
+    Misfire(),
     Misfire(policy="skip"),
 )
 BACKOFF: Final = Backoff(initial="2s", max="20s")

@@ -28,6 +28,17 @@ def test_all_catches_up_everything_within_its_bounds() -> None:
     assert ran(HOUR_LATE, Misfire("all", max_age="10m")) == HOUR_LATE[-9:]
 
 
+def test_a_job_that_says_nothing_runs_the_newest_however_late_and_no_more() -> None:
+    assert ran(HOUR_LATE, Misfire()) == HOUR_LATE[-1:]
+    years_late = [NOW - timedelta(days=days) for days in (900, 800)]
+    assert ran(years_late, Misfire()) == years_late[-1:]
+
+
+def test_all_has_no_bound_of_age_unless_it_is_given() -> None:
+    years_late = [NOW - timedelta(days=days) for days in (900, 800)]
+    assert ran(years_late, Misfire("all")) == years_late
+
+
 def test_last_runs_only_the_newest() -> None:
     assert ran(HOUR_LATE, Misfire("last")) == HOUR_LATE[-1:]
 
@@ -65,13 +76,13 @@ def test_a_late_wake_up_is_no_misfire(policy: Policy) -> None:
 @given(
     ages=st.lists(st.integers(0, 200_000), unique=True, max_size=50),
     policy=st.sampled_from(["all", "last", "skip"]),
-    max_age=st.integers(0, 200_000),
+    max_age=st.none() | st.integers(0, 200_000).map("{}s".format),
     max_count=st.integers(1, 1000),
 )
 def test_every_due_time_comes_back_once_and_in_order(
-    ages: list[int], policy: Policy, max_age: int, max_count: int
+    ages: list[int], policy: Policy, max_age: str | None, max_count: int
 ) -> None:
     due = [NOW - timedelta(seconds=age) for age in sorted(ages, reverse=True)]
-    verdicts = split_pending(due, Misfire(policy, f"{max_age}s", max_count), NOW)
+    verdicts = split_pending(due, Misfire(policy, max_age, max_count), NOW)
     assert [at for verdict in verdicts for at in verdict.due] == due
     assert all(one.skip_reason != other.skip_reason for one, other in pairwise(verdicts))

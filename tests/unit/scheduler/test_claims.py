@@ -119,7 +119,7 @@ async def _gather(ground: Ground, words: list[str]) -> None:
 @in_virtual_time
 async def test_an_hour_without_schedulers_is_made_up_for_by_policy() -> None:
     ground = Ground()
-    catch_up = ground.job(misfire=Misfire(max_count=30))
+    catch_up = ground.job(misfire=Misfire("all", max_count=30))
     newest = ground.job(misfire=Misfire(policy="last"))
     none = ground.job(misfire=Misfire(policy="skip"))
     await asyncio.sleep(3630)

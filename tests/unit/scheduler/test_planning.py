@@ -34,7 +34,7 @@ MINUTE = 60
 DAY = 86_400
 T0 = slot_of(START)
 MINUTELY = Schedule(cron="* * * * *")
-ALL = Misfire()
+ALL = Misfire("all")
 
 
 def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0) -> LoadedJob:
@@ -110,7 +110,7 @@ def test_a_due_time_whose_fire_time_lies_ahead_is_left_for_later() -> None:
 
 
 def test_after_an_outage_the_newest_within_the_bounds_run_and_the_rest_is_one_row() -> None:
-    claims = in_full(entry(misfire=Misfire(max_count=20)), T0 + 59 * MINUTE)
+    claims = in_full(entry(misfire=Misfire("all", max_count=20)), T0 + 59 * MINUTE)
     skipped, *run = claims
     assert skipped.state is RunState.SKIPPED
     assert (skipped.due_at, skipped.due_count) == (START, 38)
@@ -166,13 +166,13 @@ def test_a_due_time_that_is_no_whole_second_raises() -> None:
 @given(
     policy=st.sampled_from(["all", "last", "skip"]),
     max_count=st.integers(1, 1000),
-    max_age=st.sampled_from(["0s", "5m", "6h", "30d"]),
+    max_age=st.sampled_from([None, "0s", "5m", "6h", "30d"]),
     every=st.sampled_from(["7s", "1m", "45m"]),
     jitter=st.sampled_from(["0s", "5s", "10m"]),
     late_s=st.integers(0, 5 * DAY),
 )
 def test_every_due_time_is_accounted_for_once(
-    policy: str, max_count: int, max_age: str, every: str, jitter: str, late_s: int
+    policy: str, max_count: int, max_age: str | None, every: str, jitter: str, late_s: int
 ) -> None:
     misfire = msgspec.convert(
         {"policy": policy, "max_count": max_count, "max_age": max_age}, Misfire

@@ -25,19 +25,22 @@ RUN_MAX: dict[Missed, int] = {"skip": 0, "last": 1, "all": COUNT_MAX}
 
 
 class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`all` catches up what was missed within both bounds, `last` only the newest, `skip` none."""
+    """`last` runs only the newest of what was missed, `all` what is within both bounds, `skip`
+    none.
+    """
 
     EXAMPLE: ClassVar[str] = "{policy: last}"
 
-    policy: Literal["all", "last", "skip"] = "all"
-    max_age: str = "1d"
+    policy: Literal["all", "last", "skip"] = "last"
+    max_age: str | None = None
+    """What is older is skipped, however new it is among what was missed; None: no bound."""
     max_count: int = 100
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the policy."""
         problems = []
         try:
-            parse_duration(self.max_age)
+            parse_duration("0s" if self.max_age is None else self.max_age)
         except ScheduleError as error:
             problems.append(Problem("max_age", str(error)))
         if not 1 <= self.max_count <= COUNT_MAX:
@@ -80,8 +83,10 @@ def split_pending(due: Sequence[datetime], policy: Misfire, now: datetime) -> li
 
 def _kept(late: Sequence[datetime], newer: bool, policy: Misfire, now: datetime) -> int:
     """Return how many of the newest late due times are still to run."""
-    oldest = now - timedelta(seconds=parse_duration(policy.max_age))
-    young = sum(1 for at in late if at >= oldest)
+    young = len(late)
+    if policy.max_age is not None:
+        oldest = now - timedelta(seconds=parse_duration(policy.max_age))
+        young = sum(1 for at in late if at >= oldest)
     match policy.policy:
         case "skip":
             return 0
