@@ -53,11 +53,11 @@ made AS (
         $10::smallint[], $11::smallint[], $12::text[], $13::text[], $14::text[]
     ) AS c (id, job_id, due_at, fire_at, epoch, team_id, partition, priority, kind, state, pool)
     WHERE partition = ANY (array(SELECT partition FROM fence))
-    RETURNING id, due_at, pool, priority
+    RETURNING id, due_at, pool
 ),
 enqueued AS (
-    INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-    SELECT pool, priority, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, id, due_at
+    INSERT INTO dispatch (pool, rank, run_id, due_at)
+    SELECT pool, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, id, due_at
     FROM made
 )
 SELECT count(*) FROM made

@@ -67,8 +67,8 @@ WITH queued AS (
     WHERE get_byte(uuid_send(id), 15) = 3 AND due_at < now()
     RETURNING *
 )
-INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-SELECT pool, priority, 1, id, due_at FROM queued
+INSERT INTO dispatch (pool, rank, run_id, due_at)
+SELECT pool, 1, id, due_at FROM queued
 """
 
 _RUNNING = """

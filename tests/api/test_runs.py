@@ -10,7 +10,9 @@ import pytest
 from tests.api.served import JOBS, Owner, Reply
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.jobs.spec import PRIORITIES
 from matins.domain.runs.attempts import Result
+from matins.domain.runs.ranking import HEAD_STARTS_S
 from matins.domain.runs.states import Outcome, RunState
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
@@ -55,8 +57,11 @@ async def test_a_triggered_run_is_queued_now(owner: Owner, database: Database) -
     assert (run["kind"], run["state"], run["attempt"]) == ("manual", "queued", 0)
     assert (run["team"], run["job"], run["due_at"]) == ("payments", "nightly", run["fire_at"])
     async with database.session() as session:
-        [row] = await session.fetch("SELECT pool, priority, run_id FROM dispatch")
-    assert tuple(row) == ("default", 0, UUID(run["id"]))
+        [row] = await session.fetch(
+            "SELECT pool, run_id, rank_at(now(), 1::smallint) - rank FROM dispatch"
+        )
+    assert tuple(row)[:2] == ("default", UUID(run["id"]))
+    assert row[2] >= HEAD_STARTS_S[PRIORITIES["high"]] * 1_000_000
 
 
 async def test_triggering_twice_makes_two_runs(owner: Owner) -> None:

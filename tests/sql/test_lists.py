@@ -179,8 +179,8 @@ QUEUE = """
 WITH queued AS (
     UPDATE runs SET state = 'queued', finished_at = NULL WHERE id = $1 RETURNING *
 )
-INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-SELECT pool, priority, 1, id, due_at FROM queued
+INSERT INTO dispatch (pool, rank, run_id, due_at)
+SELECT pool, 1, id, due_at FROM queued
 """
 
 HOLD = """

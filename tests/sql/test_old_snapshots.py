@@ -12,7 +12,6 @@ import pytest
 
 from matins.domain.executors.protocol import Heartbeat
 from matins.store.database import session_settings
-from matins.store.fronts import CLASSES
 from matins.store.queries import load_queries
 from matins.store.settled_polls import SettledPolls
 
@@ -42,8 +41,8 @@ INSERT INTO executors (
 RETURNING id
 """
 QUEUED = """
-INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-SELECT 'default', 1, $1::bigint + n, gen_random_uuid(), now()
+INSERT INTO dispatch (pool, rank, run_id, due_at)
+SELECT 'default', $1::bigint + n, gen_random_uuid(), now()
 FROM generate_series(1, $2::integer) AS n
 """
 HANDED_OUT = """
@@ -91,12 +90,12 @@ async def test_takes_pass_by_what_was_taken(session: asyncpg.Connection) -> None
     await session.execute(QUEUED, 0, TURNS * COUNT)
     await session.execute("DELETE FROM dispatch")
     await session.execute(QUEUED, TURNS * COUNT, 1)
-    given = {"executor": executor, "pool": "default", "free": 1, "priorities": CLASSES, "now": NOON}
+    given = {"executor": executor, "pool": "default", "free": 1, "now": NOON}
     given |= {"suspect_after": 2, "passed": []}
     async with session.transaction():
-        whole = await read(session, "dequeue", given | {"seq": 1, "fronts": [0, 0, 0]})
+        whole = await read(session, "dequeue", given | {"seq": 1, "front": 0})
         await session.execute(QUEUED, TURNS * COUNT, 1)
-        bounded = await read(session, "dequeue", given | {"seq": 2, "fronts": [TURNS * COUNT] * 3})
+        bounded = await read(session, "dequeue", given | {"seq": 2, "front": TURNS * COUNT})
     assert bounded < whole / 4
 
 

@@ -22,6 +22,7 @@ from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
+from matins.gateway.starts import StartsCounter
 from matins.gateway.wire import (
     answer,
     decode,
@@ -54,7 +55,8 @@ class Gateway:
         settings: Settings,
     ) -> None:
         assert executor_token, "an empty token would let everybody in"
-        self._dispatcher = Dispatcher(dispatch, hints, clock, settings.poll_s)
+        self._starts = StartsCounter(dispatch, clock)
+        self._dispatcher = Dispatcher(dispatch, self._starts, hints, clock, settings.poll_s)
         self._recorder = Recorder(dispatch, cache, rng)
         self._heartbeats = HeartbeatReceiver(dispatch)
         self._credentials = b"Bearer " + executor_token.encode()
@@ -66,7 +68,7 @@ class Gateway:
 
     def services(self) -> list[Service]:
         """Return what must run beside the handlers."""
-        return [self._recorder, self._dispatcher]
+        return [self._starts, self._recorder, self._dispatcher]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""

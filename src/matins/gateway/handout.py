@@ -10,6 +10,7 @@ from matins.domain.executors.protocol import Handout, Poll
 from matins.domain.ports import Clock, Dispatch, Hints
 from matins.domain.runs.attempts import Attempt
 from matins.domain.values.errors import UnavailableError
+from matins.gateway.starts import StartsCounter
 from matins.kernel.metrics import HANDED_OUT, START_LAG
 from matins.kernel.service import repeat, restarted
 
@@ -50,8 +51,11 @@ class Dispatcher:
     A poll whose asker has gone is no longer in any pool, so nothing can be dequeued for it.
     """
 
-    def __init__(self, dispatch: Dispatch, hints: Hints, clock: Clock, poll_s: float) -> None:
+    def __init__(
+        self, dispatch: Dispatch, starts: StartsCounter, hints: Hints, clock: Clock, poll_s: float
+    ) -> None:
         self._dispatch = dispatch
+        self._starts = starts
         self._hints = hints
         self._clock = clock
         self._poll_s = poll_s
@@ -157,7 +161,9 @@ class Dispatcher:
         if handout is not None:
             _count(handout.attempts)
             self._answer(waiting, handout)
-        if handout is None or 0 < len(handout.attempts) < waiting.poll.free:
+        is_emptied = handout is None or 0 < len(handout.attempts) < waiting.poll.free
+        self._starts.count(name, len(handout.attempts) if handout else 0, is_emptied=is_emptied)
+        if is_emptied:
             # A hint that came meanwhile may be for rows that the statement did not see yet.
             pool.is_hot = pool.hints != hints
         waiting.dequeue = None

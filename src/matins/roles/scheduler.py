@@ -27,6 +27,7 @@ from matins.store.half_sent import HalfSent
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
+from matins.store.pools import PostgresQueues
 from matins.store.server import Server, ServerWatch
 from matins.store.waiting import PostgresWaitingRoom
 from matins.upkeep.days import DaysAhead
@@ -71,6 +72,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
                 leases=holding,
                 agenda=agenda,
                 room=PostgresWaitingRoom(claims.pinned(), reads.pinned()),
+                queues=PostgresQueues(reads.pinned()),
                 watch=PostgresWatch(reads.pinned()),
                 hints=hints,
                 clock=DatabaseClock(agenda.database_time),

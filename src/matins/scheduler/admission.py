@@ -21,6 +21,7 @@ from matins.kernel.service import pause
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
+from matins.scheduler.ranking import Ranker
 from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
@@ -40,6 +41,7 @@ class Admission:
         leases: LeaseHolder,
         agenda: Agenda,
         room: WaitingRoom,
+        ranker: Ranker,
         dispatch_hints: HintSender,
         clock: Clock,
         *,
@@ -53,6 +55,7 @@ class Admission:
         self._leases = leases
         self._agenda = agenda
         self._room = room
+        self._ranker = ranker
         self._dispatch_hints = dispatch_hints
         self._clock = clock
         self._fired = fired
@@ -107,7 +110,7 @@ class Admission:
             self._working_set.drop_partitions(lost)
         if not kept:
             return
-        decisions = decide(kept, await self._room.look_up(kept))
+        decisions = self._ranker.rank_admitted(decide(kept, await self._room.look_up(kept)))
         done = await self._room.carry_out(self._leases.holder, trusted, decisions)
         if done.refused:
             self._leases.drop(done.refused)

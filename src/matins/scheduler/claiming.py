@@ -26,6 +26,7 @@ from matins.scheduler.blocked_claims import BlockedClaims
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import LoadedJob, instant_of, plan, seconds_of, slot_of
+from matins.scheduler.ranking import Ranker
 from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
@@ -46,11 +47,12 @@ _PAUSES_S = (0.05, 0.1, 0.25, 0.5, 1.0)
 class Claimer:
     """Fires the wheel and claims, under leases that are looked at before each statement."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # two ports, and what every service is given
         self,
         working_set: WorkingSet,
         leases: LeaseHolder,
         agenda: Agenda,
+        ranker: Ranker,
         dispatch_hints: HintSender,
         clock: Clock,
         *,
@@ -60,6 +62,7 @@ class Claimer:
         self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
+        self._ranker = ranker
         self._dispatch_hints = dispatch_hints
         self._clock = clock
         self._rng = rng
@@ -183,7 +186,7 @@ class Claimer:
         except Exception as error:  # of this one job; the others go on
             self._working_set.quarantine(entry.job, error)
             return
-        batch.add(Step(entry, claims, next_s))
+        batch.add(Step(entry, self._ranker.rank_claims(entry.job, claims), next_s))
         batch.looked_at += looked_at
 
     async def _claim(self, batch: Batch) -> None:

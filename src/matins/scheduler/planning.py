@@ -210,6 +210,7 @@ def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
         due,
         fire,
         follows_end=job.schedule.follows_end,
+        priority=job.priority,
     )
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
+from matins.domain.ports.pools import Queues
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
@@ -20,6 +21,7 @@ from matins.scheduler.flushing import Flusher
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.loading import Loader
+from matins.scheduler.ranking import Ranker
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
 from matins.scheduler.working_set import WorkingSet
@@ -33,13 +35,14 @@ class Scheduler:
     `holder` names the incarnation: it must be new at every start of a process.
     """
 
-    def __init__(  # noqa: PLR0913 # five ports, and what every role is given
+    def __init__(  # noqa: PLR0913 # six ports, and what every role is given
         self,
         holder: UUID,
         *,
         leases: Leases,
         agenda: Agenda,
         room: WaitingRoom,
+        queues: Queues,
         watch: Watch,
         hints: Hints,
         clock: MeasuredClock,
@@ -60,15 +63,20 @@ class Scheduler:
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
         shared = (working_set, self._leases, agenda)
+        self._ranker = Ranker(queues, self._leases, clock)
         self._flusher = Flusher(*shared, clock, settings.flush_s)
         self._loader = Loader(
             *(*shared, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s
         )
         self._claimer = Claimer(
-            *(*shared, self._dispatch_hints, clock), rng=rng, batch_max=settings.claim_batch
+            *(*shared, self._ranker, self._dispatch_hints, clock),
+            rng=rng,
+            batch_max=settings.claim_batch,
         )
         self._admission = Admission(
-            *(*shared, room, self._dispatch_hints, clock), fired=self._claimer.fired, pause_s=poll_s
+            *(*shared, room, self._ranker, self._dispatch_hints, clock),
+            fired=self._claimer.fired,
+            pause_s=poll_s,
         )
         self._watcher = Watcher(
             self._leases,
@@ -94,6 +102,7 @@ class Scheduler:
             self._dispatch_hints,
             self._flusher,
             self._leases,
+            self._ranker,
             self._loader,
             self._admission,
             self._claimer,

@@ -169,6 +169,8 @@ def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:
         pool=row["pool"],
         next_due_at=row["next_due_at"],
         next_fire_at=row["next_fire_at"],
+        team_id=row["team_id"],
+        priority=row["priority"],
         fault=fault,
     )
 

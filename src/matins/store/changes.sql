@@ -53,21 +53,21 @@ WITH due AS (
 ),
 made AS (
     INSERT INTO runs (
-        id, job_id, due_at, fire_at, claimed_at, finished_at, due_until, epoch, team_id, due_count,
-        partition, priority, kind, state, pool, reason
+        id, job_id, due_at, fire_at, claimed_at, finished_at, due_until, epoch, rank, team_id,
+        due_count, partition, priority, kind, state, pool, reason
     )
     SELECT id, :job_id::uuid, due_at, fire_at, :at::timestamptz,
            CASE state WHEN 'skipped' THEN :at END,
-           due_until, 0, :team_id::integer, due_count, :partition::smallint, :priority::smallint,
-           'scheduled', state, :pool::text, reason
+           due_until, 0,
+           rank_at(coalesce(:now::timestamptz, clock_timestamp()), :priority::smallint),
+           :team_id::integer, due_count, :partition::smallint, :priority, 'scheduled', state,
+           :pool::text, reason
     FROM due
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
-    RETURNING id, due_at, pool, priority, state, due_count
+    RETURNING id, due_at, pool, rank, state
 ),
 queued AS (
-    SELECT *, coalesce(:now::timestamptz, clock_timestamp()) AS ranked_at, false AS alone
-    FROM made
-    WHERE state = 'queued'
+    SELECT *, false AS alone FROM made WHERE state = 'queued'
 ),
 enqueued AS (
     -- include: enqueue
@@ -141,7 +141,7 @@ WHERE id = :id::uuid AND state = 'active'
 -- Of a job that is deleted. By the unique key (job_id, due_at, kind), from what waits longest on:
 -- nothing that is older waits. Locked in the order of those who admit and dequeue, as by `cancel`.
 WITH unfinished AS MATERIALIZED (
-    SELECT id, due_at, pool, priority, retry_at
+    SELECT id, due_at, pool, rank, retry_at
     FROM runs
     WHERE job_id = :job_id::uuid
       AND due_at >= least(
@@ -159,7 +159,7 @@ unscheduled AS (
 unqueued AS (
     DELETE FROM dispatch d
     USING unfinished u
-    WHERE d.pool = u.pool AND d.priority = u.priority AND d.run_id = u.id
+    WHERE d.pool = u.pool AND d.rank = u.rank AND d.run_id = u.id
       AND (SELECT count(*) FROM unscheduled) >= 0
     RETURNING d.run_id
 ),

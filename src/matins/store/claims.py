@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
@@ -94,13 +94,19 @@ class ClaimStatements:
             made={claim.run_id for claim in claims} if row["made"] is None else set(row["made"]),
             refused=wanted.difference(row["fenced"]),
             stale=set(row["stale"]),
-            waiting=[Waiting(*place, CLAIM) for place in _places(row)],
+            waiting=_waiting(row, claims),
         )
 
 
-def _places(row: asyncpg.Record) -> Iterator[tuple[UUID, int, datetime, int]]:
+def _waiting(row: asyncpg.Record, claims: Sequence[Claim]) -> list[Waiting]:
+    if not row["asked"]:
+        return []
+    claimed = {claim.run_id: claim for claim in claims}
     columns = ("asked", "asked_partitions", "asked_ready_ats", "asked_team_ids")
-    return zip(*(row[column] for column in columns), strict=True)
+    return [
+        Waiting(run, partition, ready_at, team, CLAIM, claimed[run].pool, claimed[run].priority)
+        for run, partition, ready_at, team in zip(*(row[column] for column in columns), strict=True)
+    ]
 
 
 def _apart(
@@ -138,6 +144,7 @@ def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, ob
         "claim_partitions": [claim.partition for claim in claims],
         "claim_epochs": [epochs.get(claim.partition) for claim in claims],
         "due_ats": due_ats,
+        "ranks": [claim.rank for claim in claims],
         "fire_ats": [] if fire_ats == due_ats else fire_ats,
     }
 

@@ -20,23 +20,24 @@ due AS (
            coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
-        :claim_epochs::bigint[], :due_ats::timestamptz[], :fire_ats::timestamptz[]
-    ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at)
+        :claim_epochs::bigint[], :due_ats::timestamptz[], :ranks::bigint[],
+        :fire_ats::timestamptz[]
+    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE (c.held_partition IN (SELECT partition FROM fence)) IS TRUE
 ),
 made AS (
     INSERT INTO runs (
-        id, job_id, due_at, fire_at, claimed_at, epoch, team_id, partition, priority, kind, state,
-        pool, reason
+        id, job_id, due_at, fire_at, claimed_at, epoch, rank, team_id, partition, priority, kind,
+        state, pool, reason
     )
     SELECT id, job_id, due_at, coalesce(fire_at, due_at), coalesce(:now, clock_timestamp()), epoch,
-           team_id, partition, priority, 'scheduled', state, pool,
+           coalesce(rank, rank_at(coalesce(:now, clock_timestamp()), priority)), team_id, partition,
+           priority, 'scheduled', state, pool,
            CASE state WHEN 'waiting' THEN 'to be admitted' ELSE '' END
     FROM due
     WHERE fresh
-    RETURNING id, due_at, pool, priority, state, partition, team_id, claimed_at AS ranked_at,
-              false AS alone
+    RETURNING id, due_at, pool, rank, state, partition, team_id, claimed_at, false AS alone
 ),
 -- include: placed
 -- include: claimed
@@ -66,28 +67,30 @@ due AS (
            AND (NOT c.is_locked OR c.job_id IN (SELECT id FROM locked)) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids, :revisions, :claim_partitions::smallint[],
-        :claim_epochs::bigint[], :due_ats::timestamptz[], :fire_ats::timestamptz[], :kinds::text[],
+        :claim_epochs::bigint[], :due_ats::timestamptz[], :ranks::bigint[],
+        :fire_ats::timestamptz[], :kinds::text[],
         :states::text[], :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[],
         :are_locked
-    ) AS c (id, job_id, revision, held_partition, epoch, due_at, fire_at, kind, wanted, reason,
+    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at, kind, wanted, reason,
             due_until, due_count, is_locked)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE (c.held_partition IN (SELECT partition FROM fence)) IS TRUE
 ),
 made AS (
     INSERT INTO runs (
-        id, job_id, due_at, fire_at, claimed_at, finished_at, due_until, epoch, team_id, due_count,
-        partition, priority, kind, state, pool, reason
+        id, job_id, due_at, fire_at, claimed_at, finished_at, due_until, epoch, rank, team_id,
+        due_count, partition, priority, kind, state, pool, reason
     )
     SELECT id, job_id, due_at, coalesce(fire_at, due_at), now,
            CASE state WHEN 'skipped' THEN now END,
-           due_until, epoch, team_id, due_count, partition, priority, kind, state, pool,
+           due_until, epoch,
+           CASE WHEN state <> 'skipped' THEN coalesce(rank, rank_at(now, priority)) END, team_id,
+           due_count, partition, priority, kind, state, pool,
            CASE state WHEN 'waiting' THEN 'to be admitted' ELSE reason END
     FROM due, coalesce(:now, clock_timestamp()) AS now
     WHERE fresh
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
-    RETURNING id, due_at, pool, priority, state, partition, team_id, claimed_at AS ranked_at,
-              false AS alone
+    RETURNING id, due_at, pool, rank, state, partition, team_id, claimed_at, false AS alone
 ),
 stepped AS (
     -- include: stepped

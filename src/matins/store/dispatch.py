@@ -27,13 +27,15 @@ from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.inputs import RunInput, with_input
+from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import BlockedError, InvalidInputError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
 from matins.store.columns import unless_usual
 from matins.store.database import Database
-from matins.store.fronts import CLASSES, DequeueResult, Front, Fronts
+from matins.store.fronts import DequeueResult, Front, Fronts
+from matins.store.pools import note_starts
 from matins.store.queries import load_queries
 from matins.store.settled_polls import SettledPolls
 
@@ -71,8 +73,7 @@ class PostgresDispatch:
             locked = await self._dequeues.fetch(
                 _Q["locked"],
                 pool=pool,
-                priorities=CLASSES,
-                fronts=front.begin(),
+                front=front.begin(),
                 passed=front.passed,
                 free=poll.free,
             )
@@ -87,8 +88,7 @@ class PostgresDispatch:
                 executor=poll.executor,
                 seq=poll.seq,
                 pool=pool,
-                priorities=CLASSES,
-                fronts=begun,
+                front=begun,
                 passed=front.passed,
                 free=poll.free,
                 suspect_after=SUSPECT_AFTER,
@@ -98,8 +98,7 @@ class PostgresDispatch:
             return await self.find_handout(poll) or Handout()
         if not rows:
             return Handout(unknown=True)  # all that live get at least the row with the counts
-        now, count, *firsts = rows[0]["found"]
-        front.note(begun, poll.free, DequeueResult(now, count, firsts))
+        front.note(begun, DequeueResult(*rows[0]["found"]))
         started = [row for row in rows if row["id"]]
         return await self._handout(poll.executor, started) if started else None
 
@@ -190,6 +189,10 @@ class PostgresDispatch:
         if heartbeat.stopped:
             await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)
         return HeartbeatAnswer(stops)
+
+    async def note_starts(self, started: Sequence[Started]) -> None:
+        """See `domain.ports.Dispatch`."""
+        await note_starts(self._reads, self._fronts, started)
 
     async def _to_stop(self, heartbeat: Heartbeat) -> list[Stop]:
         run_ids = [run_id for run_id, _ in heartbeat.held]

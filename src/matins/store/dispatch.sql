@@ -6,7 +6,7 @@
 --   The lock makes the declaration, or the heartbeat that says so, wait for us, or us for it.
 -- dequeued: of several suspects one is dequeued.
 -- noted: a second dequeue for the same poll runs into its key, and then nothing at all is dequeued.
--- found, in the first row: the rank of now, how many were picked, and the first rank of each class.
+-- found, in the first row: the rank of now, how many were picked, and the first rank of them.
 WITH alive AS (
     SELECT done_polls @> :seq::bigint AS is_done
     FROM executors
@@ -19,9 +19,9 @@ picked AS (
 dequeued AS (
     DELETE FROM dispatch d
     USING picked p
-    WHERE d.pool = p.pool AND d.priority = p.priority AND d.rank = p.rank AND d.run_id = p.run_id
+    WHERE d.pool = p.pool AND d.rank = p.rank AND d.run_id = p.run_id
       AND (NOT p.alone OR p.run_id = (
-          SELECT run_id FROM picked WHERE alone ORDER BY priority, rank, run_id LIMIT 1
+          SELECT run_id FROM picked WHERE alone ORDER BY rank, run_id LIMIT 1
       ))
     RETURNING d.run_id, d.due_at
 ),
@@ -47,11 +47,9 @@ SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team,
        j.state = 'deleted' AS is_deleted,
        CASE WHEN row_number() OVER () = 1 THEN array[
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
-           (SELECT count(*) FROM picked)
-       ] || array(
-           SELECT (SELECT min(rank) FROM picked WHERE picked.priority = class.priority)
-           FROM unnest(:priorities) AS class (priority)
-       ) END AS found
+           (SELECT count(*) FROM picked),
+           (SELECT min(rank) FROM picked)
+       ] END AS found
 FROM alive
 LEFT JOIN started s ON true
 LEFT JOIN jobs j ON j.id = s.job_id
@@ -62,16 +60,11 @@ WHERE NOT alive.is_done
 -- Of what a dequeue would pick, the runs that it would wait for. It does not look for them itself,
 -- as that would cost each run a second look-up.
 WITH first AS MATERIALIZED (
-    SELECT d.run_id, d.due_at
-    FROM unnest(:priorities::smallint[], :fronts::bigint[]) AS class (priority, front)
-    CROSS JOIN LATERAL (
-        SELECT run_id, due_at
-        FROM dispatch
-        WHERE pool = :pool::text AND priority = class.priority AND rank >= class.front
-          AND NOT run_id = ANY (:passed::uuid[])
-        ORDER BY rank, run_id
-        LIMIT :free
-    ) AS d
+    SELECT run_id, due_at
+    FROM dispatch
+    WHERE pool = :pool::text AND rank >= :front::bigint AND NOT run_id = ANY (:passed::uuid[])
+    ORDER BY rank, run_id
+    LIMIT :free
 )
 SELECT run_id
 FROM first
@@ -235,6 +228,7 @@ freed AS (
         finished_at = CASE WHEN r.cancel_at IS NOT NULL OR j.state = 'deleted'
                            THEN coalesce(:now::timestamptz, clock_timestamp()) END,
         attempt = r.attempt - 1,
+        rank = coalesce(r.rank, rank_at(r.claimed_at, r.priority)),
         executor = NULL,
         started_at = NULL
     FROM dropped d
@@ -245,11 +239,11 @@ freed AS (
       AND r.state = 'running'
       AND r.executor = :executor
       AND j.id = r.job_id
-    RETURNING r.id, r.due_at, r.pool, r.priority, r.claimed_at, r.state,
+    RETURNING r.id, r.due_at, r.pool, r.rank, r.state,
               r.shared_losses >= :suspect_after::integer AS alone
 ),
 queued AS (
-    SELECT *, claimed_at AS ranked_at FROM freed WHERE state = 'queued'
+    SELECT * FROM freed WHERE state = 'queued'
 ),
 enqueued AS (
     -- include: enqueue

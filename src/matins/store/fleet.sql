@@ -20,29 +20,29 @@ GROUP BY pool
 LIMIT 10000
 
 -- name: queues
--- A step in the primary key for each pool and priority class that has something on the queue. What
--- is handed back has the rank of its claim, all else that of when it came there (in µs).
+-- A step in the primary key for each pool that has something on the queue: since when its first run
+-- is there, or is to be.
 WITH RECURSIVE heads AS (
     (
-        SELECT pool, priority, rank
+        SELECT pool, rank, run_id, due_at
         FROM dispatch
-        ORDER BY pool, priority, rank, run_id
+        ORDER BY pool, rank, run_id
         LIMIT 1
     )
     UNION ALL
-    SELECT next.pool, next.priority, next.rank
+    SELECT next.pool, next.rank, next.run_id, next.due_at
     FROM heads
     CROSS JOIN LATERAL (
-        SELECT pool, priority, rank
+        SELECT pool, rank, run_id, due_at
         FROM dispatch
-        WHERE (pool, priority) > (heads.pool, heads.priority)
-        ORDER BY pool, priority, rank, run_id
+        WHERE pool > heads.pool
+        ORDER BY pool, rank, run_id
         LIMIT 1
     ) AS next
 )
-SELECT pool, to_timestamp(min(rank) / 1000000.0) AS queued_since
-FROM (SELECT * FROM heads LIMIT 10000) AS found
-GROUP BY pool
+SELECT h.pool, greatest(r.claimed_at, to_timestamp(h.rank / 1000000.0)) AS queued_since
+FROM (SELECT * FROM heads LIMIT 10000) AS h
+JOIN runs r ON r.id = h.run_id AND r.due_at = h.due_at
 
 -- name: lag
 -- For each partition by jobs_due. What lies up to the watermark has its row, though the next due

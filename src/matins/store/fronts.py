@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from matins.domain.jobs.spec import PRIORITIES
+from matins.domain.runs.ranking import HEAD_STARTS_S
 
-CLASSES: Final = sorted(PRIORITIES.values())
-"""The priorities, in the order of dequeuing."""
-
-LATE: Final = 10_000_000
+LATE: Final = 10_000_000 + max(HEAD_STARTS_S) * 1_000_000
 """How far before what was found a queue can begin. In ranks, as all here, which are microseconds of
-the database's clock: no claim takes longer to be seen.
+the database's clock: no claim takes longer to be seen, and none has a longer head start.
 """
 
 SWEEP: Final = 5_000_000
@@ -29,18 +26,18 @@ _POOLS_MAX: Final = 10_000
 
 
 class DequeueResult(NamedTuple):
-    """What a dequeue found: the rank of now, how many runs it picked, and each class's first."""
+    """What a dequeue found: the rank of now, how many runs it picked, and their first rank."""
 
     now: int
     picked: int
-    firsts: Sequence[int | None]
+    first: int | None
 
 
 class Front:
-    """Where the queue of one pool can begin, class by class. Dequeues may run side by side."""
+    """Where the queue of one pool can begin. Dequeues may run side by side."""
 
     def __init__(self) -> None:
-        self._ranks = [0] * len(CLASSES)
+        self._rank = 0
         self._now = 0
         self._sweep_at = 0
         self._passed: list[UUID] = []
@@ -56,28 +53,28 @@ class Front:
         self._passed += locked
         self._pass_until = None
 
-    def begin(self) -> list[int]:
-        """Return the rank at which the next dequeue begins, for each class."""
-        return [0] * len(CLASSES) if self._now >= self._sweep_at else list(self._ranks)
+    def begin(self) -> int:
+        """Return the rank at which the next dequeue begins."""
+        return 0 if self._now >= self._sweep_at else self._rank
 
-    def note(self, begun: Sequence[int], free: int, result: DequeueResult) -> None:
-        """Go on from what a dequeue found that began at these ranks and asked for so many runs."""
+    def note(self, begun: int, result: DequeueResult) -> None:
+        """Go on from what a dequeue found that began at this rank.
+
+        What is still to come may be ranked by now, though all that is there is ranked later.
+        """
         if result.now < self._now - LATE:  # the clock went back, and ranks with it
-            self._ranks, self._now, self._sweep_at = [0] * len(CLASSES), 0, 0
+            self._rank = self._now = self._sweep_at = 0
             self._pass_until = None
         self._now = max(self._now, result.now)
         if self._pass_until is None:
             self._pass_until = self._now + SWEEP
         elif self._now >= self._pass_until:
             self._passed = []
-        if not any(begun):
+        if not begun:
             self._sweep_at = result.now + SWEEP
-        for index, first in enumerate(result.firsts):
-            if result.picked >= free and not any(result.firsts[index:]):
-                break  # it got what it asked for, and did not look at this class
-            rank = result.now if first is None else first
-            if begun[index] <= self._ranks[index]:
-                self._ranks[index] = max(self._ranks[index], rank - LATE)
+        first = result.now if result.first is None else min(result.first, result.now)
+        if begun <= self._rank:
+            self._rank = max(self._rank, first - LATE)
 
 
 class Fronts:

@@ -4,33 +4,20 @@
 
 -- name: repair
 -- A page of the runs that have not moved to the history, by runs_id; `last` is where it ends.
--- queued: a run has its place on the queue from its claim on at the earliest. So only where the
---   head of the queue comes after that it is looked whether its row is there.
+-- queued: its place on the queue is looked up by the primary key, as its row tells the rank.
 WITH page AS MATERIALIZED (
-    SELECT id, due_at, state, claimed_at, finished_at, pool, priority
+    SELECT id, due_at, state, claimed_at, finished_at
     FROM runs
     WHERE id > :after::uuid
     ORDER BY id
     LIMIT :limit::integer
 ),
 unfinished AS MATERIALIZED (
-    SELECT id, due_at, state, pool, priority,
-           (extract(epoch FROM claimed_at) * 1000000)::bigint AS rank
+    SELECT id, due_at, state
     FROM page
     WHERE finished_at IS NULL
       AND claimed_at < coalesce(:now::timestamptz, clock_timestamp())
                      - make_interval(secs => :min_age_s)
-),
-heads AS MATERIALIZED (
-    SELECT q.pool, q.priority, head.rank, head.run_id
-    FROM (SELECT DISTINCT pool, priority FROM unfinished WHERE state = 'queued') AS q
-    LEFT JOIN LATERAL (
-        SELECT rank, run_id
-        FROM dispatch d
-        WHERE d.pool = q.pool AND d.priority = q.priority
-        ORDER BY rank, run_id
-        LIMIT 1
-    ) AS head ON true
 ),
 queued AS (
     -- include: queue_places_lost

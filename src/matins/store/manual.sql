@@ -13,13 +13,12 @@ WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 -- that of `trigger_keys`, and then nothing at all is made.
 WITH made AS (
     INSERT INTO runs (
-        id, job_id, due_at, fire_at, claimed_at, epoch, team_id, partition, priority, kind, state,
-        pool, input
+        id, job_id, due_at, fire_at, claimed_at, epoch, rank, team_id, partition, priority, kind,
+        state, pool, input
     )
-    SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at,
-           coalesce(:now::timestamptz, clock_timestamp()), 0, j.team_id, j.partition, j.priority,
-           'manual', 'queued', j.pool, :input::jsonb
-    FROM jobs j
+    SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now, 0, rank_at(now, j.priority),
+           j.team_id, j.partition, j.priority, 'manual', 'queued', j.pool, :input::jsonb
+    FROM coalesce(:now::timestamptz, clock_timestamp()) AS now, jobs j
     WHERE j.id = :job_id::uuid AND j.state <> 'deleted'
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING *
@@ -31,7 +30,7 @@ keyed AS (
     WHERE :key IS NOT NULL
 ),
 queued AS (
-    SELECT *, claimed_at AS ranked_at, false AS alone FROM made
+    SELECT *, false AS alone FROM made
 ),
 enqueued AS (
     -- include: enqueue
@@ -46,7 +45,7 @@ JOIN teams t ON t.id = m.team_id
 -- Waiting room and queue are locked before the run, in the order of those who admit and dequeue, so
 -- that they can't deadlock. A row of them that is left over is passed over by `dequeue`.
 WITH run AS (
-    SELECT pool, priority, partition, retry_at
+    SELECT pool, rank, partition, retry_at
     FROM runs
     WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
 ),
@@ -64,7 +63,7 @@ unheld AS (
 unqueued AS (
     DELETE FROM dispatch d
     USING run
-    WHERE d.pool = run.pool AND d.priority = run.priority AND d.run_id = :run_id
+    WHERE d.pool = run.pool AND d.rank = run.rank AND d.run_id = :run_id
       AND (SELECT count(*) FROM unheld) >= 0
     RETURNING d.run_id
 ),

@@ -126,4 +126,5 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "causes": [verdict.cause for verdict in verdicts],
         "blockers": [verdict.blocker for verdict in verdicts],
         "asked": [decision.revision for decision in decisions],
+        "ranks": [decision.rank for decision in decisions],
     }

@@ -2,11 +2,12 @@
 
 -- name: load
 -- By the primary key, page by page as jobs are loaded. A row without a team is of a run that is gone.
-SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause
+SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause, coalesce(r.pool, '') AS pool,
+       coalesce(r.priority, 1) AS priority
 FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
     AS held (partition, after_at, after_id)
 CROSS JOIN LATERAL (
-    SELECT run_id, partition, ready_at, team_id, cause
+    SELECT run_id, due_at, partition, ready_at, team_id, cause
     FROM waiting
     WHERE waiting.partition = held.partition
       AND (ready_at, run_id) > (held.after_at, held.after_id)
@@ -14,6 +15,9 @@ CROSS JOIN LATERAL (
     ORDER BY ready_at, run_id
     LIMIT :share
 ) AS w
+LEFT JOIN LATERAL (
+    SELECT pool, priority FROM runs WHERE id = w.run_id AND due_at = w.due_at LIMIT 1
+) AS r ON true
 
 -- name: ask_again
 -- What was found under older rules of its team comes due now, and is decided about anew. So it does
@@ -92,12 +96,12 @@ decided AS (
     USING unnest(
         :run_ids::uuid[], :run_partitions::smallint[], :ready_ats::timestamptz[], :states::text[],
         :reasons::text[], :untils::timestamptz[], :causes::text[], :blockers::text[],
-        :asked::bigint[]
-    ) AS d (run_id, partition, ready_at, state, reason, until, cause, blocker, asked)
+        :asked::bigint[], :ranks::bigint[]
+    ) AS d (run_id, partition, ready_at, state, reason, until, cause, blocker, asked, rank)
     WHERE (d.partition IN (SELECT partition FROM fence)) IS TRUE
       AND w.partition = d.partition AND w.ready_at = d.ready_at AND w.run_id = d.run_id
       AND (w.team_id IS NULL OR w.team_id IN (SELECT id FROM believed))
-    RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked
+    RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked, d.rank
 ),
 moved AS (
     UPDATE runs r
@@ -105,11 +109,12 @@ moved AS (
         reason = CASE WHEN d.state = 'queued' AND r.state = 'retrying' THEN r.reason
                       ELSE d.reason END,
         retry_at = NULL,
+        rank = coalesce(d.rank, rank_at(coalesce(:now, clock_timestamp()), r.priority)),
         finished_at = CASE d.state WHEN 'skipped'
                       THEN coalesce(:now::timestamptz, clock_timestamp()) END
     FROM decided d
     WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
-    RETURNING r.id, r.due_at, r.pool, r.priority, r.partition, r.team_id, r.state,
+    RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state,
               r.shared_losses >= :suspect_after::integer AS alone, d.until, d.cause, d.blocker,
               d.asked
 ),
@@ -119,7 +124,7 @@ held AS (
     FROM moved WHERE state = 'waiting'
 ),
 queued AS (
-    SELECT *, coalesce(:now, clock_timestamp()) AS ranked_at FROM moved WHERE state = 'queued'
+    SELECT * FROM moved WHERE state = 'queued'
 ),
 enqueued AS (
     -- include: enqueue

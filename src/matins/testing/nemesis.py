@@ -153,7 +153,7 @@ class Nemesis:
         world = self._world
         table = rng.choice(("dispatch", "waiting", "handouts"))
         for _ in range(_LOOKS):
-            queued = [run_id for queue in world.queues.values() for _, _, run_id in queue]
+            queued = [run_id for queue in world.queues.values() for _, run_id in queue]
             rows: dict[str, list[Any]] = {
                 "dispatch": queued,
                 "waiting": [*world.waiting],

@@ -28,6 +28,7 @@ from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
+from matins.gateway.starts import StartsCounter
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
@@ -43,6 +44,7 @@ from matins.testing.memory.faulty import Process, faulty
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.runs import MemoryRunChanges
@@ -98,6 +100,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
             leases=faulty(pinned(MemoryLeases(world), world), process),
             agenda=faulty(pinned(stage.agenda(world), world), process),
             room=faulty(pinned(stage.room(world), world), process),
+            queues=faulty(pinned(MemoryQueues(world), world), process),
             watch=faulty(pinned(stage.watch(world), world), process),
             hints=faulty(stage.hints, process),
             clock=process.clock,
@@ -147,13 +150,14 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     """A gateway, without its HTTP."""
     dispatch = faulty(stage.dispatch(stage.world), process)
     hints = faulty(stage.hints, process)
-    dispatcher = Dispatcher(dispatch, hints, process.clock, stage.settings.poll_s)
+    starts = StartsCounter(dispatch, process.clock)
+    dispatcher = Dispatcher(dispatch, starts, hints, process.clock, stage.settings.poll_s)
     recorder = Recorder(dispatch, stage.cache, process.rng)
     gateway: GatewayLink = _Gateway(dispatcher, recorder, HeartbeatReceiver(dispatch))
     door = (process, gateway)
     stage.gateways.append(door)
     try:
-        await run_services([recorder, dispatcher], asyncio.Event())
+        await run_services([starts, recorder, dispatcher], asyncio.Event())
     finally:
         stage.gateways.remove(door)
 

@@ -72,8 +72,8 @@ class World:
                 SELECT id, job_id, $3, $3, $3, 1, 1, 0, 1, 'scheduled', 'queued', 'default'
                 FROM unnest($4::uuid[], $1::uuid[]) AS it (id, job_id)
             )
-            INSERT INTO dispatch (pool, priority, rank, run_id, due_at)
-            SELECT 'default', 1, 0, id, $3 FROM unnest($4::uuid[]) AS it (id)
+            INSERT INTO dispatch (pool, rank, run_id, due_at)
+            SELECT 'default', 0, id, $3 FROM unnest($4::uuid[]) AS it (id)
             """,
             jobs,
             msgspec.json.encode(SPEC).decode(),

@@ -24,6 +24,7 @@ from matins.domain.executors.protocol import (
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.runs.attempts import Attempt
+from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import FINAL, RunState, Tried
 from matins.domain.values.errors import BlockedError, UnavailableError
 
@@ -49,6 +50,7 @@ class Rows:
     """The Dispatch port. `lost_answers[name]` calls of that name do their work and then fail."""
 
     def __init__(self) -> None:
+        self.started: list[Started] = []
         self.runs: dict[UUID, Row] = {}
         self.queue: dict[str, deque[UUID]] = defaultdict(deque)
         self.handouts: dict[tuple[UUID, int], list[UUID]] = {}
@@ -139,6 +141,10 @@ class Rows:
         """See `domain.ports.Dispatch`."""
         await self._enter("recorded")
         return {name for name, number in ends if (name, number) in self.ends}
+
+    async def note_starts(self, started: Sequence[Started]) -> None:
+        """See `domain.ports.Dispatch`."""
+        self.started += started
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.Dispatch`."""

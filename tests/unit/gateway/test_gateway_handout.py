@@ -17,6 +17,7 @@ from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
 from matins.gateway.handout import Dispatcher
+from matins.gateway.starts import StartsCounter
 from matins.kernel.clock import HostClock
 
 
@@ -26,7 +27,9 @@ class Gate:
     def __init__(self, poll_s: float = 60.0) -> None:
         self.rows = Rows()
         self.words = Words()
-        self.dispatcher = Dispatcher(self.rows, self.words, HostClock(), poll_s)
+        clock = HostClock()
+        self.starts = StartsCounter(self.rows, clock)
+        self.dispatcher = Dispatcher(self.rows, self.starts, self.words, clock, poll_s)
 
     def executor(self) -> UUID:
         """Return a new executor that has sent one heartbeat."""

@@ -25,6 +25,7 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, RunRow, World
 from matins.testing.virtual import START, VirtualClock, VirtualTime
@@ -80,6 +81,7 @@ class Ground:
             leases=self.leases,
             agenda=agenda or MemoryAgenda(self.world),
             room=room or MemoryWaitingRoom(self.world),
+            queues=MemoryQueues(self.world),
             watch=self.watch,
             hints=self.hints,
             clock=clock or self.clock(),

@@ -16,6 +16,7 @@ from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.rewinding import copy_rows, era_over, go_back, pinned
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.virtual import in_virtual_time
@@ -32,6 +33,7 @@ async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncItera
             leases=pinned(MemoryLeases(world), world),
             agenda=pinned(MemoryAgenda(world), world),
             room=pinned(MemoryWaitingRoom(world), world),
+            queues=pinned(MemoryQueues(world), world),
             watch=pinned(ground.watch, world),
             hints=ground.hints,
             clock=ground.clock(),

@@ -26,6 +26,7 @@ from matins.domain.executors.protocol import (
 )
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Waiting
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
+from matins.domain.runs.ranking import Started
 
 
 class Clock(Protocol):
@@ -208,6 +209,9 @@ class Dispatch(Protocol):
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""
+
+    async def note_starts(self, started: Sequence[Started]) -> None:
+        """Note what was handed out of some pools: how fast their queues go on."""
 
 
 class StatusCache(Protocol):

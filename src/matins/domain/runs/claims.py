@@ -45,6 +45,8 @@ class DueJob(msgspec.Struct, frozen=True):
     pool: str
     next_due_at: datetime | None
     next_fire_at: datetime | None
+    team_id: int = 0
+    priority: int = 1
     fault: str = ""
     """Why its stored schedule or misfire policy can't be read; both are empty then."""
 
@@ -59,7 +61,7 @@ class Claim(msgspec.Struct, frozen=True):
     A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`. Such
     a range is claimed together with the step past it, to what is due next, or to nothing: its key
     holds off a second row for the first of them only. `follows_end`: the job's next due time
-    follows the end of this run.
+    follows the end of this run. `rank`: its place in the queue; None: by the time of the claim.
     """
 
     run_id: UUID
@@ -77,6 +79,8 @@ class Claim(msgspec.Struct, frozen=True):
     next_due_at: datetime | None = None
     next_fire_at: datetime | None = None
     follows_end: bool = False
+    priority: int = 1
+    rank: int | None = None
 
 
 class Claimed(msgspec.Struct, frozen=True):

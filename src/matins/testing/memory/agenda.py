@@ -88,7 +88,7 @@ class MemoryAgenda:
                 made.add(claim.run_id)
                 if run.state is RunState.WAITING:
                     place = (run.id, run.partition, run.claimed_at, job.team_id)
-                    waiting.append(Waiting(*place, CLAIM))
+                    waiting.append(Waiting(*place, CLAIM, run.pool, run.priority))
         self._step_past([claim for claim in claims if claim.due_until is not None], made)
         return Claimed(made, wanted - fenced, stale, waiting)
 
@@ -180,7 +180,7 @@ class MemoryAgenda:
         if not self._world.insert(run):
             return None
         if state is RunState.QUEUED:
-            self._world.enqueue(run, now)
+            self._world.enqueue(run, claim.rank)
         if state is RunState.WAITING:
             self._world.wait(run, now, CLAIM)
         return run
@@ -254,6 +254,8 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
                 pool=job.spec.pool,
                 next_due_at=job.next_due_at,
                 next_fire_at=job.next_fire_at,
+                team_id=job.team_id,
+                priority=PRIORITIES[job.spec.priority],
             )
             due_jobs.append(due)
     return due_jobs

@@ -221,7 +221,7 @@ class MemoryTransaction:
 
     def _insert(self, run: RunRow) -> None:
         if self._world.insert(run) and run.state is RunState.QUEUED:
-            self._world.enqueue(run, self._world.now())
+            self._world.enqueue(run, None)
 
     def _locked(self, job: JobRow) -> LockedJob:
         calendars = self._world.calendars

@@ -23,8 +23,10 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.inputs import with_input
+from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
+from matins.testing.memory.pools import note_starts
 from matins.testing.memory.rows import ExecutorRow, StoredAttempt
 from matins.testing.memory.world import RunRow, World
 
@@ -92,15 +94,19 @@ class MemoryDispatch:
             row.ended_at, row.stopped = now, True
         return HeartbeatAnswer(stops)
 
+    async def note_starts(self, started: Sequence[Started]) -> None:
+        """See `domain.ports.Dispatch`."""
+        note_starts(self._world, started)
+
     def _start(self, poll: Poll, pool: str) -> list[RunRow]:
         queue = self._world.queues.get(pool, [])
         started: list[RunRow] = []
-        passed: list[tuple[int, datetime, UUID]] = []
+        passed: list[tuple[int, UUID]] = []
         has_suspect = self._has_suspect(poll.executor)
         dequeued = 0
         while queue and dequeued < poll.free:
             place = heappop(queue)
-            run = self._world.runs_by_id[place[2]]
+            run = self._world.runs_by_id[place[1]]
             if _is_suspect(run):
                 if has_suspect:
                     passed.append(place)
@@ -142,7 +148,7 @@ class MemoryDispatch:
                 is_deleted = self._world.jobs[run.job_id].state is JobState.DELETED
                 if run.cancel_at is None and not is_deleted:
                     self._world.move(run, RunState.QUEUED)
-                    self._world.enqueue(run, run.claimed_at)
+                    self._world.enqueue(run, run.rank)
                 else:
                     run.finished_at = self._world.now()
                     self._world.move(run, RunState.CANCELLED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from matins.domain.runs.admission.waiting import LOST, RETRY
@@ -13,7 +13,6 @@ from matins.testing.memory.rows import ExecutorRow
 from matins.testing.memory.world import RunRow, World
 
 _WAIT = (RunState.WAITING, RunState.RETRYING)
-_Place = tuple[datetime, UUID]
 
 
 class MemoryRepairs:
@@ -52,28 +51,12 @@ class MemoryRepairs:
             world.handouts.setdefault((executor, 0), []).extend(strays)
 
     def _enqueue(self, runs: Iterable[RunRow]) -> list[UUID]:
-        """Put runs on the queue that are not there, if the head of the queue comes after them."""
-        heads = self._heads()
-        places = {run_id for queue in self._world.queues.values() for _, _, run_id in queue}
-        missing = [
-            run
-            for run in runs
-            if run.id not in places
-            and heads.get((run.pool, run.priority), (run.claimed_at, run.id))
-            >= (run.claimed_at, run.id)
-        ]
+        """Put runs on the queue that are not there."""
+        places = {run_id for queue in self._world.queues.values() for _, run_id in queue}
+        missing = [run for run in runs if run.id not in places]
         for run in missing:
-            self._world.enqueue(run, run.claimed_at)
+            self._world.enqueue(run, run.rank)
         return [run.id for run in missing]
-
-    def _heads(self) -> dict[tuple[str, int], _Place]:
-        heads: dict[tuple[str, int], _Place] = {}
-        for pool, queue in self._world.queues.items():
-            for priority, rank, run_id in queue:
-                if self._world.runs_by_id[run_id].state is RunState.QUEUED:
-                    key, place = (pool, priority), (rank, run_id)
-                    heads[key] = min(heads.get(key, place), place)
-        return heads
 
     def _reschedule(self, runs: Iterable[RunRow]) -> list[UUID]:
         missing = []

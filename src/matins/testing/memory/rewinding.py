@@ -32,6 +32,8 @@ def copy_rows(world: World) -> dict[str, Any]:
         "executors": {key: copy(row) for key, row in world.executors.items()},
         "handouts": {key: list(ids) for key, ids in world.handouts.items()},
         "queues": {pool: list(heap) for pool, heap in world.queues.items()},
+        "pools": dict(world.pools),
+        "weights": dict(world.weights),
         "waiting": dict(world.waiting),
         "rules": dict(world.rules),
         "zone_data": world.zone_data,

@@ -62,7 +62,7 @@ class MemoryRunChanges:
             self._world.trigger_keys[job_id, key] = TriggerKeyRow(
                 run_id, run_input.fingerprint, now
             )
-        self._world.enqueue(run, now)
+        self._world.enqueue(run, None)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
     async def cancel(self, run_id: UUID) -> RunStatus | None:

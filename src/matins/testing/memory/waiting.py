@@ -20,6 +20,7 @@ from matins.domain.runs.admission.waiting import (
 from matins.domain.runs.claims import Mark
 from matins.domain.runs.states import RunState
 from matins.testing.memory.agenda import first_places
+from matins.testing.memory.rows import WaitingRow
 from matins.testing.memory.world import RunRow, World
 
 
@@ -40,10 +41,14 @@ class MemoryWaitingRoom:
                 rooms[partition, run_id] = replace(row, ready_at=now)
         places = ((partition, Mark(row.ready_at, run)) for (partition, run), row in rooms.items())
         return [
-            Waiting(mark.id, partition, mark.at, row.team_id, row.cause)
+            self._waiting(partition, mark, rooms[partition, mark.id])
             for partition, mark in first_places(places, after, until, share)
-            for row in [rooms[partition, mark.id]]
         ]
+
+    def _waiting(self, partition: int, mark: Mark, row: WaitingRow) -> Waiting:
+        run = self._world.runs_by_id.get(mark.id)
+        pool, priority = (run.pool, run.priority) if run else ("", 1)
+        return Waiting(mark.id, partition, mark.at, row.team_id, row.cause, pool, priority)
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
@@ -109,7 +114,7 @@ class MemoryWaitingRoom:
         if run.state is not verdict.state:
             self._world.move(run, verdict.state)
         if verdict.state is RunState.QUEUED:
-            self._world.enqueue(run, now)
+            self._world.enqueue(run, decision.rank)
 
 
 def _from(rules: Rules, now: datetime) -> Rules:

@@ -16,6 +16,7 @@ from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import Rules
 from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.ranking import PoolSeen, rank_at
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.upkeep.retention import Walk
@@ -92,6 +93,7 @@ class RunRow:
     retry_at: datetime | None = None
     cancel_at: datetime | None = None
     input: RunInput = NO_INPUT
+    rank: int | None = None
 
     @property
     def key(self) -> tuple[UUID, datetime, Kind]:
@@ -124,8 +126,11 @@ class World:
     """By holder when its lease runs out."""
     executors: dict[UUID, ExecutorRow] = field(default_factory=dict)
     handouts: dict[tuple[UUID, int], list[UUID]] = field(default_factory=dict)
-    queues: dict[str, list[tuple[int, datetime, UUID]]] = field(default_factory=dict)
-    """By pool a heap of (priority, rank, run id)."""
+    queues: dict[str, list[tuple[int, UUID]]] = field(default_factory=dict)
+    """By pool a heap of (rank, run id)."""
+    pools: dict[str, PoolSeen] = field(default_factory=dict)
+    weights: dict[int, int] = field(default_factory=dict)
+    """By team its share of each pool, where it is not 1."""
     waiting: dict[tuple[int, UUID], WaitingRow] = field(default_factory=dict)
     """By (partition, run id)."""
     rules: dict[int, Rules] = field(default_factory=dict)
@@ -233,15 +238,16 @@ class World:
         before, run.state = run.state, state
         self._tell(run, before)
 
-    def enqueue(self, run: RunRow, rank: datetime) -> None:
-        """Put a run on the dispatch queue."""
-        heappush(self.queues.setdefault(run.pool, []), (run.priority, rank, run.id))
+    def enqueue(self, run: RunRow, rank: int | None) -> None:
+        """Put a run on the dispatch queue, by a rank or by the time now."""
+        run.rank = rank_at(self.now(), run.priority) if rank is None else rank
+        heappush(self.queues.setdefault(run.pool, []), (run.rank, run.id))
 
     def dequeue(self, run_id: UUID) -> bool:
         """Delete a run's place on the dispatch queue; False if it has none."""
         for queue in self.queues.values():
             for place in queue:
-                if place[2] == run_id:
+                if place[1] == run_id:
                     queue.remove(place)
                     heapify(queue)
                     return True

@@ -37,6 +37,8 @@ class Waiting(msgspec.Struct, frozen=True):
     team_id: int | None
     """None: its run is gone, so that nothing can hold it."""
     cause: str
+    pool: str = ""
+    priority: int = 1
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -87,11 +89,15 @@ ADMITTED: Final = Verdict(RunState.QUEUED)
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A verdict on a waiting run, and the rules of its team by which it was found."""
+    """A verdict on a waiting run, and the rules of its team by which it was found.
+
+    `rank`: its place in the queue, if it is admitted; None: by the time of that.
+    """
 
     waiting: Waiting
     verdict: Verdict
     rules: Rules | None
+    rank: int | None = None
 
     @property
     def revision(self) -> int | None:

@@ -1,0 +1,70 @@
+"""Ranking what is claimed and admitted, by what is known of pools: see `domain.runs.ranking`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from matins.domain.ports import Clock
+from matins.domain.ports.pools import Queues
+from matins.domain.runs.admission.waiting import Decision
+from matins.domain.runs.claims import Claim, DueJob
+from matins.domain.runs.ranking import VirtualClocks, rank_of
+from matins.domain.runs.states import RunState
+from matins.domain.values.ids import PARTITIONS
+from matins.kernel.service import repeat
+from matins.scheduler.leases import LeaseHolder
+
+LOOK_S = 1.0
+"""How often it is read what is known of the pools."""
+
+
+class Ranker:
+    """Keeps the virtual clocks of a scheduler."""
+
+    def __init__(self, queues: Queues, leases: LeaseHolder, clock: Clock) -> None:
+        self._queues = queues
+        self._leases = leases
+        self._clock = clock
+        self._clocks = VirtualClocks()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep up with the pools until `stop`."""
+        await repeat(self.look, LOOK_S, self._clock, self._stopping, name="ranks")
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def look(self) -> None:
+        """Read what is known of the pools."""
+        seen = await self._queues.seen()
+        share = max(1, len(self._leases.epochs())) / PARTITIONS
+        self._clocks.look(seen, share, self._clock.now())
+
+    def rank_claims(self, job: DueJob, claims: Sequence[Claim]) -> list[Claim]:
+        """Return the claims of a job with the ranks of those that are to be queued."""
+        now = rank_of(self._clock.now())
+        place = (job.pool, job.team_id, job.priority)
+        return [
+            msgspec.structs.replace(claim, rank=self._clocks.rank(*place, now))
+            if claim.state is RunState.QUEUED
+            else claim
+            for claim in claims
+        ]
+
+    def rank_admitted(self, decisions: Iterable[Decision]) -> list[Decision]:
+        """Return decisions with the ranks of the runs that are admitted."""
+        now = rank_of(self._clock.now())
+        ranked = []
+        for decision in decisions:
+            run = decision.waiting
+            if decision.verdict.state is RunState.QUEUED and run.team_id is not None:
+                rank = self._clocks.rank(run.pool, run.team_id, run.priority, now)
+                ranked.append(msgspec.structs.replace(decision, rank=rank))
+            else:
+                ranked.append(decision)
+        return ranked
