@@ -141,7 +141,7 @@ def test_the_index_names_every_page() -> None:
 def test_decisions_are_numbered_dated_and_titled() -> None:
     names = sorted(page for page in PAGES if page.startswith("docs/decisions/"))
     numbers = [int(Path(it).name[:4]) for it in names]
-    assert numbers == list(range(1, len(names) + 1))
+    assert len(set(numbers)) == len(numbers)
     for name, number in zip(names, numbers, strict=True):
         title, date = PAGES[name].split("\n\n")[:2]
         assert title.startswith(f"# {number}. "), name
