@@ -68,15 +68,10 @@ class Scheduler:
         self._loader = Loader(
             *(*shared, room, hints, clock), horizon_s=settings.horizon_s, poll_s=poll_s
         )
-        self._claimer = Claimer(
-            *(*shared, self._ranker, self._dispatch_hints, clock),
-            rng=rng,
-            batch_max=settings.claim_batch,
-        )
+        handing = (self._ranker, self._dispatch_hints, clock)
+        self._claimer = Claimer(*shared, *handing, rng=rng, batch_max=settings.claim_batch)
         self._admission = Admission(
-            *(*shared, room, self._ranker, self._dispatch_hints, clock),
-            fired=self._claimer.fired,
-            pause_s=poll_s,
+            *(*shared, room, *handing), fired=self._claimer.fired, pause_s=poll_s
         )
         self._watcher = Watcher(
             self._leases,

@@ -94,10 +94,10 @@ believed AS (
 decided AS (
     DELETE FROM waiting w
     USING unnest(
-        :run_ids::uuid[], :run_partitions::smallint[], :ready_ats::timestamptz[], :states::text[],
-        :reasons::text[], :untils::timestamptz[], :causes::text[], :blockers::text[],
-        :asked::bigint[], :ranks::bigint[]
-    ) AS d (run_id, partition, ready_at, state, reason, until, cause, blocker, asked, rank)
+        :run_ids::uuid[], :run_partitions::smallint[], :ready_ats::timestamptz[], :ranks::bigint[],
+        :states::text[], :reasons::text[], :untils::timestamptz[], :causes::text[],
+        :blockers::text[], :asked::bigint[]
+    ) AS d (run_id, partition, ready_at, rank, state, reason, until, cause, blocker, asked)
     WHERE (d.partition IN (SELECT partition FROM fence)) IS TRUE
       AND w.partition = d.partition AND w.ready_at = d.ready_at AND w.run_id = d.run_id
       AND (w.team_id IS NULL OR w.team_id IN (SELECT id FROM believed))
@@ -114,9 +114,8 @@ moved AS (
                       THEN coalesce(:now::timestamptz, clock_timestamp()) END
     FROM decided d
     WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
-    RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state,
-              r.shared_losses >= :suspect_after::integer AS alone, d.until, d.cause, d.blocker,
-              d.asked
+    RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state, d.until, d.cause,
+              d.blocker, d.asked, r.shared_losses >= :suspect_after::integer AS alone
 ),
 held AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause, blocker, asked)
