@@ -52,6 +52,7 @@ from matins.domain.views import (
     WindowRecord,
 )
 from matins.insight.forecast.forecast import Forecast, Peak, Share
+from matins.insight.why.explanation import Explanation, Standing, Step
 
 __all__ = [
     "AttemptRecord",
@@ -68,6 +69,7 @@ __all__ = [
     "ConflictError",
     "DueTime",
     "ExecutorRecord",
+    "Explanation",
     "Forecast",
     "Holidays",
     "HttpTarget",
@@ -97,6 +99,8 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "Share",
+    "Standing",
+    "Step",
     "Target",
     "Times",
     "UnauthorizedError",

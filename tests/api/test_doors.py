@@ -140,6 +140,8 @@ ROUTES = {
     "/v1/teams/{team}/windows/{name}": {"get", "put", "delete"},
     "/v1/preview": {"post"},
     "/v1/forecast": {"get"},
+    "/v1/runs/{run_id}/explanation": {"get"},
+    "/v1/teams/{team}/jobs/{name}/explanation": {"get"},
     "/v1/audit": {"get"},
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},

@@ -16,7 +16,18 @@ from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
-from matins.api import calendars, demo, fleet, forecasts, jobs, previews, runs, teams, windows
+from matins.api import (
+    calendars,
+    demo,
+    explanations,
+    fleet,
+    forecasts,
+    jobs,
+    previews,
+    runs,
+    teams,
+    windows,
+)
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
 from matins.api.problems import BODY_MAX, details_of, to_response
@@ -38,6 +49,7 @@ from matins.owners.owners import Owners
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
+from matins.store.explanations import PostgresExplanations
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.previews import PostgresPreviews
@@ -46,7 +58,7 @@ from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
-RESOURCES = (jobs, teams, calendars, windows, previews, forecasts, runs, fleet)
+RESOURCES = (jobs, teams, calendars, windows, previews, forecasts, runs, explanations, fleet)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
@@ -80,6 +92,7 @@ def build_api(
         "windows": PostgresWindows(database),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
+        "explanations": PostgresExplanations(database, reads, known),
         "audits": PostgresAudits(database, known),
         "teams": PostgresTeams(database),
         "status": status,

@@ -8,6 +8,7 @@ from matins.api.status import StatusReader
 from matins.owners import owners
 from matins.store.audits import PostgresAudits
 from matins.store.calendars import PostgresCalendars
+from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
@@ -20,6 +21,7 @@ Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
+Explanations = NamedDependency[PostgresExplanations]
 Forecasts = NamedDependency[PostgresForecasts]
 Teams = NamedDependency[PostgresTeams]
 Status = NamedDependency[StatusReader]

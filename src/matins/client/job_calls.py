@@ -15,6 +15,7 @@ from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import InvalidInputError, check
 from matins.domain.views import Changed, JobPage, Resume
+from matins.insight.why.explanation import Explanation
 
 
 class JobCalls:
@@ -72,6 +73,13 @@ class JobCalls:
         jobs = [job for page in pages for job in page.jobs]
         jobs.sort(key=lambda job: (job.team, job.spec.name))
         return JobPage(jobs, unreadable=[job for page in pages for job in page.unreadable])
+
+    async def explain_job(self, team: str, name: str, *, at: datetime | None = None) -> Explanation:
+        """Return what became of a job's due time at an instant, and why; without one, of its last
+        one, and what comes next.
+        """
+        path = job_path(team, name) + "/explanation"
+        return await self._calls.ask(Explanation, "GET", path, query=query_of(at=at))
 
     async def pause_job(self, team: str, name: str) -> Changed:
         """Let none of a job's due times be claimed until it is resumed."""

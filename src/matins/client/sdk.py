@@ -39,6 +39,7 @@ from matins.domain.views import (
     WindowRecord,
 )
 from matins.insight.forecast.forecast import Forecast
+from matins.insight.why.explanation import Explanation
 
 
 class Matins(JobCalls):
@@ -153,6 +154,10 @@ class Matins(JobCalls):
     async def run_input(self, run_id: UUID) -> RunInput:
         """Return what a trigger changed of the target for a run."""
         return await self._calls.ask(RunInput, "GET", f"/v1/runs/{run_id}/input")
+
+    async def explain_run(self, run_id: UUID) -> Explanation:
+        """Return how a run came to where it stands, and what it waits for."""
+        return await self._calls.ask(Explanation, "GET", f"/v1/runs/{run_id}/explanation")
 
     async def cancel_run(self, run_id: UUID) -> RunStatus:
         """End a run: at once while it waits, within a heartbeat of its executor while it runs."""

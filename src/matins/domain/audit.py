@@ -50,6 +50,7 @@ class Revision(msgspec.Struct, frozen=True):
     state: JobState
     timing: Timing
     spec: JobSpec
+    number: int = 0
 
 
 class LedgerRow(msgspec.Struct, frozen=True):
@@ -244,8 +245,7 @@ def _chains(periods: Iterable[_Period]) -> list[Chain]:
         if before is not None and (before.end, schedule) == (period.begin, revision.spec.schedule):
             chains[-1] = msgspec.structs.replace(chains[-1], end=period.end)
         else:
-            since = revision.timing.since
-            chains.append(Chain(period.begin, period.end, period.timetable, since))
+            chains += [Chain(period.begin, period.end, period.timetable, revision.timing.since)]
         before = period
     return chains
 

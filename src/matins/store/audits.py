@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since, unaudited
-from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.audit import AuditedJob, LedgerRow, Span, audit, rows_since, unaudited
 from matins.domain.time.instants import FIRST_DUE
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.names import check_name
 from matins.domain.views import AuditPage, JobAudit
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
+from matins.store.ledger import ledger_row, revisions_of
 from matins.store.past import around, newest_runs_before
 from matins.store.queries import load_queries
-from matins.store.timings import KnownCalendars, timing_of
+from matins.store.timings import KnownCalendars
 
 USUAL = timedelta(days=1)
 """How far an audit looks back, unless it is told."""
@@ -60,7 +58,8 @@ class PostgresAudits:
             raise InvalidInputError.at("since", "must lie before `until` and before now")
         # due times are whole seconds, but a job made in this very second is to be seen as well
         subjects = await self._subjects(team, job, since, latest, after)
-        revisions, faults = await self._revisions([subject.id for subject in subjects])
+        ids = [subject.id for subject in subjects]
+        revisions, faults = await revisions_of(self._database.fetch, self._calendars, ids)
         span = Span(since, until, fleet.now)
         audits: list[JobAudit] = []
         rows_from = {subject.id: rows_since(revisions[subject.id], span) for subject in subjects}
@@ -77,7 +76,7 @@ class PostgresAudits:
                 continue
             rows = await self._rows(subject.id, rows_from[subject.id], until)
             if subject.id in before:
-                rows.insert(0, _ledger_row(before[subject.id]))
+                rows.insert(0, ledger_row(before[subject.id]))
             # in a thread, since other requests are not to wait for it
             finding = await asyncio.to_thread(
                 audit, subject, revisions[subject.id], rows, span, fleet
@@ -116,33 +115,7 @@ class PostgresAudits:
         rows = await self._database.fetch(query, **args)
         return [msgspec.convert(dict(row), AuditedJob) for row in rows]
 
-    async def _revisions(
-        self, job_ids: list[UUID]
-    ) -> tuple[dict[UUID, list[Revision]], dict[UUID, str]]:
-        """Return the revisions of jobs; and of which jobs one can't be read, with the reason."""
-        revisions: dict[UUID, list[Revision]] = defaultdict(list)
-        faults: dict[UUID, str] = {}
-        rows = await self._database.fetch(_Q["revisions"], job_ids=job_ids)
-        versions = await self._calendars.versions(self._database.fetch, rows)
-        for row in rows:
-            try:
-                spec = msgspec.json.decode(row["spec"], type=JobSpec)
-                timing = timing_of(row, versions)
-            except Exception as error:  # of this one job; the others are audited all the same
-                faults[row["job_id"]] = f"a stored revision can't be read: {error}"
-                continue
-            state = JobState(row["state"])
-            revisions[row["job_id"]].append(Revision(row["effective_at"], state, timing, spec))
-        return revisions, faults
-
     async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
         query = around(since, until).pin(_Q["rows"])
         rows = await self._database.fetch(query, job_id=job_id, since=since, until=until)
-        return [_ledger_row(row) for row in rows]
-
-
-def _ledger_row(row: asyncpg.Record) -> LedgerRow:
-    fields: set[str] = set(LedgerRow.__struct_fields__)
-    return msgspec.convert(
-        {name: value for name, value in row.items() if name in fields}, LedgerRow
-    )
+        return [ledger_row(row) for row in rows]

@@ -47,13 +47,6 @@ WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
 ORDER BY j.id
 LIMIT :limit
 
--- name: revisions
-SELECT job_id, effective_at, state, spec::text AS spec, anchor, since,
-       overrides::text AS overrides, calendars
-FROM revisions
-WHERE job_id = ANY (:job_ids::uuid[])
-ORDER BY job_id, revision
-
 -- name: rows
 -- By the unique key (job_id, due_at, kind), in a stretch of days.
 SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool

@@ -107,10 +107,8 @@ class PostgresReads:
 
     async def runs_of_job(self, team: str, name: str, before: UUID | None, limit: int) -> RunPage:
         """Return a job's runs, newest first, also of one that was deleted. Raises NotFoundError."""
-        job = await self._job_ever(team, name)
-        if job is None:
-            raise NotFoundError(f"team {team} has no job {name!r}")
-        rows = await self._newest(_Q["runs_of_job"], before, limit, job_id=job["id"])
+        job_id = await self.job_id(team, name)
+        rows = await self._newest(_Q["runs_of_job"], before, limit, job_id=job_id)
         runs = [_run(row, team, name) for row in rows]
         return _page(await self._fleet.tell_waiting(rows, runs), limit)
 
@@ -209,6 +207,16 @@ class PostgresReads:
                 if days.first <= due_of(run_ids[-1]):
                     break
         return sorted(records, key=lambda row: row["id"].int, reverse=True)
+
+    async def job_id(self, team: str, name: str) -> UUID:
+        """Return the id of the job of that name, else of the last one that had it. Raises
+        NotFoundError.
+        """
+        job = await self._job_ever(team, name)
+        if job is None:
+            raise NotFoundError(f"team {team} has no job {name!r}")
+        job_id: UUID = job["id"]
+        return job_id
 
     async def _job_ever(self, team: str, name: str) -> asyncpg.Record | None:
         check_name("team", team)

@@ -1,0 +1,88 @@
+"""The facts from which it is told what became of a run or a due time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.audit import LedgerRow, Revision
+from matins.domain.executors.fleet import Fleet
+from matins.domain.jobs.spec import JobState
+from matins.domain.jobs.windows import Window
+from matins.domain.views import AttemptRecord, Run
+
+
+class ExplainedJob(msgspec.Struct, frozen=True):
+    """The job that is asked about, with its revisions from the first to the present one.
+
+    `follows`: its next due time follows the end of the run due then. Rows of what was due before
+    `purged_until` may be gone. `fault`: why its revisions can't be read.
+    """
+
+    id: UUID
+    team: str
+    name: str
+    state: JobState
+    reason: str
+    revisions: list[Revision] = []
+    next_due_at: datetime | None = None
+    follows: datetime | None = None
+    watermark: datetime | None = None
+    purged_until: datetime | None = None
+    fault: str = ""
+
+    @property
+    def title(self) -> str:
+        """Team and name, as commands take them."""
+        return f"{self.team}/{self.name}"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A run's place in the waiting room: the member of admission that holds it, and what that
+    waits for.
+    """
+
+    cause: str
+    blocker: str | None = None
+
+
+class ExecutorSeen(msgspec.Struct, frozen=True):
+    """The executor that has a run, and its last sign of life."""
+
+    name: str
+    heartbeat_at: datetime
+    ended_at: datetime | None = None
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """All that is recorded of one run."""
+
+    run: Run
+    pool: str
+    attempts: list[AttemptRecord] = []
+    place: Place | None = None
+    executor: ExecutorSeen | None = None
+
+
+class DueFacts(msgspec.Struct, frozen=True):
+    """What is known of an instant of a job that has no run: the range of skipped due times that
+    covers it, and the windows that are in force then.
+    """
+
+    at: datetime
+    range: LedgerRow | None = None
+    windows: list[Window] = []
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The job that is asked about, and who is alive."""
+
+    job: ExplainedJob
+    fleet: Fleet
+
+    @property
+    def now(self) -> datetime:
+        """The database's clock."""
+        return self.fleet.now
