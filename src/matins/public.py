@@ -21,6 +21,7 @@ from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import RunState
+from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Override, Schedule, Times
 from matins.domain.values.errors import (
@@ -55,6 +56,7 @@ from matins.insight.forecast.forecast import Forecast, Peak, Share
 from matins.insight.why.explanation import Explanation, Standing, Step
 
 __all__ = [
+    "AfterJobs",
     "AttemptRecord",
     "AuditPage",
     "Backoff",

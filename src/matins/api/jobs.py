@@ -62,6 +62,7 @@ async def put_jobs(
     dry_run: FromQuery[bool] = False,
 ) -> list[Changed]:
     """Create or replace up to 1000 jobs, each as by itself; answers in the order of the list.
+    A job may be due with the runs of one that comes later in it.
 
     Nothing is changed where one is wrong in itself; where one can't be put after all, as by a
     calendar that is not there, the others are. Jobs that are not in the list stay as they are.
@@ -93,11 +94,15 @@ async def put_job(
 
 
 @delete("/teams/{team:str}/jobs/{name:str}", status_code=200)
-async def delete_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
+async def delete_job(
+    owners: Owners, team: FromPath[str], name: FromPath[str], force: FromQuery[bool] = False
+) -> Changed:
     """Delete a job. Its runs that wait are cancelled and counted; one that runs goes on, but is not
     tried again. Its history stays, and its name is free again.
+
+    409 while other jobs are due with its runs (`after: {jobs: …}`), unless it is done by `force`.
     """
-    return await owners.jobs.delete(team, name)
+    return await owners.jobs.delete(team, name, force=force)
 
 
 @post("/teams/{team:str}/jobs/{name:str}/pause", status_code=200)

@@ -67,8 +67,27 @@ async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> 
     return cancelled
 
 
+@post("/runs/{run_id:uuid}/replay", status_code=202)
+async def replay_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
+    """Give a dead run one attempt more, as the same run. Its dead letter is closed.
+
+    If it succeeds, what was skipped because of it, in jobs that follow its job, starts. 409 when it
+    is not dead.
+    """
+    replayed = await owners.runs.replay(run_id)
+    await status.note(replayed)
+    return replayed
+
+
 ROUTER = Router(
     "/",
     tags=["runs"],
-    route_handlers=[list_runs, show_status, list_attempts, show_input, cancel_run],
+    route_handlers=[
+        list_runs,
+        show_status,
+        list_attempts,
+        show_input,
+        cancel_run,
+        replay_run,
+    ],
 )

@@ -13,7 +13,7 @@ import msgspec
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports import StatusCache
-from matins.domain.runs.states import FINAL
+from matins.domain.runs.states import LASTING
 from matins.domain.values.errors import NotFoundError
 from matins.kernel.http import Scope
 from matins.store.reads import PostgresReads, due_at_of
@@ -40,7 +40,7 @@ class StatusReader:
 
     async def note(self, status: RunStatus) -> None:
         """Let polls know of the end of a run, made known here."""
-        if status.state in FINAL:
+        if status.state in LASTING:
             await self._cache.put([status])
 
     async def _from_database(self, run_id: UUID) -> bytes | None:

@@ -14,7 +14,7 @@ from valkey.asyncio.retry import Retry
 from valkey.backoff import NoBackoff
 
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.runs.states import FINAL
+from matins.domain.runs.states import FINAL, LASTING
 from matins.kernel.clock import elapsed_s
 
 log = structlog.get_logger()
@@ -60,9 +60,11 @@ class ValkeyStatusCache:
 
     async def put(self, statuses: Sequence[RunStatus]) -> None:
         """See `domain.ports.StatusCache`."""
-        final = [status for status in statuses if status.state in FINAL]
+        lasting = [status for status in statuses if status.state in LASTING]
+        over = [status for status in statuses if status.state in FINAL - LASTING]
         moving = [status for status in statuses if status.state not in FINAL]
-        await self._write(final, "final", _FINAL_MS)
+        await self._write(lasting, "final", _FINAL_MS)
+        await self._write(over, "final", _MOVING_MS)
         await self._write(moving, "moving", _MOVING_MS)
 
     async def get(self, run_id: UUID) -> bytes | None:

@@ -17,7 +17,7 @@ from matins.cli.showing import tell
 
 GROUPS = {
     "jobs": "Look at jobs and at what comes of them, stop them, run them now.",
-    "runs": "Look at runs, watch them, cancel them.",
+    "runs": "Look at runs, watch them, cancel and replay them.",
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
     "executors": "Look at the executors, which call the targets.",
@@ -47,6 +47,7 @@ COMMANDS = {
     "runs show": ("runs", "Show a run with its attempts and what they wrote."),
     "runs watch": ("runs", "Watch the newest runs live."),
     "runs cancel": ("runs", "End a run."),
+    "runs replay": ("runs", "Give a dead run one attempt more."),
     "calendars list": ("calendars", "List a team's calendars, and how many jobs follow each."),
     "calendars show": (
         "calendars",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Annotated
 
 import typer
@@ -19,8 +20,9 @@ from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Override, Schedule, Times
+from matins.domain.values.errors import ConflictError
 from matins.domain.views import Changed, JobPage
-from matins.insight.explain.english import counted
+from matins.insight.explain.english import counted, listed
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
@@ -114,9 +116,27 @@ def resume(
 
 
 @commands.command(epilog="Example: matins jobs delete demo/every-minute")
-def delete(job: Named, as_json: AsJson = False) -> None:
-    """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay listed."""
-    change(lambda client: client.delete_job(*split_name(job)), _words, as_json=as_json)
+def delete(
+    job: Named,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while other jobs follow it; they wait in vain.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay listed.
+
+    If other jobs follow it (after: {jobs: …}) you are asked first.
+    """
+
+    async def work(client: Matins) -> Changed:
+        try:
+            return await client.delete_job(*split_name(job), force=force)
+        except ConflictError as error:
+            if not sys.stdin.isatty() or not typer.confirm(f"{error}. Delete it all the same?"):
+                raise
+        return await client.delete_job(*split_name(job), force=True)
+
+    change(work, _words, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs trigger demo/on-demand --env DAY=monday --wait")
@@ -159,6 +179,8 @@ def describe(schedule: Schedule | None) -> str:
         return "only triggered"
     if schedule.follows_end:
         return f"{schedule.every} after the end"
+    if schedule.chain is not None:
+        return f"after {listed(schedule.chain.jobs)}"
     return " or ".join(
         _kind(times, times.timezone or schedule.timezone) for times in schedule.kinds()
     )

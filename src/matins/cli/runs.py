@@ -1,4 +1,4 @@
-"""`matins runs`: look at runs, watch them, cancel them."""
+"""`matins runs`: look at runs, watch them, cancel and replay them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.connecting import split_name, with_api
+from matins.cli.connecting import change, split_name, with_api
 from matins.cli.documents import yaml_text
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
@@ -174,6 +174,16 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
     else:
         still = "" if status.state is RunState.CANCELLED else "; its executor is told to stop it"
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
+
+
+@commands.command(epilog="Example: matins runs replay 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def replay(run: TheRun, as_json: AsJson = False) -> None:
+    """Give a dead run one attempt more. If it succeeds, jobs that follow it start after all."""
+    change(
+        lambda client: client.replay_run(run),
+        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
+        as_json=as_json,
+    )
 
 
 def _print(runs: list[Run], *, as_json: bool) -> None:

@@ -91,9 +91,13 @@ class JobCalls:
             Changed, "POST", job_path(team, name) + "/resume", content=Resume(missed)
         )
 
-    async def delete_job(self, team: str, name: str) -> Changed:
-        """Delete a job; its runs stay listed, and its name is free again."""
-        return await self._calls.ask(Changed, "DELETE", job_path(team, name))
+    async def delete_job(self, team: str, name: str, *, force: bool = False) -> Changed:
+        """Delete a job; its runs stay listed, and its name is free again.
+
+        Raises ConflictError while other jobs follow it, unless by `force`.
+        """
+        query = {"force": "true"} if force else None
+        return await self._calls.ask(Changed, "DELETE", job_path(team, name), query=query)
 
     async def trigger_job(
         self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None

@@ -6,6 +6,7 @@ async with Matins("http://127.0.0.1:8600", token) as matins:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -71,11 +72,9 @@ class Matins(JobCalls):
 
     async def is_ready(self) -> bool:
         """Return whether an API is there and can do its work."""
-        try:
-            _, status, _ = await self._calls.exchange("GET", "/ready")
-        except UnavailableError:
-            return False
-        return status == 200
+        with suppress(UnavailableError):
+            return (await self._calls.exchange("GET", "/ready"))[1] == 200
+        return False
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
         """Return how long runs are kept of a team's jobs that don't say it themselves."""
@@ -162,6 +161,10 @@ class Matins(JobCalls):
     async def cancel_run(self, run_id: UUID) -> RunStatus:
         """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
         return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
+
+    async def replay_run(self, run_id: UUID) -> RunStatus:
+        """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""
+        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/replay")
 
     async def audit(
         self,

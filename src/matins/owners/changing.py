@@ -14,6 +14,7 @@ import msgspec
 
 from matins.domain.calendars.calendar import check_known
 from matins.domain.calendars.compiled import CompiledCalendar
+from matins.domain.jobs.chains import Upstream, check_not_followed, check_upstream
 from matins.domain.jobs.changes import LockedJob, retimed
 from matins.domain.jobs.decisions import Decide, JobChange, Moment
 from matins.domain.jobs.revisions import (
@@ -29,7 +30,7 @@ from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.ports.jobs import JobChanges, JobTransaction
 from matins.domain.runs.following import next_after_change
 from matins.domain.timetables.compiling import Timing
-from matins.domain.timetables.next_due import NextDue, next_due
+from matins.domain.timetables.next_due import NextDue, chain_from, next_due
 from matins.domain.values.errors import NotFoundError
 from matins.domain.views import Changed
 from matins.owners.recording import Reconciled, record_missing, recorded_until, run_count
@@ -48,15 +49,22 @@ async def change_job(
     *,
     create: Create | None = None,
     dry_run: bool = False,
+    chains: Upstream | None = None,
 ) -> Changed:
-    """Change a job as decided. Raises NotFoundError, and what `decide` raises."""
+    """Change a job as decided. Raises NotFoundError, and what `decide` raises.
+
+    `chains`: it may change which jobs follow which, beside others that are to be put. Such changes
+    of a team go one after the other.
+    """
     skipped, after = 0, _LONG_AGO
 
     async def step(tx: JobTransaction) -> Changed | Reconciled:
+        if chains is not None:
+            await tx.lock_chains(team)
         while True:
             job = await tx.lock_job(team, name)
             if job is not None:
-                return await _change(tx, job, decide, after)
+                return await _change(tx, job, decide, after, chains or {})
             if create is None:
                 raise NotFoundError(f"team {team} has no job {name!r}")
             made = await create(tx)
@@ -68,8 +76,11 @@ async def change_job(
     return msgspec.structs.replace(done, skipped=done.skipped + skipped)
 
 
-async def create_job(tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec) -> Changed | None:
+async def create_job(
+    tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec, beside: Upstream
+) -> Changed | None:
     """Make a job that is due from now on; None if the team has one of that name."""
+    await _check_upstream(tx, team, spec, beside)
     calendars, closures = await _calendars(tx, team, spec)
     revision = first_revision(job_id, spec, await tx.now(), calendars, closures)
     if not await tx.insert_job(job_id, team, revision):
@@ -78,7 +89,7 @@ async def create_job(tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec)
 
 
 async def _change(
-    tx: JobTransaction, job: LockedJob, decide: Decide, after: datetime
+    tx: JobTransaction, job: LockedJob, decide: Decide, after: datetime, beside: Upstream
 ) -> Changed | Reconciled:
     """Make the whole of a change, or record a piece of what the job misses."""
     # Revisions stay in order, also when the database's clock was put back.
@@ -87,6 +98,10 @@ async def _change(
     change = decide(job, Moment(now, recorded))
     if change is None:
         return Changed(unchanged_view(job), "unchanged")
+    if change.spec.schedule != job.spec.schedule:
+        await _check_upstream(tx, job.team, change.spec, beside)
+    if change.asks:
+        check_not_followed(job.spec.name, await tx.downstream(job.team, job.spec.name))
     if change.reason is None:
         revision = ongoing(job, change, now)
         await tx.write_revision(job, revision)
@@ -96,10 +111,10 @@ async def _change(
         tx, job, now, after=max(after, recorded), reason=change.reason, run_max=change.run_max
     )
     if not done.complete:  # commit this piece and unlock the job before the next one
-        if job.state is JobState.ACTIVE:
+        if job.state is JobState.ACTIVE and not job.spec.upstream:
             await tx.advance(job.id, _next_after(job, done.until))
         return done
-    revision = await _restarted(tx, job, change, now)
+    revision = await _restarted(tx, job, change, now, done.next_due)
     await tx.write_revision(job, revision)
     cancelled = await tx.cancel_waiting(job) if change.state is JobState.DELETED else 0
     view = revised_view(job, revision)
@@ -107,15 +122,34 @@ async def _change(
 
 
 async def _restarted(
-    tx: JobTransaction, job: LockedJob, change: JobChange, now: datetime
+    tx: JobTransaction, job: LockedJob, change: JobChange, now: datetime, chained: NextDue
 ) -> JobRevision:
-    """Return the next revision of a job that is due from now on, or no more."""
+    """Return the next revision of a job that is due from now on, or no more.
+
+    `chained` is where its chain stands, if it has one that goes on.
+    """
     calendars, closures = await _calendars(tx, job.team, change.spec)
     timing = retimed(job, change.spec, closures, now)
     due = NextDue()
-    if change.state is JobState.ACTIVE:
+    if change.spec.upstream and change.state is not JobState.DELETED:
+        due = _chain_from(job, change, now, chained)
+    elif change.state is JobState.ACTIVE:
         due = await _first_due(tx, job, change.spec, timing, now)
     return JobRevision(change.spec, change.state, now, timing, calendars, due)
+
+
+def _chain_from(job: LockedJob, change: JobChange, now: datetime, chained: NextDue) -> NextDue:
+    """Return where a chain stands after a change: a stopped one keeps what it has not recorded."""
+    if change.spec.schedule != job.spec.schedule:
+        return chain_from(now)
+    return chained if change.state is JobState.ACTIVE else job.next_due
+
+
+async def _check_upstream(tx: JobTransaction, team: str, spec: JobSpec, beside: Upstream) -> None:
+    """Raise InvalidInputError when a job would follow itself, or one that is not there."""
+    if spec.upstream:
+        names = {*spec.upstream, *(it for follows in beside.values() for it in follows)}
+        check_upstream(spec, {**await tx.upstream(team, sorted(names)), **beside})
 
 
 async def _first_due(

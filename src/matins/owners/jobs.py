@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from random import Random
+from types import MappingProxyType
 from uuid import UUID
 
 from matins.domain.jobs import decisions
+from matins.domain.jobs.chains import Upstream, by_dependency
 from matins.domain.jobs.decisions import Decide
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.overrides import problems
@@ -42,7 +44,9 @@ class Jobs:
         job_id = self._new_id()
 
         async def step(tx: JobTransaction) -> Changed | None:
-            return await create_job(tx, job_id, team, spec)
+            if spec.upstream:
+                await tx.lock_chains(team)
+            return await create_job(tx, job_id, team, spec, {})
 
         made = await self._changes.transact(step)
         if made is None:
@@ -62,7 +66,7 @@ class Jobs:
         return done
 
     async def put_all(self, team: str, jobs: JobList, *, dry_run: bool = False) -> list[Changed]:
-        """Make or replace jobs, each in a transaction of its own, in the order of the list.
+        """Make or replace jobs, each in a transaction of its own, after those that it follows.
 
         Nothing is done where one is wrong in itself. Where one can't be put after all, the others
         are; repeat it then, or if its end is unknown.
@@ -73,9 +77,15 @@ class Jobs:
 
         async def put(spec: JobSpec) -> Changed:
             async with side_by_side:
-                return await self._put(team, spec, dry_run=dry_run)
+                return await self._put(team, spec, dry_run=dry_run, beside=beside)
 
-        results = await asyncio.gather(*map(put, jobs.jobs), return_exceptions=True)
+        beside = {spec.name: spec.upstream for spec in jobs.jobs if dry_run}
+        answers: dict[int, Changed | BaseException] = {}
+        for group in by_dependency(jobs.jobs):
+            puts = (put(jobs.jobs[index]) for index in group)
+            found = await asyncio.gather(*puts, return_exceptions=True)
+            answers |= dict(zip(group, found, strict=True))
+        results = [answers[index] for index in range(len(jobs.jobs))]
         done = [result for result in results if isinstance(result, Changed)]
         if not dry_run:
             await self._notify(done)
@@ -90,11 +100,13 @@ class Jobs:
         """Go on with a paused or quarantined job, after deciding about what was missed."""
         return await self._change(team, name, lambda job, _: decisions.resume(job, missed))
 
-    async def delete(self, team: str, name: str) -> Changed:
+    async def delete(self, team: str, name: str, *, force: bool = False) -> Changed:
         """End a job. What waits is cancelled and what runs is not tried again; its history stays,
-        and its name is free again.
+        and its name is free again. Raises ConflictError while others follow it, without `force`.
         """
-        return await self._change(team, name, lambda job, _: decisions.delete(job))
+        return await self._change(
+            team, name, lambda job, _: decisions.delete(job, force=force), chains={}
+        )
 
     async def override(self, team: str, name: str, override: Override) -> Changed:
         """Skip or move one occurrence of a job; one that has an override is decided anew."""
@@ -113,11 +125,13 @@ class Jobs:
         """Let an active job keep to the current versions of its calendars from now on."""
         return await self._change(team, name, lambda job, _: decisions.sync_calendars(job))
 
-    async def _put(self, team: str, spec: JobSpec, *, dry_run: bool) -> Changed:
+    async def _put(
+        self, team: str, spec: JobSpec, *, dry_run: bool, beside: Upstream = MappingProxyType({})
+    ) -> Changed:
         job_id = self._new_id()
 
         async def create(tx: JobTransaction) -> Changed | None:
-            return await create_job(tx, job_id, team, spec)
+            return await create_job(tx, job_id, team, spec, beside)
 
         return await change_job(
             self._changes,
@@ -126,12 +140,15 @@ class Jobs:
             lambda job, _: decisions.replace(job, spec),
             create=create,
             dry_run=dry_run,
+            chains=beside if spec.upstream else None,
         )
 
-    async def _change(self, team: str, name: str, decide: Decide) -> Changed:
+    async def _change(
+        self, team: str, name: str, decide: Decide, *, chains: Upstream | None = None
+    ) -> Changed:
         check_name("team", team)
         check_name("name", name)
-        done = await change_job(self._changes, team, name, decide)
+        done = await change_job(self._changes, team, name, decide, chains=chains)
         await self._notify([done])
         return done
 

@@ -11,12 +11,14 @@ from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.misfire import COUNT_MAX
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.ports.jobs import JobTransaction
+from matins.domain.runs.chains import newest_links, skipped_links
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import missing_after_end
 from matins.domain.runs.ledger import catch_up, missing_ranges, skip
 from matins.domain.runs.states import RunState
 from matins.domain.time.instants import SECOND, epoch_s
 from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.next_due import INSTANT, NextDue, chain_from
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import ScheduleError
 
@@ -25,16 +27,22 @@ LOOK_MAX = 10_000
 
 
 class Reconciled(msgspec.Struct, frozen=True):
-    """What was recorded, and up to when. If it is not `complete`, more is left."""
+    """What was recorded, and up to when. If it is not `complete`, more is left.
+
+    `next_due` is where a chain stands afterwards, if it goes on.
+    """
 
     until: datetime
     skipped: int = 0
     queued: int = 0
     complete: bool = True
+    next_due: NextDue = NextDue()
 
 
 async def recorded_until(tx: JobTransaction, job: LockedJob, now: datetime) -> datetime:
     """Return up to when all due times of a job have their rows; later ones may have."""
+    if job.spec.upstream:
+        return job.next_due.follows - INSTANT if job.next_due.follows else now
     if job.state is JobState.ACTIVE:
         return job.next_due.due_at - SECOND if job.next_due.due_at else now
     if job.state is JobState.PAUSED:
@@ -59,6 +67,8 @@ async def record_missing(
     The newest `run_max` of it are queued instead. Of very much only the oldest part is recorded. A
     job whose schedule can't be computed misses nothing.
     """
+    if job.spec.upstream:
+        return await _record_links(tx, job, now, after=after, reason=reason, run_max=run_max)
     timetable = _timetable(job)
     if timetable is None:
         return Reconciled(now)
@@ -79,6 +89,35 @@ async def record_missing(
         skipped=sum(claim.due_count for claim in made if claim.state is RunState.SKIPPED),
         queued=sum(claim.due_count for claim in made if claim.state is RunState.QUEUED),
         complete=complete,
+    )
+
+
+async def _record_links(
+    tx: JobTransaction,
+    job: LockedJob,
+    now: datetime,
+    *,
+    after: datetime,
+    reason: str,
+    run_max: int,
+) -> Reconciled:
+    """Record the due times of a chain that lack their row. The newest `run_max` are left to it.
+
+    Each claim of them locks the job's row, as this transaction does, so none is under way.
+    """
+    found = await tx.leader_rows(job, after, now, LOOK_MAX)
+    complete = len(found.rows) < LOOK_MAX
+    bound = found.bound and max(found.bound, job.timing.since + INSTANT)
+    left = newest_links(found.rows, run_max) if complete and run_max else []
+    rows = [row for row in found.rows if row not in left]
+    claims = skipped_links(job, rows, reason)
+    await tx.record(job, claims, now)
+    return Reconciled(
+        until=now if complete else found.rows[-1].due_at,
+        skipped=sum(claim.due_count for claim in claims),
+        queued=len(left),
+        complete=complete,
+        next_due=chain_from(now, bound, *(row.due_at for row in left)),
     )
 
 

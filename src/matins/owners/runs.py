@@ -1,4 +1,4 @@
-"""What owners do to single runs: trigger one, cancel one."""
+"""What owners do to single runs: trigger one, cancel one, replay one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matins.domain.jobs.targets import Target
 from matins.domain.ports import Hints
 from matins.domain.ports.runs import KeyedRun, RunChanges
 from matins.domain.runs.inputs import NO_INPUT, RunInput, input_problems, key_problems
-from matins.domain.runs.states import Kind
+from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError, check
 from matins.domain.values.ids import names_instant, run_id, whole_ms
 from matins.domain.values.names import check_name
@@ -20,7 +20,7 @@ _MS = timedelta(milliseconds=1)
 
 
 class Runs:
-    """Triggers and cancels runs."""
+    """Triggers, cancels and replays runs."""
 
     def __init__(self, changes: RunChanges, hints: Hints) -> None:
         self._changes = changes
@@ -64,6 +64,33 @@ class Runs:
         if status is None:
             raise NotFoundError(f"there is no run {run}")
         raise ConflictError(f"the run has ended already: it is {status.state}")
+
+    async def replay(self, run: UUID) -> RunStatus:
+        """Give a dead run one attempt more, as the same run, and close its dead letter.
+
+        If that succeeds, what chains have skipped because of it starts. Raises ConflictError when
+        the run is not dead or can't go on, NotFoundError when there is none.
+        """
+        if not names_instant(run):
+            raise NotFoundError(f"there is no run {run}")
+        if status := await self._changes.replay(run):
+            await notify(self._hints, "jobs", str(run))
+            return status
+        status = await self._changes.status(run)
+        if status is None:
+            raise NotFoundError(f"there is no run {run}")
+        if status.state is RunState.DEAD:
+            raise ConflictError(
+                "its job is deleted, its day is purged, or its job has gone on after its end"
+                " (after: end): trigger a run instead"
+            )
+        if status.state not in FINAL:
+            raise ConflictError(
+                f"the run has not ended: it is {status.state}; cancel it, or wait for its end"
+            )
+        raise ConflictError(
+            f"only a dead run can be replayed, and it is {status.state}: trigger its job"
+        )
 
     async def _made_before(self, keyed: KeyedRun, run_input: RunInput) -> RunStatus:
         """Return how the run stands that was made with a key."""

@@ -16,11 +16,12 @@ from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
 from matins.scheduler.admission import Admission
+from matins.scheduler.chaining import Chaining
 from matins.scheduler.claiming import Claimer
 from matins.scheduler.flushing import Flusher
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
-from matins.scheduler.loading import Loader
+from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.ranking import Ranker
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
@@ -73,6 +74,9 @@ class Scheduler:
         self._admission = Admission(
             *(*shared, room, *handing), fired=self._claimer.fired, pause_s=poll_s
         )
+        self._chaining = Chaining(
+            *(*shared, hints, clock), fired=self._claimer.fired, pause_s=poll_s / 2
+        )
         self._watcher = Watcher(
             self._leases,
             watch,
@@ -100,6 +104,7 @@ class Scheduler:
             self._ranker,
             self._loader,
             self._admission,
+            self._chaining,
             self._claimer,
             self._watcher,
             self._timekeeper,
@@ -139,7 +144,9 @@ class Scheduler:
         return False
 
     def _watermark(self) -> datetime | None:
-        return self._loader.recorded_until(self._claimer.oldest_s())
+        recorded = self._loader.recorded_until(self._claimer.oldest_s())
+        answered = self._chaining.complete_at(self._leases.epochs())
+        return None if recorded is None or answered is None else min(recorded, answered - OVERLAP)
 
     async def _flush_released(self, _partitions: Collection[int]) -> None:
         """Write next due times for a successor; without them it claims some due times in vain."""

@@ -12,6 +12,7 @@ import msgspec
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.chains import Link
 from matins.domain.runs.claims import (
     Advance,
     AwaitedEnd,
@@ -23,6 +24,7 @@ from matins.domain.runs.claims import (
 )
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
+from matins.store.chains import ChainStatements
 from matins.store.claims import ClaimStatements
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
@@ -40,6 +42,7 @@ class PostgresAgenda:
 
     def __init__(self, claims: Database, reads: Database, leases: PostgresLeases) -> None:
         self._claims = ClaimStatements(claims, reads)
+        self._chains = ChainStatements(reads)
         self._reads = reads
         self._leases = leases
         self._calendars = KnownCalendars()
@@ -130,6 +133,20 @@ class PostgresAgenda:
             next_fire_ats=[follow_up.next_fire_at for follow_up in ordered],
         )
         return {row["id"] for row in rows}
+
+    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+        """See `domain.ports.Agenda`."""
+        return await self._chains.links(partitions, limit)
+
+    async def settle(self, partitions: Collection[int]) -> None:
+        """See `domain.ports.Agenda`."""
+        await self._chains.settle(partitions)
+
+    async def revive(
+        self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        return await self._chains.revive(holder, epochs, links, starts)
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.audit import AuditedJob, LedgerRow, Span, audit, rows_since, unaudited
+from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since, unaudited
+from matins.domain.chain_audit import LeaderDue, audit_chain, leaders, with_chain
 from matins.domain.time.instants import FIRST_DUE
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.names import check_name
@@ -81,6 +82,10 @@ class PostgresAudits:
             finding = await asyncio.to_thread(
                 audit, subject, revisions[subject.id], rows, span, fleet
             )
+            if names := leaders(revisions[subject.id]):
+                finding = with_chain(
+                    finding, await self._chain(subject, revisions[subject.id], names, span)
+                )
             audits.append(finding)
             if sum(audit.due for audit in audits) >= PAGE_DUE:
                 break
@@ -114,6 +119,16 @@ class PostgresAudits:
             args["name"] = job
         rows = await self._database.fetch(query, **args)
         return [msgspec.convert(dict(row), AuditedJob) for row in rows]
+
+    async def _chain(
+        self, job: AuditedJob, revisions: list[Revision], names: list[str], span: Span
+    ) -> JobAudit:
+        args = {"job_id": job.id, "since": span.since, "until": span.until}
+        days = around(span.since, span.until)
+        rows = await self._database.fetch(days.pin(_Q["chained_rows"]), **args)
+        led = await self._database.fetch(days.pin(_Q["leader_rows"]), names=names, **args)
+        due = [msgspec.convert(dict(row), LeaderDue) for row in led]
+        return audit_chain(job, revisions, [ledger_row(row) for row in rows], due, span)
 
     async def _rows(self, job_id: UUID, since: datetime, until: datetime) -> list[LedgerRow]:
         query = around(since, until).pin(_Q["rows"])

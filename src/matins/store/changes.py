@@ -15,8 +15,10 @@ from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
+from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
+from matins.domain.runs.states import Kind
 from matins.domain.timetables.next_due import NextDue
 from matins.domain.values.ids import partition_of
 from matins.store.database import Database
@@ -27,6 +29,7 @@ from matins.store.queries import Query, load_queries
 from matins.store.timings import KnownCalendars, current_calendars, timing_of
 
 _Q = load_queries("changes.sql")
+_CHAINS = load_queries("chains.sql")
 _T = TypeVar("_T")
 
 
@@ -145,6 +148,7 @@ class _Transaction:
             partition=job.partition,
             priority=PRIORITIES[job.spec.priority],
             pool=job.spec.pool,
+            kind=claims[0].kind if claims else Kind.SCHEDULED,
             at=at,
             run_ids=[claim.run_id for claim in claims],
             due_ats=self._dues,
@@ -154,7 +158,28 @@ class _Transaction:
             due_untils=[claim.due_until for claim in claims],
             due_counts=[claim.due_count for claim in claims],
         )
+        if claims:
+            await self._fetch(_CHAINS["wake"], job_id=job.id, since=min(self._dues))
         return {row["id"] for row in rows}
+
+    async def lock_chains(self, team: str) -> None:
+        await self._fetch(_CHAINS["lock_chains"], team=team)
+
+    async def upstream(self, team: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        rows = await self._fetch(_CHAINS["upstream"], team=team, names=list(names))
+        return {row["name"]: row["upstream"] for row in rows}
+
+    async def downstream(self, team: str, name: str) -> list[str]:
+        rows = await self._fetch(_CHAINS["downstream"], team=team, name=name)
+        return [row["name"] for row in rows]
+
+    async def leader_rows(
+        self, job: LockedJob, after: datetime, until: datetime, limit: int
+    ) -> LeaderRows:
+        query = around(after, until).pin(_CHAINS["leader_rows"])
+        rows = await self._fetch(query, job_id=job.id, after=after, until=until, limit=limit)
+        [row] = await self._fetch(_CHAINS["leader_bound"], job_id=job.id)
+        return LeaderRows([LeaderRow(**it) for it in rows], row["bound"])
 
     async def advance(self, job_id: UUID, next_due: NextDue) -> None:
         await self._fetch(
@@ -175,6 +200,8 @@ class _Transaction:
             anchor=revision.timing.anchor,
             **_columns(revision),
         )
+        if made:
+            await self._write_upstream(job_id, revision)
         return bool(made)
 
     async def write_revision(self, job: LockedJob, revision: JobRevision) -> None:
@@ -186,6 +213,7 @@ class _Transaction:
             overrides=as_json(revision.timing.overrides),
             **_columns(revision),
         )
+        await self._write_upstream(job.id, revision)
 
     async def cancel_waiting(self, job: LockedJob) -> int:
         args = {"job_id": job.id, "partition": job.partition}
@@ -197,6 +225,16 @@ class _Transaction:
         [row] = await self._fetch(_Q["has_unfinished_runs"], job_id=job_id)
         is_unfinished: bool = row["is_unfinished"]
         return is_unfinished
+
+    async def _write_upstream(self, job_id: UUID, revision: JobRevision) -> None:
+        is_active = revision.state is JobState.ACTIVE
+        due = revision.next_due
+        await self._fetch(
+            _CHAINS["write_upstream"],
+            job_id=job_id,
+            names=[] if revision.state is JobState.DELETED else revision.spec.upstream,
+            since=(due.due_at or due.follows) if is_active else None,
+        )
 
     async def _fetch(self, query: Query, **args: object) -> list[asyncpg.Record]:
         return await self._database.run(self._session, query, **args)

@@ -60,7 +60,7 @@ made AS (
            CASE state WHEN 'skipped' THEN :at END,
            due_until, 0,
            rank_at(coalesce(:now::timestamptz, clock_timestamp()), :priority::smallint),
-           :team_id::integer, due_count, :partition::smallint, :priority, 'scheduled', state,
+           :team_id::integer, due_count, :partition::smallint, :priority, :kind::text, state,
            :pool::text, reason
     FROM due
     ON CONFLICT (job_id, due_at, kind) DO NOTHING

@@ -32,6 +32,7 @@ from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tr
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import BlockedError, InvalidInputError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
+from matins.store.chains import wake_followers
 from matins.store.columns import unless_usual
 from matins.store.database import Database
 from matins.store.fronts import DequeueResult, Front, Fronts
@@ -43,7 +44,6 @@ _Q = load_queries("dispatch.sql")
 DEFAULT_TIMEOUT = next(
     str(field.default) for field in msgspec.structs.fields(JobSpec) if field.name == "timeout"
 )
-
 
 DELETED = "its job was deleted"
 """The reason of runs that could not begin because of it."""
@@ -276,6 +276,8 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
         output_cuts=unless_usual((result.output_cut for result in results), 0),
         shared=unless_usual((ending.shared for ending in ordered), False),
     )
+    if any(row["is_followed"] and row["finished_at"] for row in rows):
+        await wake_followers(database)
     return [status_of(row) for row in rows]
 
 

@@ -157,7 +157,9 @@ buried AS (
     SELECT id, due_at, job_id, team_id, finished_at, reason FROM moved WHERE state = 'dead'
 )
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
-       m.state, m.reason, m.attempt, t.name AS team, j.name AS job
+       m.state, m.reason, m.attempt, t.name AS team, j.name AS job,
+       EXISTS (SELECT FROM upstreams u WHERE u.team_id = j.team_id AND u.name = j.name)
+           AS is_followed
 FROM moved m
 JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = j.team_id

@@ -19,6 +19,7 @@ WHERE j.partition = ANY (:partitions::smallint[])
   AND j.state = 'active'
   AND j.follows <= (SELECT coalesce(:now::timestamptz, clock_timestamp()))
   AND r.finished_at IS NOT NULL
+  AND NOT j.schedule @? '$.after.jobs'
 LIMIT :limit
 
 -- name: follow

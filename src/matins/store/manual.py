@@ -12,7 +12,9 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.targets import Target
 from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
 from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.states import RunState
 from matins.domain.values.ids import due_of
+from matins.store.chains import wake_followers
 from matins.store.database import Database
 from matins.store.days import with_days
 from matins.store.dispatch import status_of
@@ -72,6 +74,20 @@ class PostgresRunChanges:
     async def cancel(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""
         row = await self._database.fetchrow(_Q["cancel"], run_id=run_id, due_at=due_of(run_id))
+        if row is None:
+            return None
+        await wake_followers(self._database)
+        return status_of(row)
+
+    async def replay(self, run_id: UUID) -> RunStatus | None:
+        """See `domain.ports.runs.RunChanges`. A day that is over is opened again."""
+        due_at = due_of(run_id)
+        status = await self.status(run_id)
+        if status is None or status.state is not RunState.DEAD:
+            return None
+        if not await self._database.fetch(_Q["reopen_day"], due_at=due_at):
+            return None
+        row = await self._database.fetchrow(_Q["replay"], run_id=run_id, due_at=due_at)
         return None if row is None else status_of(row)
 
     async def status(self, run_id: UUID) -> RunStatus | None:

@@ -36,7 +36,8 @@ enqueued AS (
     -- include: enqueue
 )
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
-       m.state, m.reason, m.attempt, m.pool, t.name AS team, j.name AS job
+       m.state, m.reason, m.attempt, m.pool, t.name AS team, j.name AS job,
+       wake_chains(m.job_id, m.due_at)
 FROM made m
 JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = m.team_id
@@ -84,6 +85,47 @@ SELECT c.id, c.due_at, c.fire_at, c.claimed_at, c.started_at, c.finished_at, c.r
 FROM cancelled c
 JOIN jobs j ON j.id = c.job_id
 JOIN teams t ON t.id = c.team_id
+
+-- name: reopen_day
+-- Its run is to go on, so its day does; unless that was purged.
+SELECT ensure_day((:due_at::timestamptz AT TIME ZONE 'UTC')::date)
+FROM history
+WHERE coalesce(dropped_until <= :due_at, true)
+
+-- name: replay
+-- As the same run, by way of a retry. What was skipped because of it is decided about anew. Not where
+-- the due time after it was counted from its end.
+WITH replayed AS (
+    UPDATE runs r
+    SET state = 'retrying', reason = 'replayed by its owner', finished_at = NULL, retry_at = now
+    FROM jobs j, coalesce(:now::timestamptz, clock_timestamp()) AS now
+    WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz AND r.state = 'dead'
+      AND j.id = r.job_id AND j.state <> 'deleted'
+      AND (r.kind <> 'scheduled' OR NOT EXISTS (
+          SELECT FROM revisions v
+          WHERE v.job_id = r.job_id AND v.spec -> 'schedule' ->> 'after' = 'end'
+      ))
+    RETURNING r.*, j.name AS job
+),
+closed AS (
+    DELETE FROM dead_letters d USING replayed r WHERE d.run_id = r.id
+),
+retried AS (
+    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM replayed
+),
+again AS (
+    INSERT INTO links_again (partition, job_id, due_at)
+    SELECT d.partition, d.id, r.due_at
+    FROM replayed r
+    JOIN upstreams u ON u.team_id = r.team_id AND u.name = r.job
+    JOIN jobs d ON d.id = u.job_id
+    ON CONFLICT DO NOTHING
+)
+SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
+       r.state, r.reason, r.attempt, t.name AS team, r.job
+FROM replayed r
+JOIN teams t ON t.id = r.team_id
 
 -- name: status
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,

@@ -49,6 +49,7 @@ class PostgresPreviews:
         timing = timing_of(row, versions)
         subject = PreviewedJob(spec.schedule, timing, row["id"], row["next_due_at"])
         preview = await _look(subject, count, await self._start(after))
+        preview = await self._with_leader(preview, team, spec.schedule, count, after)
         preview = await self._with_crowding(preview, own=True)
         return await self._with_windows(preview, team, spec.labels)
 
@@ -71,7 +72,25 @@ class PostgresPreviews:
         preview = await self._with_crowding(preview, own=False)
         if request.team is None:
             return preview
+        preview = await self._with_leader(
+            preview, request.team, request.schedule, request.count, after
+        )
         return await self._with_windows(preview, request.team, labels)
+
+    async def _with_leader(
+        self, preview: Preview, team: str, schedule: Schedule, count: int, after: datetime | None
+    ) -> Preview:
+        """Show of a chain when the job that leads it is due."""
+        if schedule.chain is None:
+            return preview
+        leader = schedule.chain.jobs[0]
+        try:
+            shown = await self.of_job(team, leader, count, after)
+        except (NotFoundError, ConflictError) as error:
+            return msgspec.structs.replace(preview, warnings=[str(error), *preview.warnings])
+        due = [msgspec.structs.replace(it, fire_at=it.utc, held="") for it in shown.due]
+        told = f"these are the due times of {leader}: it starts when what it follows has ended"
+        return msgspec.structs.replace(preview, due=due, warnings=[told, *preview.warnings])
 
     async def _with_crowding(self, preview: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""

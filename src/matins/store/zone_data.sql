@@ -58,4 +58,4 @@ noted AS (
     SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
     FROM corrected
 )
-SELECT id FROM corrected
+SELECT id, wake_chains(id, next_due_at) FROM corrected

@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit
+from matins.domain.chain_audit import with_chain
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.ids import run_id
+from matins.testing.chain_ledger import audit_links
+from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.world import JobRow, RunRow, World
 from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
@@ -195,7 +198,8 @@ class Checker:
             self._broken(f"run {run.id} of {run.due_at} has another run's name")
         if run.state not in FIRST:
             self._broken(f"run {run.id} was made {run.state}")
-        if run.epoch and run.fire_at > self._latest_now():
+        self._check_link(run)
+        if run.epoch and run.kind is not Kind.CHAINED and run.fire_at > self._latest_now():
             self._broken(f"run {run.id} was claimed before its fire time")
         if run.due_until is not None:
             self._seen["range of due times"] += 1
@@ -221,6 +225,19 @@ class Checker:
             if other.kind is Kind.SCHEDULED and other.due_at > job.timing.since:
                 self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
+    def _check_link(self, run: RunRow) -> None:
+        """What is due with other runs starts once they have all succeeded, if it waits for that."""
+        job = self._world.jobs[run.job_id]
+        chain = None if job.spec.schedule is None else job.spec.schedule.chain
+        if run.kind is not Kind.CHAINED or run.state is RunState.SKIPPED or chain is None:
+            return
+        self._seen["run that follows others"] += 1
+        for leader in leaders_of(self._world, job.team, chain.jobs[0]):
+            for led in leader_runs(self._world, leader, run.due_at):
+                fails = led.due_at == run.due_at and led.state is not RunState.SUCCEEDED
+                if fails and chain.when == "all_success":
+                    self._broken(f"run {run.id} was made though run {led.id} is {led.state}")
+
     def _check_epoch(self, run: RunRow) -> None:
         if not run.epoch:  # recorded by a change of the job, under the lock of its row
             return
@@ -238,7 +255,7 @@ class Checker:
     def _check_next_due(self, job: JobRow, rows: list[LedgerRow], now: datetime) -> None:
         """A job on a schedule is due no later than that says, and gone once it has expired."""
         schedule = job.spec.schedule
-        if job.state is not JobState.ACTIVE or schedule is None or schedule.follows_end:
+        if job.state is not JobState.ACTIVE or schedule is None or schedule.after != "due":
             return
         recorded = [row.due_until or row.due_at for row in rows]
         due = job.timing.compile(schedule, job.id).next_after(
@@ -260,7 +277,10 @@ class Checker:
         if since >= now:
             return
         span = Span(since, now, now)
-        finding = audit(AuditedJob(job.id, job.team, job.spec.name), revisions, rows, span)
+        finding = with_chain(
+            audit(AuditedJob(job.id, job.team, job.spec.name), revisions, rows, span),
+            audit_links(self._world, job, span),
+        )
         if not finding.agrees:
             self._broken(
                 f"job {job.spec.name}: {finding.missing_count} due times have no row"
@@ -277,7 +297,7 @@ class Checker:
         chained = [
             end + self._back
             for revision, end in zip(revisions, ends, strict=True)
-            if revision.spec.schedule and revision.spec.schedule.follows_end
+            if revision.spec.schedule and revision.spec.schedule.after != "due"
         ]
         # What was due by an earlier schedule has its rows already where time comes twice.
         replaced = [

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -19,6 +19,7 @@ from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import FINAL
+from matins.domain.schedules.after_jobs import AfterJobs, Join, When
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.values.errors import (
     ConflictError,
@@ -53,6 +54,13 @@ MISFIRES: Final = (
     Misfire(),
     Misfire(policy="skip"),
 )
+CHAINS: Final = {
+    12: AfterJobs(["job-1"]),
+    13: AfterJobs(["job-12"], when="any_failure"),
+    14: AfterJobs(["job-3", "job-1"], when="all_done"),
+    15: AfterJobs(["job-6", "job-4"], when="any_success", join="latest"),
+}
+"""By number of a job those that it follows at first."""
 BACKOFF: Final = Backoff(initial="2s", max="20s")
 
 _PATIENCE_S = 20.0
@@ -60,6 +68,12 @@ _PATIENCE_S = 20.0
 
 _REPEATS = 0.5
 """How often the owner asks again after none has come."""
+
+_FORCES = 0.3
+"""How often a job is deleted that others follow."""
+
+_WELL_FORMED = 0.9
+"""How often a chain can't go in a circle."""
 
 _MISSED: Final[tuple[Missed, ...]] = ("skip", "last", "all")
 
@@ -72,11 +86,17 @@ def spec_of(number: int, rng: Random) -> JobSpec:
     return JobSpec(
         name=f"job-{number}",
         target=Target(http=HttpTarget(url="http://target.example/")),
-        schedule=SCHEDULES[number % len(SCHEDULES)],
+        schedule=_first_schedule(number),
         timeout="2m",  # longer than any attempt lasts
         misfire=rng.choice(MISFIRES),
         retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
     )
+
+
+def _first_schedule(number: int) -> Schedule:
+    if number in CHAINS:
+        return Schedule(after=CHAINS[number])
+    return SCHEDULES[number % len(SCHEDULES)]
 
 
 def closing(rng: Random) -> Calendar:
@@ -103,7 +123,16 @@ class SimulatedOwner:
         """Change jobs until cancelled."""
         deeds = (
             *(self._put, self._reschedule, self._reschedule, self._edit, self._pause, self._resume),
-            *(self._resume, self._trigger, self._cancel, self._skip, self._move, self._restore),
+            *(
+                self._resume,
+                self._trigger,
+                self._replay,
+                self._replay,
+                self._cancel,
+                self._skip,
+                self._move,
+                self._restore,
+            ),
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
         )
         while True:
@@ -132,8 +161,26 @@ class SimulatedOwner:
         return lambda owners: owners.jobs.put(TEAM, spec)
 
     def _reschedule(self, job: JobRow) -> Work:
-        spec = msgspec.structs.replace(job.spec, schedule=self._rng.choice(SCHEDULES))
+        number = self._names.index(job.spec.name)
+        chains = [Schedule(after=self._some_chain(number)) for _ in range(3 if number else 0)]
+        spec = msgspec.structs.replace(job.spec, schedule=self._rng.choice((*SCHEDULES, *chains)))
         return lambda owners: owners.jobs.put(TEAM, spec)
+
+    def _some_chain(self, number: int) -> AfterJobs:
+        """Return jobs that one may follow: those before it, mostly; a circle is refused."""
+        before = self._names[:number] if self._rng.random() < _WELL_FORMED else self._names
+        return AfterJobs(
+            self._rng.sample(before, min(len(before), self._rng.randint(1, 2))),
+            self._rng.choice(get_args(When)),
+            self._rng.choice(get_args(Join)),
+        )
+
+    def _replay(self, _job: JobRow) -> Work | None:
+        dead = sorted(self._world.dead_letters)
+        if not dead:
+            return None
+        run = self._rng.choice(dead)
+        return lambda owners: owners.runs.replay(run)
 
     def _edit(self, job: JobRow) -> Work:
         spec = _edited(job.spec, self._rng)
@@ -184,7 +231,8 @@ class SimulatedOwner:
         return lambda owners: owners.jobs.restore(TEAM, job.spec.name, due)
 
     def _delete(self, job: JobRow) -> Work:
-        return lambda owners: owners.jobs.delete(TEAM, job.spec.name)
+        force = self._rng.random() < _FORCES
+        return lambda owners: owners.jobs.delete(TEAM, job.spec.name, force=force)
 
     def _close(self, _job: JobRow) -> Work:
         calendar = closing(self._rng)

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
+from matins.domain.chain_audit import with_chain
 from matins.domain.jobs.keeping import DAYS
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
@@ -55,6 +56,7 @@ from matins.store.retention import PostgresRetention
 from matins.store.timings import KnownCalendars
 from matins.store.waiting import PostgresWaitingRoom
 from matins.store.zone_data import PostgresNextDueTimes
+from matins.testing.chain_ledger import audit_links
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
@@ -290,7 +292,8 @@ class MemoryRows:
         )
         ledger = [LedgerRow(run.due_at, run.state, run.reason, run.due_until) for run in runs]
         span = Span(START, until, self._world.now())
-        return audit(audited, self._world.revisions[job], ledger, span)
+        found = audit(audited, self._world.revisions[job], ledger, span)
+        return with_chain(found, audit_links(self._world, row, span))
 
     async def count(self, table: str) -> int:
         """See `Rows`."""

@@ -21,7 +21,7 @@ class JobChange(msgspec.Struct, frozen=True):
 
     `reason` is why due times that have passed are skipped, all but the newest `run_max`; with None
     the schedule goes on, and nothing is skipped. Without `overrides` a job keeps those that it has,
-    where they still mean something.
+    where they still mean something. `asks`: not while other jobs follow it.
     """
 
     spec: JobSpec
@@ -30,6 +30,7 @@ class JobChange(msgspec.Struct, frozen=True):
     reason: str | None = None
     run_max: int = 0
     overrides: tuple[Override, ...] | None = None
+    asks: bool = False
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -96,10 +97,10 @@ def sync_calendars(job: LockedJob) -> JobChange | None:
     return JobChange(job.spec, job.state, "changed", "changed")
 
 
-def delete(job: LockedJob) -> JobChange:
-    """Decide what the end of a job makes of it."""
+def delete(job: LockedJob, *, force: bool = True) -> JobChange:
+    """Decide what the end of a job makes of it; without `force` not while others follow it."""
     reason = "deleted" if job.state is JobState.ACTIVE else job.state
-    return JobChange(job.spec, JobState.DELETED, "deleted", reason)
+    return JobChange(job.spec, JobState.DELETED, "deleted", reason, asks=not force)
 
 
 def _refuse_quarantined(job: LockedJob) -> None:

@@ -13,7 +13,7 @@ from matins.domain.jobs.decisions import JobChange
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
-from matins.domain.timetables.next_due import NextDue, next_due
+from matins.domain.timetables.next_due import NextDue, chain_from, next_due
 from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.errors import InvalidInputError, ScheduleError
 
@@ -41,7 +41,8 @@ def first_revision(
     timing = Timing(now.replace(microsecond=0), now, closures)
     timetable = compiled(spec, job_id, timing)
     due = timetable.next_after(now) or timetable.next_after_end(now) if timetable else None
-    return JobRevision(spec, JobState.ACTIVE, now, timing, calendars, next_due(timetable, due))
+    first = chain_from(now) if spec.upstream else next_due(timetable, due)
+    return JobRevision(spec, JobState.ACTIVE, now, timing, calendars, first)
 
 
 def ongoing(job: LockedJob, change: JobChange, now: datetime, reason: str = "") -> JobRevision:
@@ -50,7 +51,7 @@ def ongoing(job: LockedJob, change: JobChange, now: datetime, reason: str = "") 
     if change.overrides is not None:
         timing = msgspec.structs.replace(timing, overrides=change.overrides)
     if change.state is not JobState.ACTIVE:
-        due = NextDue()
+        due = NextDue(follows=due.follows) if change.spec.upstream else NextDue()
     elif change.overrides is not None and due.due_at is not None:
         due = _with_overrides(compiled(change.spec, job.id, timing), due.due_at, timing, now)
     return JobRevision(change.spec, change.state, now, timing, job.calendars, due, reason)

@@ -63,8 +63,14 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
     @property
     def is_timed(self) -> bool:
-        """Whether its due times lie on a schedule, and do not follow the ends of its runs."""
-        return self.schedule is not None and not self.schedule.follows_end
+        """Whether its due times lie on a schedule, and do not follow from runs."""
+        return self.schedule is not None and self.schedule.after == "due"
+
+    @property
+    def upstream(self) -> list[str]:
+        """The jobs with whose runs it is due; the first of them leads."""
+        chain = None if self.schedule is None else self.schedule.chain
+        return [] if chain is None else chain.jobs
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with the meaning of it; `where` is relative to the job."""

@@ -25,6 +25,7 @@ from matins.domain.executors.protocol import (
     RunStatus,
 )
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Waiting
+from matins.domain.runs.chains import Link
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
 from matins.domain.runs.ranking import Started
 
@@ -132,6 +133,23 @@ class Agenda(Protocol):
         the jobs for which it was done.
         """
 
+    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+        """Due times of active chains that may be decided: some of what they wait for is over.
+
+        Also what was skipped because of a run that has been replayed since.
+        """
+
+    async def settle(self, partitions: Collection[int]) -> None:
+        """Let chains go on from the first due time that still waits for an answer."""
+
+    async def revive(
+        self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]
+    ) -> Claimed:
+        """Let what was skipped start after all, or stay as it is, in one statement with its fence.
+
+        Only a run that a chain has skipped, once. What it was skipped for is done with.
+        """
+
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """Take a job out of the agenda because its schedule can't be computed."""
 
@@ -218,7 +236,7 @@ class StatusCache(Protocol):
     """Run status that may be lost at any moment. Never raises: a cache that is away is empty."""
 
     async def put(self, statuses: Sequence[RunStatus]) -> None:
-        """Keep statuses: final ones for long, others for about a second."""
+        """Keep statuses: those that never change for long, others for about a second."""
 
     async def get(self, run_id: UUID) -> bytes | None:
         """Return the status as JSON, or None."""

@@ -10,6 +10,7 @@ from uuid import UUID
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.revisions import JobRevision
+from matins.domain.runs.chains import LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
 from matins.domain.timetables.next_due import NextDue
@@ -61,6 +62,22 @@ class JobTransaction(Protocol):
 
     async def count_runs(self, job_id: UUID, since: datetime) -> int:
         """Return how many scheduled runs have due times after an instant."""
+
+    async def lock_chains(self, team: str) -> None:
+        """Let nobody else change which jobs of a team follow which, until the end."""
+
+    async def upstream(self, team: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return those of these jobs that are there, and all that they follow, on whatever way:
+        each with those that it follows itself.
+        """
+
+    async def downstream(self, team: str, name: str) -> list[str]:
+        """Return the jobs that follow a job themselves, by name."""
+
+    async def leader_rows(
+        self, job: LockedJob, after: datetime, until: datetime, limit: int
+    ) -> LeaderRows:
+        """Return the rows of the job that leads a chain which are due in a span, in order."""
 
     async def record(self, job: LockedJob, claims: Sequence[Claim], at: datetime) -> set[UUID]:
         """Insert runs that have no row yet, and put the queued ones on the dispatch queue.

@@ -58,5 +58,11 @@ class RunChanges(Protocol):
     async def cancel(self, run_id: UUID) -> RunStatus | None:
         """Cancel a run that waits, or ask for the end of one that is running; None if neither."""
 
+    async def replay(self, run_id: UUID) -> RunStatus | None:
+        """Let a dead run wait for one attempt more, and close its dead letter; None if it is not
+        dead, its job is deleted, its day was purged, or a due time was counted
+        from its end.
+        """
+
     async def status(self, run_id: UUID) -> RunStatus | None:
         """Return how a run stands; None if there is none."""

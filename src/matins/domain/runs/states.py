@@ -59,13 +59,20 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     ),
     RunState.RETRYING: frozenset({RunState.QUEUED, RunState.WAITING, RunState.CANCELLED}),
     RunState.SUCCEEDED: frozenset(),
-    RunState.DEAD: frozenset(),
+    RunState.DEAD: frozenset({RunState.RETRYING}),  # replayed by its owner
     RunState.CANCELLED: frozenset(),
-    RunState.SKIPPED: frozenset(),
+    # of a chain: what it was skipped for has succeeded, when it was replayed
+    RunState.SKIPPED: frozenset({RunState.WAITING}),
 }
-"""Every legal change of a run's state; a final state never changes."""
+"""Every legal change of a run's state."""
 
-FINAL = frozenset(state for state, after in TRANSITIONS.items() if not after)
+FINAL = frozenset({RunState.SUCCEEDED, RunState.DEAD, RunState.CANCELLED, RunState.SKIPPED})
+"""The states in which a run is over. By itself it stays so: a dead one goes on when it is replayed,
+and then what a chain has skipped because of it.
+"""
+
+LASTING = frozenset(state for state, after in TRANSITIONS.items() if not after)
+"""The states that never change."""
 
 
 SUSPECT_AFTER = 2

@@ -7,13 +7,14 @@ from typing import Final
 import msgspec
 
 from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.after_jobs import Chained
 from matins.domain.schedules.any_of import AnyOf
 from matins.domain.schedules.members import Member
 from matins.domain.schedules.rules import LimitedRule, Rule, nth_after
 from matins.domain.time.civil import FIRST_S, LAST_S
 from matins.domain.time.zones import Zone
 
-Kind = Member | AnyOf | AfterEnd
+Kind = Member | AnyOf | AfterEnd | Chained
 
 
 class Jitter(msgspec.Struct, frozen=True):
@@ -40,11 +41,11 @@ class ParsedSchedule(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The members of a union, or else the kind itself; none if it follows ends of runs."""
+        """The members of a union, or else the kind itself; none if it follows runs."""
         match self.kind:
             case AnyOf(members):
                 return members
-            case AfterEnd():
+            case AfterEnd() | Chained():
                 return ()
             case member:
                 return (member,)

@@ -7,17 +7,18 @@ from typing import Final
 from msgspec.structs import replace
 
 from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.after_jobs import AfterJobs, Chained
 from matins.domain.schedules.any_of import AnyOf
 from matins.domain.schedules.every import Every
 from matins.domain.schedules.members import MEMBERS, Member, fields_given, parse_member
-from matins.domain.schedules.parsed import Jitter, ParsedSchedule
+from matins.domain.schedules.parsed import NO_JITTER, Jitter, ParsedSchedule
 from matins.domain.schedules.report import ProblemReport
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.civil import LAST_S
 from matins.domain.time.instants import parse_instant
-from matins.domain.time.zones import find_zone
+from matins.domain.time.zones import Zone, find_zone
 from matins.domain.values.durations import parse_whole_seconds
-from matins.domain.values.errors import Problem, ScheduleError
+from matins.domain.values.errors import Problem, ScheduleError, below
 
 RUNS_MAX: Final = 1_000
 CALENDARS_MAX: Final = 10
@@ -57,6 +58,8 @@ def _parse_once(schedule: Schedule, report: ProblemReport) -> ParsedSchedule | N
 def _parse(schedule: Schedule, report: ProblemReport) -> ParsedSchedule | None:
     """Parse a schedule; None if anything is wrong with it, which is reported."""
     zone = report.attempt("timezone", find_zone, schedule.timezone) or find_zone("UTC")
+    if schedule.chain is not None:
+        return _parse_chain(schedule, schedule.chain, zone, report)
     kind: Member | AnyOf | None = parse_member(schedule, zone, report)
     if schedule.any_of is not None:
         kind = AnyOf.parse(schedule.any_of, zone, report)
@@ -75,6 +78,19 @@ def _parse(schedule: Schedule, report: ProblemReport) -> ParsedSchedule | None:
         after_end = AfterEnd(kind.interval, zone, parsed.first, parsed.last, parsed.max_runs)
         return replace(parsed, kind=after_end)
     return parsed
+
+
+def _parse_chain(
+    schedule: Schedule, chain: AfterJobs, zone: Zone, report: ProblemReport
+) -> ParsedSchedule | None:
+    """Parse what is due with other jobs' runs: nothing else decides when."""
+    for problem in below("after", chain.problems()):
+        report.add(problem.where, problem.message)
+    plain = Schedule(timezone=schedule.timezone, after=chain)
+    for field in schedule.__struct_fields__:
+        if getattr(schedule, field) != getattr(plain, field):
+            report.add(field, "can't go with after: {jobs: …}, which alone says when it is due")
+    return ParsedSchedule(Chained(chain), zone, NO_JITTER) if report.is_empty else None
 
 
 def _check_rest(schedule: Schedule, report: ProblemReport) -> int | None:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.cron.expression import Dialect
 
@@ -42,14 +43,14 @@ class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     """When a job is due, in an IANA time zone: one kind of due times, or a union of several.
 
     `starts_at` and `ends_at` are inclusive. `max_runs` counts due times from when the schedule was
-    set. With `after: end` the interval counts from the end of the last run. The job is deleted
-    `delete_after` its last run has ended. `on_closed` says what becomes of a due time at which one
-    of the team's `calendars` is closed.
+    set. With `after: end` the interval counts from the end of the last run; with `after: {jobs: …}`
+    it is due with the runs of other jobs. The job is deleted `delete_after` its last run has ended.
+    `on_closed` says what becomes of a due time at which one of the team's `calendars` is closed.
     """
 
     timezone: str = "UTC"
     any_of: list[Times] | None = None
-    after: Literal["due", "end"] = "due"
+    after: Literal["due", "end"] | AfterJobs = "due"
     jitter: str = "0s"
     spread: Spread = "run"
     starts_at: str | None = None
@@ -67,6 +68,11 @@ class Schedule(Times, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     def follows_end(self) -> bool:
         """Whether a due time depends on when the run before it has ended."""
         return self.after == "end"
+
+    @property
+    def chain(self) -> AfterJobs | None:
+        """The jobs with whose runs it is due, if that is how it is due."""
+        return self.after if isinstance(self.after, AfterJobs) else None
 
 
 class Override(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

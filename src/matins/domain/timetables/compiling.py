@@ -11,6 +11,7 @@ import msgspec
 
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.after_jobs import Chained
 from matins.domain.schedules.parsing import parse_schedule, problems
 from matins.domain.schedules.rrule.kind import RRule
 from matins.domain.schedules.schedule import Override, Schedule
@@ -84,7 +85,7 @@ def job_problems(schedule: Schedule) -> list[Problem]:
     if found := problems(schedule):
         return found
     parsed = parse_schedule(schedule)
-    if isinstance(parsed.kind, AfterEnd):
+    if isinstance(parsed.kind, AfterEnd | Chained):
         return []
     rule = parsed.rule("", 0, 0)
     if rule.next_after(FIRST_S - 1) is None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from matins.domain.schedules.after_end import AfterEnd
+from matins.domain.schedules.after_jobs import AfterJobs, Chained, When
 from matins.domain.schedules.at import At
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.cron.kind import Cron
@@ -32,6 +33,18 @@ from matins.insight.explain.rrule_words import describe_rrule
 
 _GAPS: Final = {"run_after": "is due right after the gap", "skip": "is left out"}
 _OVERLAPS: Final = {"first": "the first time", "second": "the second time", "both": "both times"}
+_WHEN: Final[dict[When, str]] = {
+    "all_success": "when all succeeded",
+    "any_success": "when any succeeded",
+    "all_done": "when all have ended",
+    "any_failure": "when any failed",
+}
+_WHEN_ONE: Final[dict[When, str]] = {
+    "all_success": "when it succeeded",
+    "any_success": "when it succeeded",
+    "all_done": "when it has ended",
+    "any_failure": "when it failed",
+}
 _CLOSED: Final[dict[OnClosed, str]] = {
     "skip": "",
     "next_business_day": ", then on the next business day",
@@ -51,10 +64,22 @@ def explain(schedule: Schedule, *, seed: str, anchor: datetime) -> str:
     kinds = [_describe_member(member, seed, start) for member in parsed.members]
     if isinstance(parsed.kind, AfterEnd):
         kinds = [f"{_describe_span(parsed.kind.interval)} after the last run has ended"]
+    if isinstance(parsed.kind, Chained):
+        kinds = [_describe_chain(parsed.kind.after)]
     text = "; ".join(
         ["; or ".join(kinds), *_describe_limits(parsed), *_describe_rest(schedule, parsed)]
     )
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _describe_chain(after: AfterJobs) -> str:
+    """Describe after which jobs it comes, by which of their ends."""
+    if len(after.jobs) == 1:
+        return f"after {after.jobs[0]}, {_WHEN_ONE[after.when]}"
+    leader = f"with each run of {after.jobs[0]}" if after.join == "latest" else ""
+    others = f" and the newest of {listed(after.jobs[1:])}" if leader else ""
+    jobs = f"{leader}{others}" if leader else f"after {listed(after.jobs)}"
+    return f"{jobs}, {_WHEN[after.when]}"
 
 
 def _describe_member(member: Member, seed: str, anchor: int) -> str:

@@ -25,7 +25,15 @@ from matins.domain.timetables.timetable import Timetable
 from matins.domain.values.durations import format_duration
 from matins.insight.explain.clock_warnings import ClockWarning, clock_warnings, next_skipped
 from matins.insight.explain.cron_meaning import read_meaning
-from matins.insight.explain.english import clock, counted, date_of, each, length, wall_at
+from matins.insight.explain.english import (
+    clock,
+    counted,
+    date_of,
+    each,
+    length,
+    listed,
+    wall_at,
+)
 from matins.insight.explain.pitfalls import cron_pitfalls, rrule_pitfalls
 from matins.insight.explain.rrule_words import rule_zone
 
@@ -89,6 +97,7 @@ def warnings(
     moved, unmoved = _clock_changes(view, days)
     sentences = [
         *_not_due(view),
+        *_chained(view),
         *_unknown(view),
         *_meant(view),
         *moved,
@@ -102,13 +111,26 @@ def warnings(
 
 def _not_due(view: _View) -> Iterator[str]:
     """Warn if it is never due again, or not for long."""
-    if view.schedule.follows_end:
+    if view.schedule.after != "due":
         return
     due = view.timetable.next_after(view.after)
     if due is None:
         yield f"never due again: {_why_over(view)}"
     elif due - view.after > _LATE:
         yield f"not due before {view.date(due)}, in {counted((due - view.after).days, 'day')}"
+
+
+def _chained(view: _View) -> Iterator[str]:
+    """Say what a chain does with what its leader's schedule alone does not tell."""
+    chain = view.schedule.chain
+    if chain is None or len(chain.jobs) == 1:
+        return
+    leader, *others = chain.jobs
+    if chain.join == "due_time":
+        yield (
+            f"due whenever {leader} is: where {listed(others, 'or')} is not due at the same time,"
+            " that counts as skipped; write join: latest for other schedules"
+        )
 
 
 def _why_over(view: _View) -> str:

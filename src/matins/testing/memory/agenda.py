@@ -10,6 +10,7 @@ from uuid import UUID
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
+from matins.domain.runs.chains import Link
 from matins.domain.runs.claims import (
     Advance,
     AwaitedEnd,
@@ -21,6 +22,7 @@ from matins.domain.runs.claims import (
 )
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.next_due import NextDue
+from matins.testing.memory.chains import MemoryChains
 from matins.testing.memory.world import JobRow, RunRow, World
 
 HOT_LOCK_S = 0.25
@@ -113,7 +115,12 @@ class MemoryAgenda:
         wanted, now = set(partitions), self._world.now()
         ends: list[AwaitedEnd] = []
         for job in self._world.jobs.values():
-            if job.follows is None or job.follows > now or job.partition not in wanted:
+            if (
+                job.spec.upstream
+                or job.follows is None
+                or job.follows > now
+                or job.partition not in wanted
+            ):
                 continue
             run = self._world.runs.get((job.id, job.follows, Kind.SCHEDULED))
             if job.state is JobState.ACTIVE and run is not None and run.finished_at is not None:
@@ -138,6 +145,20 @@ class MemoryAgenda:
                 job.next_fire_at = follow_up.next_fire_at
                 done.add(job.id)
         return done
+
+    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+        """See `domain.ports.Agenda`."""
+        return MemoryChains(self._world).links(partitions, limit)
+
+    async def settle(self, partitions: Collection[int]) -> None:
+        """See `domain.ports.Agenda`."""
+        MemoryChains(self._world).settle(partitions)
+
+    async def revive(
+        self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        return MemoryChains(self._world).revive(holder, epochs, links, starts)
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""

@@ -13,11 +13,20 @@ from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
+from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.next_due import NextDue
 from matins.domain.values.errors import UnavailableError
+from matins.testing.memory.chains import (
+    due_from,
+    followers,
+    is_settled,
+    leader_runs,
+    leaders_of,
+    min_of,
+)
 from matins.testing.memory.world import JobRow, RunRow, World
 
 LOCK_S = 4.0
@@ -149,7 +158,58 @@ class MemoryTransaction:
             self._runs.append(run)
             self._writes.append(partial(self._insert, run))
             made.add(run.id)
+        if claims:
+            since = min(claim.due_at for claim in claims)
+            self._writes.append(lambda: self._world.wake_chains(self._world.jobs[job.id], since))
         return made
+
+    async def lock_chains(self, team: str) -> None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        await self._lock(("chains", team))
+
+    async def upstream(self, team: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        found: dict[str, Sequence[str]] = {}
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            job = self._world.find_job(team, name)
+            if job is not None and name not in found:
+                found[name] = job.spec.upstream
+                pending += found[name]
+        return found
+
+    async def downstream(self, team: str, name: str) -> list[str]:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        return sorted(job.spec.name for job in followers(self._world, team, name))
+
+    async def leader_rows(
+        self, job: LockedJob, after: datetime, until: datetime, limit: int
+    ) -> LeaderRows:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        leaders = leaders_of(self._world, job.team, job.spec.upstream[0])
+        runs = [
+            run
+            for leader in leaders
+            for run in leader_runs(self._world, leader)
+            if after < run.due_at <= until
+        ]
+        own = [run for run in self._runs if run.job_id == job.id]
+        rows = [
+            LeaderRow(
+                run.due_at,
+                run.due_until,
+                run.due_count,
+                is_manual=run.kind is Kind.MANUAL,
+                is_settled=is_settled(self._world, job.id, run, own),
+            )
+            for run in sorted(runs, key=lambda run: run.due_at)
+        ]
+        return LeaderRows(rows[:limit], min_of(due_from(leader) for leader in leaders))
 
     async def advance(self, job_id: UUID, next_due: NextDue) -> None:
         """See `domain.ports.jobs.JobTransaction`."""
@@ -261,7 +321,7 @@ def _run(job: LockedJob, claim: Claim, at: datetime) -> RunRow:
         partition=job.partition,
         pool=job.spec.pool,
         priority=PRIORITIES[job.spec.priority],
-        kind=Kind.SCHEDULED,
+        kind=claim.kind,
         state=claim.state,
         reason=claim.reason,
         due_until=claim.due_until,

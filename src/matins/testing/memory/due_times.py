@@ -91,6 +91,7 @@ class MemoryNextDueTimes:
         job.next_due_at, job.next_fire_at, _ = correction.next_due
         kept = Revision(job.changed_at, job.state, job.timing, job.spec)
         self._world.revisions[job.id].append(kept)
+        self._world.wake_chains(job, due)
         return True
 
 

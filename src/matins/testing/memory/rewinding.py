@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.locks import KeyLocks
-from matins.testing.memory.world import World
+from matins.testing.memory.world import RunRow, World
 
 T = TypeVar("T")
 
@@ -17,6 +18,9 @@ T = TypeVar("T")
 def copy_rows(world: World) -> dict[str, Any]:
     """Return a copy of all rows, to go back to."""
     runs = {key: copy(row) for key, row in world.runs.items()}
+    by_job: dict[UUID, list[RunRow]] = {}
+    for run in sorted(runs.values(), key=lambda run: run.due_at):
+        by_job.setdefault(run.job_id, []).append(run)
     return {
         "teams": dict(world.teams),
         "calendars": {key: copy(row) for key, row in world.calendars.items()},
@@ -24,6 +28,8 @@ def copy_rows(world: World) -> dict[str, Any]:
         "revisions": {key: list(rows) for key, rows in world.revisions.items()},
         "runs": runs,
         "runs_by_id": {run.id: run for run in runs.values()},
+        "runs_by_job": by_job,
+        "links_again": set(world.links_again),
         "attempts": dict(world.attempts),
         "trigger_keys": dict(world.trigger_keys),
         "dead_letters": set(world.dead_letters),

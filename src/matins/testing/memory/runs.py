@@ -8,6 +8,7 @@ from uuid import UUID
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
+from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.dispatch import status_of
@@ -63,6 +64,7 @@ class MemoryRunChanges:
                 run_id, run_input.fingerprint, now
             )
         self._world.enqueue(run, None)
+        self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
     async def cancel(self, run_id: UUID) -> RunStatus | None:
@@ -72,6 +74,23 @@ class MemoryRunChanges:
             return None
         run.cancel_at = run.cancel_at or self._world.now()
         self._world.cancel_waiting(run, "cancelled by its owner")
+        return status_of(self._world, run)
+
+    async def replay(self, run_id: UUID) -> RunStatus | None:
+        """See `domain.ports.runs.RunChanges`."""
+        run, now = self._world.runs_by_id.get(run_id), self._world.now()
+        if run is None or run.state is not RunState.DEAD:
+            return None
+        job = self._world.jobs[run.job_id]
+        schedules = [it.spec.schedule for it in self._world.revisions[job.id]]
+        counted = run.kind is Kind.SCHEDULED and any(it and it.follows_end for it in schedules)
+        if counted or job.state is JobState.DELETED:
+            return None
+        run.retry_at, run.reason, run.finished_at = now, "replayed by its owner", None
+        self._world.dead_letters.discard(run.id)
+        self._world.wait(run, now, RETRY)
+        self._world.move(run, RunState.RETRYING)
+        self._world.link_again(job, run.due_at)
         return status_of(self._world, run)
 
     async def status(self, run_id: UUID) -> RunStatus | None:

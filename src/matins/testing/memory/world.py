@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -19,6 +20,7 @@ from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.ranking import PoolSeen, rank_at
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
+from matins.domain.timetables.next_due import INSTANT
 from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import KeyLocks
@@ -51,6 +53,8 @@ class JobRow:
     next_fire_at: datetime | None = None
     follows: datetime | None = None
     """The due time of the run whose end the next due time follows."""
+    woken: datetime | None = None
+    """From when on rows of its leader were brought back while it was being changed."""
 
 
 @dataclass(slots=True)
@@ -115,6 +119,8 @@ class World:
     revisions: dict[UUID, list[Revision]] = field(default_factory=dict)
     runs: dict[tuple[UUID, datetime, Kind], RunRow] = field(default_factory=dict)
     runs_by_id: dict[UUID, RunRow] = field(default_factory=dict)
+    runs_by_job: dict[UUID, list[RunRow]] = field(default_factory=dict)
+    """By job its runs, in the order of their due times."""
     attempts: dict[tuple[UUID, int], StoredAttempt] = field(default_factory=dict)
     trigger_keys: dict[tuple[UUID, str], TriggerKeyRow] = field(default_factory=dict)
     """By job and idempotency key the run that was made with it."""
@@ -133,6 +139,8 @@ class World:
     """By team its share of each pool, where it is not 1."""
     waiting: dict[tuple[int, UUID], WaitingRow] = field(default_factory=dict)
     """By (partition, run id)."""
+    links_again: set[tuple[int, UUID, datetime]] = field(default_factory=set)
+    """By (partition, job, due time) what a chain has skipped because of a run that was replayed."""
     rules: dict[int, Rules] = field(default_factory=dict)
     """By team what may hold its runs."""
     zone_data: tuple[str | None, datetime | None] = (None, None)
@@ -180,8 +188,31 @@ class World:
         job.spec, job.state, job.reason = revision.spec, revision.state, revision.reason
         job.timing, job.calendars, job.changed_at = revision.timing, revision.calendars, revision.at
         job.next_due_at, job.next_fire_at, job.follows = revision.next_due
+        if job.woken is not None and job.follows is not None:
+            job.follows = min(job.follows, job.woken)
+        job.woken = None
         kept = Revision(revision.at, revision.state, revision.timing, revision.spec)
         self.revisions.setdefault(job.id, []).append(kept)
+        if job.state is JobState.ACTIVE:
+            self.wake_chains(job, job.next_due_at or job.follows)
+
+    def wake_chains(self, job: JobRow, since: datetime | None) -> None:
+        """Rows of a job may be due from then on: so may those of the chains that it leads."""
+        for led in self.jobs.values():
+            is_led = led.spec.upstream[:1] == [job.spec.name] and led.team == job.team
+            if since is not None and is_led and led.state is not JobState.DELETED:
+                first = max(since, led.timing.since + INSTANT)
+                led.follows = min(led.follows or first, first)
+                if self.locks.is_taken(led.id):  # it waits for a change that is under way
+                    led.woken = min(led.woken or first, first)
+                self.wake_chains(led, since)
+
+    def link_again(self, job: JobRow, due_at: datetime) -> None:
+        """Let what follows a job be decided anew for a due time."""
+        for led in self.jobs.values():
+            is_following = job.spec.name in led.spec.upstream and led.team == job.team
+            if is_following and led.state is not JobState.DELETED:
+                self.links_again.add((led.partition, led.id, due_at))
 
     def find_job(self, team: str, name: str) -> JobRow | None:
         """Return the job of a name that is not deleted."""
@@ -212,6 +243,7 @@ class World:
             return False
         self.runs[run.key] = run
         self.runs_by_id[run.id] = run
+        insort(self.runs_by_job.setdefault(run.job_id, []), run, key=_due_at)
         self.reach(day_of(run.due_at))
         self._tell(run, None)
         return True
@@ -219,6 +251,7 @@ class World:
     def delete(self, run: RunRow) -> None:
         """Delete a run that is over, with its attempts and a place on the queue that it left."""
         del self.runs[run.key], self.runs_by_id[run.id]
+        self.runs_by_job[run.job_id].remove(run)
         for number in range(1, run.attempt + 1):
             self.attempts.pop((run.id, number), None)
         self.dequeue(run.id)
@@ -306,6 +339,10 @@ class World:
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
             watcher(run, before)
+
+
+def _due_at(run: RunRow) -> datetime:
+    return run.due_at
 
 
 def day_of(instant: datetime) -> date:

@@ -20,7 +20,7 @@ def ask_windows(run: Candidate, rules: Rules, now: datetime) -> Verdict | None:
     however late it is claimed, or was claimed in it. What has waited before is skipped no more: it
     waits for the end of any window; its retries wait for those that hold.
     """
-    if run.kind is not Kind.SCHEDULED:
+    if run.kind not in (Kind.SCHEDULED, Kind.CHAINED):
         return None
     if run.cause == CLAIM:
         for moment in (run.fire_at, run.claimed_at):

@@ -1,0 +1,130 @@
+"""Chains: jobs that are due with the runs of other jobs, once these have ended.
+
+Levels, not edges: whoever holds a partition looks again and again at what its chains wait for, so
+no end can be missed. A hint lets it look at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from matins.domain.ports import Agenda, Clock, Hints
+from matins.domain.runs.chains import Link, Verdict, claim_of, decide_link
+from matins.domain.runs.claims import Claimed
+from matins.domain.values.errors import UnavailableError
+from matins.kernel.service import pause, restarted
+from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.working_set import WorkingSet
+
+log = structlog.get_logger()
+
+BATCH: Final = 1_000
+"""The most links about which one statement decides."""
+
+_HINT_PAUSE_S: Final = 0.01
+"""Hints come in bursts: for so long they are gathered, and one look answers them all."""
+
+
+class Chaining:
+    """Claims the runs of chains. To claim twice does nothing, so it is simply repeated."""
+
+    def __init__(  # two ports, and what every service is given
+        self,
+        working_set: WorkingSet,
+        leases: LeaseHolder,
+        agenda: Agenda,
+        hints: Hints,
+        clock: Clock,
+        *,
+        fired: asyncio.Event,
+        pause_s: float,
+    ) -> None:
+        """`fired` is set when there is something to admit; `pause_s` lies between two looks."""
+        self._working_set = working_set
+        self._leases = leases
+        self._agenda = agenda
+        self._hints = hints
+        self._clock = clock
+        self._fired = fired
+        self._pause_s = pause_s
+        self._hinted = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._looked: dict[int, int] = {}
+        self._complete_at: datetime | None = None
+
+    def complete_at(self, partitions: Mapping[int, int]) -> datetime | None:
+        """Return when all that had ended was answered last in these partitions, with the epochs of
+        their leases; None if it never was.
+        """
+        return self._complete_at if self._looked == partitions else None
+
+    async def run(self) -> None:
+        """Look until `stop`: at each hint, and every `pause_s`."""
+        listening = asyncio.create_task(
+            restarted(self._listen, self._clock, name="scheduler.chains")
+        )
+        try:
+            while not self._stopping.is_set():
+                self._hinted.clear()
+                try:
+                    await self.look()
+                except UnavailableError as error:
+                    log.warning("chains.unavailable", error=str(error))
+                await pause(self._pause_s, self._clock, self._hinted, self._stopping)
+                if self._hinted.is_set():
+                    await pause(_HINT_PAUSE_S, self._clock, self._stopping)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def look(self) -> None:
+        """Decide about all that can be decided. Raises UnavailableError; the next look finds again
+        what was left.
+        """
+        trusted = self._working_set.trusted(self._leases.epochs())
+        if not trusted:
+            return
+        begun_at = self._clock.now()
+        links = await self._agenda.links(trusted, BATCH)
+        decided = [(link, verdict) for link in links if (verdict := decide_link(link))]
+        await self._claim(trusted, [it for it in decided if not it[0].is_again])
+        await self._revive(trusted, [it for it in decided if it[0].is_again])
+        await self._agenda.settle(trusted)
+        if len(links) < BATCH:
+            self._looked, self._complete_at = trusted, begun_at
+        elif decided:
+            self._hinted.set()  # there is more
+
+    async def _claim(
+        self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, Verdict]]
+    ) -> None:
+        if claims := [claim_of(link, verdict) for link, verdict in decided]:
+            self._note(await self._agenda.claim(self._leases.holder, trusted, claims))
+
+    async def _revive(
+        self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, Verdict]]
+    ) -> None:
+        if decided:
+            links, starts = zip(*((link, verdict.starts) for link, verdict in decided), strict=True)
+            self._note(await self._agenda.revive(self._leases.holder, trusted, links, starts))
+
+    def _note(self, done: Claimed) -> None:
+        if done.refused:
+            self._leases.drop(done.refused)
+            self._working_set.drop_partitions(done.refused)
+        if done.waiting:
+            self._working_set.waiting.ask_about(done.waiting)
+            self._fired.set()
+
+    async def _listen(self) -> None:
+        async for _ in self._hints.listen("chains"):
+            self._hinted.set()

@@ -1,0 +1,38 @@
+"""The audit of chains over a world: what each waits for, and whether it has its row."""
+
+from __future__ import annotations
+
+from matins.domain.audit import AuditedJob, LedgerRow, Span
+from matins.domain.chain_audit import LeaderDue, audit_chain, leaders
+from matins.domain.runs.chains import decide_link
+from matins.domain.runs.states import Kind
+from matins.domain.views import JobAudit
+from matins.testing.memory.chains import MemoryChains, leader_runs, leaders_of
+from matins.testing.memory.world import JobRow, RunRow, World
+
+
+def audit_links(world: World, job: JobRow, span: Span) -> JobAudit:
+    """Audit the chain of a job, if it has or had one."""
+    revisions = world.revisions[job.id]
+    own = [it for it in world.runs.values() if it.job_id == job.id and it.kind is Kind.CHAINED]
+    rows = [LedgerRow(it.due_at, it.state, it.reason, it.due_until, it.finished_at) for it in own]
+    due = [
+        _due(world, job, leader, run)
+        for name in leaders(revisions)
+        for leader in leaders_of(world, job.team, name)
+        for run in leader_runs(world, leader)
+    ]
+    subject = AuditedJob(job.id, job.team, job.spec.name, purged_until=world.purged_until(job.id))
+    return audit_chain(subject, revisions, rows, due, span)
+
+
+def _due(world: World, job: JobRow, leader: JobRow, run: RunRow) -> LeaderDue:
+    """What a chain waits for is known of the one that it has now."""
+    open_since = run.finished_at
+    if job.spec.upstream[:1] == [leader.spec.name]:
+        link = MemoryChains(world).link(job, leader, run)
+        ends = [it.finished_at for it in link.upstream if it.finished_at is not None]
+        open_since = max(ends) if decide_link(link) is not None and ends else None
+    return LeaderDue(
+        leader.spec.name, run.due_at, run.claimed_at, run.due_until, run.due_count, open_since
+    )
