@@ -46,7 +46,7 @@ format: $(VENV)/.installed-dev  ## Format the code and mend what can be mended
 
 bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minutes)
 	@$(BIN)/python -m bench.claim
-	@$(BIN)/python -m bench.loading
+	@$(BIN)/python -m bench.scheduler
 	@$(BIN)/python -m bench.end_to_end
 	@$(BIN)/python -m bench.schedules
 	@$(BIN)/python -m bench.forecast

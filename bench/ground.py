@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,8 @@ from matins.store.migrate import migrate
 from matins.upkeep.days import make_days_ahead
 
 SECOND = timedelta(seconds=1)
+KEYS = 1_000
+GATE_LIMIT = 1_000_000
 
 COLUMNS = (
     *("id", "team_id", "partition", "name", "revision", "state", "spec", "schedule", "misfire"),
@@ -45,10 +47,10 @@ def folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def postgres(path: Path) -> AsyncIterator[str]:
-    """A migrated PostgreSQL as `matins up` starts it; gives its DSN."""
+async def postgres(path: Path, settings: Mapping[str, str] | None = None) -> AsyncIterator[str]:
+    """A migrated PostgreSQL as `matins up` starts it, with these settings more; gives its DSN."""
     server = EmbeddedPostgres(path / "postgres", programs=read_settings().postgres_programs)
-    dsn = await server.start()
+    dsn = await server.start(settings)
     try:
         await migrate(dsn)
         database = Database(dsn, name="bench", size=1)
@@ -65,10 +67,13 @@ async def fill_jobs(
     schedule: Schedule | None,
     next_due_at: datetime | None,
     spread_over: timedelta = timedelta(),
+    *,
+    gated: bool = False,
 ) -> list[UUID]:
     """Make active jobs of one team with an HTTP target that is never called; gives their ids.
 
-    Their due times are whole seconds, spread evenly from `next_due_at` on.
+    Their due times are whole seconds, spread evenly from `next_due_at` on. `gated`: each of them
+    has one of a thousand concurrency keys, which has room for all.
     """
     ids = [uuid4() for _ in range(count)]
     session = await asyncpg.connect(dsn)
@@ -82,22 +87,31 @@ async def fill_jobs(
         target=Target(http=HttpTarget(url="http://127.0.0.1:9/", body={"padding": "x" * 200})),
         schedule=schedule,
     )
-    text = msgspec.json.encode(spec).decode()
+    fields = msgspec.to_builtins(spec)
     when = msgspec.json.encode(schedule).decode() if schedule else None
-    shared = (1, "active", text, when, "{}", "default", 1, now, now, now)
+    shared = (when, "{}", "default", 1, now, now, now)
+    texts = [_spec_text(fields, key if gated else None) for key in range(KEYS if gated else 1)]
 
     def rows() -> Iterator[tuple[object, ...]]:
         for at, job in enumerate(ids):
             due = next_due_at
             if due is not None:
                 due += spread_over * at // count // SECOND * SECOND
-            yield (job, team, partition_of(job), f"bench-{job}", *shared, due, due)
+            text = texts[at % len(texts)]
+            own = (job, team, partition_of(job), f"bench-{job}", 1, "active", text)
+            yield (*own, *shared, due, due)
 
     await session.copy_records_to_table("jobs", records=rows(), columns=COLUMNS)
     await session.execute("VACUUM ANALYZE jobs")
     await session.execute("CHECKPOINT")
     await session.close()
     return ids
+
+
+def _spec_text(fields: Mapping[str, object], key: int | None) -> str:
+    """Return a job's spec as JSON, with a concurrency key if a number of one is given."""
+    gate = {} if key is None else {"concurrency": {"key": f"key-{key}", "limit": GATE_LIMIT}}
+    return msgspec.json.encode({**fields, **gate}).decode()
 
 
 async def copy(dsn: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What grows with jobs and history: hot statements and lists; `bench.loading` has the loading.
+"""What grows with jobs and history: hot statements and lists; `bench.scheduler` has the rest.
 
     python -m bench.history [--jobs 1000000] [--runs 1000] [--recent 200000]
 
