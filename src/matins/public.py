@@ -15,6 +15,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.keeping import Limits as KeepLimits
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
@@ -46,6 +47,8 @@ from matins.domain.views import (
     JobPage,
     PartitionRecord,
     Preview,
+    RevisionPage,
+    RevisionRecord,
     Run,
     RunPage,
     UnreadableJob,
@@ -89,10 +92,13 @@ __all__ = [
     "NotFoundError",
     "Override",
     "PartitionRecord",
+    "Pause",
     "Peak",
     "Preview",
     "Problem",
     "RetryPolicy",
+    "RevisionPage",
+    "RevisionRecord",
     "Run",
     "RunInput",
     "RunPage",

@@ -21,6 +21,7 @@ from matins.store.database import Database
 from matins.store.hints import PostgresHints
 
 TOKEN = "owners-token"
+DEPLOYS = "deploys-token"
 JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
@@ -134,7 +135,7 @@ async def serve(
         owners=postgres_owners(database, hints, Random(1)),
         cache=cache,
         gateway=_gateway,
-        admin_token=TOKEN,
+        tokens={"admin": TOKEN, "deploys": DEPLOYS},
         demo=True,
     )
     server = HttpServer(app, "127.0.0.1", 0, drain_s=1)

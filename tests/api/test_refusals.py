@@ -15,7 +15,7 @@ RUN = f"/v1/runs/{UUID(int=7)}"
 
 @pytest.mark.parametrize(
     ("path", "field"),
-    [(f"{JOB}/pause", "until"), (f"{RUN}/cancel", "reason")],
+    [(f"{RUN}/cancel", "reason")],
 )
 async def test_a_body_that_nobody_reads_is_refused(owner: Owner, path: str, field: str) -> None:
     await owner.job()
@@ -49,7 +49,7 @@ async def test_no_part_of_the_server_is_described_as_a_parameter(owner: Owner) -
     assert named == {
         *("team", "name", "run_id", "due_at", "job", "pool"),
         *("after", "before", "limit", "since", "until", "state", "count", "hours", "dry_run"),
-        "Idempotency-Key",
+        *("reason", "revision", "Idempotency-Key"),
     }
 
 

@@ -6,9 +6,8 @@ the status of a run, and everything else in Litestar.
 
 from __future__ import annotations
 
-import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from litestar import Litestar, Router
@@ -30,11 +29,11 @@ from matins.api import (
 )
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
+from matins.api.principals import Principals, principal_of
 from matins.api.problems import BODY_MAX, details_of, to_response
 from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.ports import StatusCache
-from matins.domain.values.errors import UnauthorizedError
 from matins.kernel.http import (
     App,
     MethodError,
@@ -54,6 +53,7 @@ from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.revisions import PostgresRevisions
 from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
@@ -72,12 +72,13 @@ def build_api(
     owners: Owners,
     cache: StatusCache,
     gateway: App,
-    admin_token: str,
+    tokens: Mapping[str, str],
     demo: bool = False,
 ) -> App:
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
 
-    `hot` are the pools that must all be able to write, or it is not ready.
+    `tokens` are those of owners, by name. `hot` are the pools that must all be able to write, or
+    it is not ready.
     """
     reads = PostgresReads(database)
     status = StatusReader(reads, cache)
@@ -94,12 +95,13 @@ def build_api(
         "forecasts": forecasts,
         "explanations": PostgresExplanations(database, reads, known),
         "audits": PostgresAudits(database, known),
+        "revisions": PostgresRevisions(database, reads),
         "teams": PostgresTeams(database),
         "status": status,
     }
     resources = _resources(dependencies)
     public = Public(hot, PostgresFleet(database), describe(resources))
-    return _Front(resources, gateway, public, status, admin_token, has_demo=demo)
+    return _Front(resources, gateway, public, status, Principals(tokens), has_demo=demo)
 
 
 def _resources(dependencies: dict[str, object]) -> Litestar:
@@ -108,7 +110,8 @@ def _resources(dependencies: dict[str, object]) -> Litestar:
 
     return Litestar(
         [Router("/v1", route_handlers=[part.ROUTER for part in RESOURCES])],
-        dependencies={name: give(part) for name, part in dependencies.items()},
+        dependencies={name: give(part) for name, part in dependencies.items()}
+        | {"principal": Provide(principal_of, sync_to_thread=False)},
         exception_handlers={Exception: to_response},
         before_request=refuse_unknown,
         request_max_body_size=BODY_MAX,
@@ -125,16 +128,15 @@ class _Front:
         gateway: App,
         public: Public,
         status: StatusReader,
-        admin_token: str,
+        principals: Principals,
         *,
         has_demo: bool,
     ) -> None:
-        assert admin_token, "an empty token would let everybody in"
         self._resources = resources
         self._gateway = gateway
         self._public = public
         self._status = status
-        self._credentials = b"Bearer " + admin_token.encode()
+        self._principals = principals
         self._has_demo = has_demo
         self._methods = _methods(resources)
 
@@ -159,8 +161,7 @@ class _Front:
             await self._public(scope, send)
 
     async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not hmac.compare_digest(_authorization(scope), self._credentials):
-            raise UnauthorizedError("the owners' token is missing or wrong")
+        self._principals.admit(scope)
         run_id = run_asked_for(scope)
         if run_id is None:
             self._check_method(scope["method"], scope["path"])
@@ -185,8 +186,3 @@ def _methods(resources: Litestar) -> list[tuple[re.Pattern[str], list[str]]]:
                 (re.compile(pattern + "/?"), sorted({*map(str, route.methods)} - {"OPTIONS"}))
             )
     return methods
-
-
-def _authorization(scope: Scope) -> bytes:
-    headers: list[tuple[bytes, bytes]] = scope["headers"]
-    return next((value for key, value in headers if key == b"authorization"), b"")

@@ -12,6 +12,7 @@ from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.revisions import PostgresRevisions
 from matins.store.teams import PostgresTeams
 from matins.store.windows import PostgresWindows
 
@@ -24,4 +25,7 @@ Previews = NamedDependency[PostgresPreviews]
 Explanations = NamedDependency[PostgresExplanations]
 Forecasts = NamedDependency[PostgresForecasts]
 Teams = NamedDependency[PostgresTeams]
+Revisions = NamedDependency[PostgresRevisions]
+Principal = NamedDependency[str]
+"""The name of the caller's token."""
 Status = NamedDependency[StatusReader]

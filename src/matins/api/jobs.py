@@ -10,18 +10,30 @@ from litestar import Router, delete, get, post, put
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
-from matins.api.dependencies import Owners, Reads
+from matins.api.dependencies import Owners, Principal, Reads, Revisions
 from matins.api.parameters import bare, check_instant, check_same_name
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.authors import Author
+from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.schedules.schedule import Override
-from matins.domain.views import Changed, JobPage, Resume, RunPage
+from matins.domain.views import (
+    Changed,
+    JobPage,
+    Resume,
+    RevisionPage,
+    RevisionRecord,
+    Rollback,
+    RunPage,
+)
 
 Limit = Annotated[
     int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
 ]
 
+
+Reason = Annotated[str, QueryParameter(description="Why it is changed, for its history.")]
 
 Key = Annotated[
     str | None,
@@ -49,17 +61,25 @@ async def list_jobs(
 
 
 @post("/teams/{team:str}/jobs", dto=Strict[JobSpec], return_dto=None)
-async def create_job(owners: Owners, team: FromPath[str], data: JSONBody[JobSpec]) -> Changed:
+async def create_job(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    data: JSONBody[JobSpec],
+    reason: Reason = "",
+) -> Changed:
     """Create a job. 409 when the team has one of that name."""
-    return await owners.jobs.create(team, data)
+    return await owners.jobs.create(team, data, Author(principal, reason))
 
 
 @put("/teams/{team:str}/jobs", dto=Strict[JobList], return_dto=None)
 async def put_jobs(
     owners: Owners,
+    principal: Principal,
     team: FromPath[str],
     data: JSONBody[JobList],
     dry_run: FromQuery[bool] = False,
+    reason: Reason = "",
 ) -> list[Changed]:
     """Create or replace up to 1000 jobs, each as by itself; answers in the order of the list.
     A job may be due with the runs of one that comes later in it.
@@ -67,7 +87,7 @@ async def put_jobs(
     Nothing is changed where one is wrong in itself; where one can't be put after all, as by a
     calendar that is not there, the others are. Jobs that are not in the list stay as they are.
     """
-    return await owners.jobs.put_all(team, data, dry_run=dry_run)
+    return await owners.jobs.put_all(team, data, Author(principal, reason), dry_run=dry_run)
 
 
 @get("/teams/{team:str}/jobs/{name:str}")
@@ -79,10 +99,12 @@ async def show_job(reads: Reads, team: FromPath[str], name: FromPath[str]) -> Jo
 @put("/teams/{team:str}/jobs/{name:str}", dto=Strict[JobSpec], return_dto=None)
 async def put_job(
     owners: Owners,
+    principal: Principal,
     team: FromPath[str],
     name: FromPath[str],
     data: JSONBody[JobSpec],
     dry_run: FromQuery[bool] = False,
+    reason: Reason = "",
 ) -> Changed:
     """Create a job or replace it. An equal one is left as it is; a paused one stays paused.
 
@@ -90,25 +112,43 @@ async def put_job(
     row are recorded as skipped, and counted in the answer.
     """
     check_same_name(data.name, name)
-    return await owners.jobs.put(team, data, dry_run=dry_run)
+    return await owners.jobs.put(team, data, Author(principal, reason), dry_run=dry_run)
 
 
 @delete("/teams/{team:str}/jobs/{name:str}", status_code=200)
 async def delete_job(
-    owners: Owners, team: FromPath[str], name: FromPath[str], force: FromQuery[bool] = False
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    force: FromQuery[bool] = False,
+    reason: Reason = "",
 ) -> Changed:
     """Delete a job. Its runs that wait are cancelled and counted; one that runs goes on, but is not
     tried again. Its history stays, and its name is free again.
 
     409 while other jobs are due with its runs (`after: {jobs: …}`), unless it is done by `force`.
     """
-    return await owners.jobs.delete(team, name, force=force)
+    return await owners.jobs.delete(team, name, Author(principal, reason), force=force)
 
 
-@post("/teams/{team:str}/jobs/{name:str}/pause", status_code=200)
-async def pause_job(owners: Owners, team: FromPath[str], name: FromPath[str]) -> Changed:
-    """Pause a job: nothing of it is claimed until it is resumed."""
-    return await owners.jobs.pause(team, name)
+@post(
+    "/teams/{team:str}/jobs/{name:str}/pause", status_code=200, dto=Strict[Pause], return_dto=None
+)
+async def pause_job(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[Pause | None] = None,
+    dry_run: FromQuery[bool] = False,
+) -> Changed:
+    """Pause a job: nothing of it is claimed until it is resumed, or the pause is over.
+
+    One that is paused is in the new pause from now on.
+    """
+    pause = data or NO_END
+    return await owners.jobs.pause(team, name, pause, Author(principal), dry_run=dry_run)
 
 
 @post(
@@ -118,10 +158,62 @@ async def pause_job(owners: Owners, team: FromPath[str], name: FromPath[str]) ->
     return_dto=None,
 )
 async def resume_job(
-    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Resume | None] = None
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[Resume | None] = None,
+    dry_run: FromQuery[bool] = False,
 ) -> Changed:
-    """Resume a job. What was due meanwhile is skipped, or the last or all of it is run now."""
-    return await owners.jobs.resume(team, name, (data or Resume()).missed)
+    """Resume a job. What was due meanwhile is skipped, or the last or all of it is run now.
+
+    The answer says how many due times that is; a dry run says it beforehand.
+    """
+    resume = data or Resume()
+    author = Author(principal, resume.reason)
+    return await owners.jobs.resume(team, name, resume.missed, author, dry_run=dry_run)
+
+
+@get("/teams/{team:str}/jobs/{name:str}/revisions")
+async def list_revisions(
+    revisions: Revisions,
+    team: FromPath[str],
+    name: FromPath[str],
+    before: FromQuery[int | None] = None,
+    limit: Limit = 100,
+) -> RevisionPage:
+    """List what a job was, newest first, with who changed it, why, and what.
+
+    Those of a deleted job are found by its name as long as there is no other.
+    """
+    return await revisions.page(team, name, before, limit)
+
+
+@get("/teams/{team:str}/jobs/{name:str}/revisions/{revision:int}")
+async def show_revision(
+    revisions: Revisions, team: FromPath[str], name: FromPath[str], revision: FromPath[int]
+) -> RevisionRecord:
+    """Show what a job was by one revision."""
+    return await revisions.show(team, name, revision)
+
+
+@post(
+    "/teams/{team:str}/jobs/{name:str}/rollback",
+    status_code=200,
+    dto=Strict[Rollback],
+    return_dto=None,
+)
+async def roll_back_job(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[Rollback],
+    dry_run: FromQuery[bool] = False,
+) -> Changed:
+    """Make a job what it was by an earlier revision, as a new one. A paused one stays paused."""
+    author = Author(principal, data.reason)
+    return await owners.jobs.roll_back(team, name, data.revision, author, dry_run=dry_run)
 
 
 @post(
@@ -148,22 +240,31 @@ async def trigger_job(
 
 @put("/teams/{team:str}/jobs/{name:str}/overrides", dto=Strict[Override], return_dto=None)
 async def override_occurrence(
-    owners: Owners, team: FromPath[str], name: FromPath[str], data: JSONBody[Override]
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[Override],
 ) -> Changed:
     """Skip one occurrence of a job, or move it to another instant.
 
     Its due time gets a row with the reason either way. 409 once the due time has passed.
     """
-    return await owners.jobs.override(team, name, data)
+    return await owners.jobs.override(team, name, data, Author(principal))
 
 
 @delete("/teams/{team:str}/jobs/{name:str}/overrides/{due_at:datetime}", status_code=200)
 async def restore_occurrence(
-    owners: Owners, team: FromPath[str], name: FromPath[str], due_at: FromPath[datetime]
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    due_at: FromPath[datetime],
+    reason: Reason = "",
 ) -> Changed:
     """Undo an override: the occurrence runs at its due time. 409 once that has passed."""
     check_instant("due_at", due_at)
-    return await owners.jobs.restore(team, name, due_at)
+    return await owners.jobs.restore(team, name, due_at, Author(principal, reason))
 
 
 @get("/teams/{team:str}/jobs/{name:str}/runs")
@@ -194,6 +295,9 @@ ROUTER = Router(
         delete_job,
         pause_job,
         resume_job,
+        list_revisions,
+        show_revision,
+        roll_back_job,
         trigger_job,
         override_occurrence,
         restore_occurrence,

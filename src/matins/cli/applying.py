@@ -52,7 +52,7 @@ async def apply_text(client: Matins, text: str, name: str) -> list[Applied]:
 
 
 async def apply_jobs(
-    client: Matins, file: JobFile, *, dry_run: bool = False
+    client: Matins, file: JobFile, *, dry_run: bool = False, reason: str = ""
 ) -> AsyncIterator[Applied]:
     """Store what is kept, calendars, then jobs, and tell of each. A dry run only tells."""
     if file.keep is not None:
@@ -64,7 +64,7 @@ async def apply_jobs(
             unknown.add(calendar.name)
         yield Applied(file.team, None, put.change, calendar.name, put.skipped)
     specs = [_without(spec, unknown) for spec in file.jobs]
-    for answer in await client.put_jobs(file.team, specs, dry_run=dry_run):
+    for answer in await client.put_jobs(file.team, specs, dry_run=dry_run, reason=reason):
         job = answer.job
         yield Applied(
             file.team,

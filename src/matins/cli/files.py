@@ -9,6 +9,7 @@ import typer
 from matins.cli.applying import STDIN, Applied, apply_jobs, read_jobs, read_text
 from matins.cli.connecting import with_api
 from matins.cli.showing import AsJson, local, print_json, tell
+from matins.cli.words import Reason
 from matins.client.sdk import Matins
 
 commands = typer.Typer()
@@ -23,6 +24,7 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all, tell what would change, store nothing.")
     ] = False,
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Make or change the jobs and calendars of a file. Applied again, it changes nothing."""
@@ -31,7 +33,7 @@ def apply(
 
     async def work(client: Matins) -> list[Applied]:
         done: list[Applied] = []
-        async for applied in apply_jobs(client, wanted, dry_run=dry_run):
+        async for applied in apply_jobs(client, wanted, dry_run=dry_run, reason=reason):
             done.append(applied)
             if not as_json:
                 tell(_line(applied, dry_run=dry_run))

@@ -14,15 +14,15 @@ from matins.cli.documents import yaml_text
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.showing import AsJson, clean, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state, table
+from matins.cli.words import Reason, change_words
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Override, Schedule, Times
 from matins.domain.values.errors import ConflictError
 from matins.domain.views import Changed, JobPage
-from matins.insight.explain.english import counted, listed
+from matins.insight.explain.english import listed
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
@@ -85,6 +85,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
         ("state", state(view.state)),
         ("overdue", Text(clean(view.overdue), "bold red") if view.overdue else ""),
         ("reason", view.reason),
+        ("paused until", local(view.paused_until) if view.paused_until else ""),
         ("next due time", local(view.next_due_at)),
         ("next fire time", local(view.next_fire_at)),
         *[("override", override_line(override)) for override in view.overrides],
@@ -97,30 +98,13 @@ def show(job: Named, as_json: AsJson = False) -> None:
     tell(yaml_text(view.spec))
 
 
-@commands.command(epilog="Example: matins jobs pause demo/every-minute")
-def pause(job: Named, as_json: AsJson = False) -> None:
-    """Let nothing of a job run until it is resumed."""
-    change(lambda client: client.pause_job(*split_name(job)), _words, as_json=as_json)
-
-
-@commands.command(epilog="Example: matins jobs resume demo/every-minute --missed last")
-def resume(
-    job: Named,
-    missed: Annotated[
-        Missed, typer.Option(help="What becomes of the due times in the pause.")
-    ] = "skip",
-    as_json: AsJson = False,
-) -> None:
-    """Let a paused job go on. What it missed is skipped, unless you choose otherwise."""
-    change(lambda client: client.resume_job(*split_name(job), missed), _words, as_json=as_json)
-
-
-@commands.command(epilog="Example: matins jobs delete demo/every-minute")
+@commands.command(epilog='Example: matins jobs delete demo/every-minute --reason "moved away"')
 def delete(
     job: Named,
     force: Annotated[
         bool, typer.Option("--force", help="Also while other jobs follow it; they wait in vain.")
     ] = False,
+    reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
     """Delete a job. Runs that wait are cancelled, what runs goes on, and all stay listed.
@@ -130,13 +114,13 @@ def delete(
 
     async def work(client: Matins) -> Changed:
         try:
-            return await client.delete_job(*split_name(job), force=force)
+            return await client.delete_job(*split_name(job), force=force, reason=reason)
         except ConflictError as error:
             if not sys.stdin.isatty() or not typer.confirm(f"{error}. Delete it all the same?"):
                 raise
-        return await client.delete_job(*split_name(job), force=True)
+        return await client.delete_job(*split_name(job), force=True, reason=reason)
 
-    change(work, _words, as_json=as_json)
+    change(work, change_words, as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs trigger demo/on-demand --env DAY=monday --wait")
@@ -205,12 +189,3 @@ def _kind(times: Times, timezone: str) -> str:
     instants = times.instants
     more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
     return f"at {instants[0]}{more}" if instants else "never"
-
-
-def _words(answer: Changed) -> str:
-    line = f"{answer.change}  {answer.job.team}/{answer.job.spec.name}"
-    if answer.skipped or answer.queued:
-        line += f"  due times that had passed: {answer.skipped} skipped, {answer.queued} queued"
-    if answer.cancelled:
-        line += f"  ({counted(answer.cancelled, 'run')} waited and will not run)"
-    return line

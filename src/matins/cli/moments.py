@@ -43,6 +43,15 @@ def parse_moment(
         raise InvalidInputError.at(option, message) from None
 
 
+def parse_end(option: str, text: str) -> datetime:
+    """Read when something is to end: as a moment, but a length of time lies ahead.
+
+    Raises InvalidInputError.
+    """
+    is_ahead = _length(text.strip()) is not None
+    return parse_moment(option, f"+{text.strip()}" if is_ahead else text)
+
+
 def _read(text: str, zone: Zone | None, now: datetime, base: datetime) -> datetime:
     if text == "now":
         return base

@@ -10,11 +10,12 @@ from matins.client.divided import as_of_all, parts
 from matins.client.paths import all_of, job_path, pages_of, query_of
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
+from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import InvalidInputError, check
-from matins.domain.views import Changed, JobPage, Resume
+from matins.domain.views import Changed, JobPage, Resume, RevisionPage, RevisionRecord, Rollback
 from matins.insight.why.explanation import Explanation
 
 
@@ -23,25 +24,30 @@ class JobCalls:
 
     _calls: ApiCalls
 
-    async def create_job(self, team: str, spec: JobSpec) -> Changed:
+    async def create_job(self, team: str, spec: JobSpec, *, reason: str = "") -> Changed:
         """Make a job. Raises ConflictError when the name is taken."""
-        return await self._calls.ask(Changed, "POST", all_of(team, "jobs"), content=spec)
+        query = query_of(reason=reason or None)
+        return await self._calls.ask(
+            Changed, "POST", all_of(team, "jobs"), content=spec, query=query
+        )
 
-    async def put_job(self, team: str, spec: JobSpec, *, dry_run: bool = False) -> Changed:
+    async def put_job(
+        self, team: str, spec: JobSpec, *, dry_run: bool = False, reason: str = ""
+    ) -> Changed:
         """Make a job or change it; the same spec again changes nothing. A dry run only tells."""
-        query = query_of(dry_run=dry_run or None)
+        query = query_of(dry_run=dry_run or None, reason=reason or None)
         return await self._calls.ask(
             Changed, "PUT", job_path(team, spec.name), content=spec, query=query
         )
 
     async def put_jobs(
-        self, team: str, specs: Sequence[JobSpec], *, dry_run: bool = False
+        self, team: str, specs: Sequence[JobSpec], *, dry_run: bool = False, reason: str = ""
     ) -> list[Changed]:
         """Make or change jobs, up to 1000 by one request; answers in their order.
 
         Each is changed by itself: where this raises UnavailableError, some may be. Repeat it.
         """
-        query = query_of(dry_run=dry_run or None)
+        query = query_of(dry_run=dry_run or None, reason=reason or None)
         answers: list[Changed] = []
         for part in parts(specs):
             put = self._calls.ask(
@@ -81,23 +87,59 @@ class JobCalls:
         path = job_path(team, name) + "/explanation"
         return await self._calls.ask(Explanation, "GET", path, query=query_of(at=at))
 
-    async def pause_job(self, team: str, name: str) -> Changed:
-        """Let none of a job's due times be claimed until it is resumed."""
-        return await self._calls.ask(Changed, "POST", job_path(team, name) + "/pause")
+    async def pause_job(
+        self, team: str, name: str, pause: Pause = NO_END, *, dry_run: bool = False
+    ) -> Changed:
+        """Let none of a job's due times be claimed until it is resumed, or the pause is over."""
+        path, query = job_path(team, name) + "/pause", query_of(dry_run=dry_run or None)
+        return await self._calls.ask(Changed, "POST", path, content=pause, query=query)
 
-    async def resume_job(self, team: str, name: str, missed: Missed = "skip") -> Changed:
-        """Let a paused job go on: `skip` what it missed, run the `last` of it, or `all`."""
-        return await self._calls.ask(
-            Changed, "POST", job_path(team, name) + "/resume", content=Resume(missed)
-        )
+    async def resume_job(
+        self,
+        team: str,
+        name: str,
+        missed: Missed = "skip",
+        *,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Changed:
+        """Let a paused job go on: `skip` what it missed, run the `last` of it, or `all`.
 
-    async def delete_job(self, team: str, name: str, *, force: bool = False) -> Changed:
+        The answer says how many due times that is; a dry run says it beforehand.
+        """
+        path, query = job_path(team, name) + "/resume", query_of(dry_run=dry_run or None)
+        resume = Resume(missed, reason)
+        return await self._calls.ask(Changed, "POST", path, content=resume, query=query)
+
+    async def delete_job(
+        self, team: str, name: str, *, force: bool = False, reason: str = ""
+    ) -> Changed:
         """Delete a job; its runs stay listed, and its name is free again.
 
         Raises ConflictError while other jobs follow it, unless by `force`.
         """
-        query = {"force": "true"} if force else None
+        query = query_of(force=force or None, reason=reason or None)
         return await self._calls.ask(Changed, "DELETE", job_path(team, name), query=query)
+
+    async def revisions(
+        self, team: str, name: str, *, before: int | None = None, limit: int = 100
+    ) -> RevisionPage:
+        """Return a page of what a job was, newest first: who changed it, when, why, and what."""
+        path, query = job_path(team, name) + "/revisions", query_of(before=before, limit=limit)
+        return await self._calls.ask(RevisionPage, "GET", path, query=query)
+
+    async def revision(self, team: str, name: str, revision: int) -> RevisionRecord:
+        """Return what a job was by one revision."""
+        path = f"{job_path(team, name)}/revisions/{revision}"
+        return await self._calls.ask(RevisionRecord, "GET", path)
+
+    async def roll_back_job(
+        self, team: str, name: str, revision: int, *, reason: str = "", dry_run: bool = False
+    ) -> Changed:
+        """Make a job what it was by an earlier revision, as a new one."""
+        path, query = job_path(team, name) + "/rollback", query_of(dry_run=dry_run or None)
+        rollback = Rollback(revision, reason)
+        return await self._calls.ask(Changed, "POST", path, content=rollback, query=query)
 
     async def trigger_job(
         self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None

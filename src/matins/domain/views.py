@@ -12,9 +12,9 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
-from matins.domain.jobs.spec import Job
+from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.windows import Window, WindowState
-from matins.domain.schedules.schedule import Schedule
+from matins.domain.schedules.schedule import Override, Schedule
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -36,6 +36,44 @@ class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to resume: `skip` what was missed, run the `last` of it, or `all` (the newest 1000)."""
 
     missed: Missed = "skip"
+    reason: str = ""
+
+
+class Rollback(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """To which revision a job goes back, and why."""
+
+    revision: int
+    reason: str = ""
+
+
+class RevisionRecord(msgspec.Struct, frozen=True):
+    """What a job was from an instant on.
+
+    `author` is the name of the token by which it was changed, `matins` where the engine did it,
+    empty where that was not noted. `changes` names what is another way than before. A `spec` that
+    this version can't read is None, and `fault` says why.
+    """
+
+    revision: int
+    at: datetime
+    state: JobState
+    spec: JobSpec | None
+    author: str = ""
+    reason: str = ""
+    changes: list[str] = []
+    overrides: list[Override] = []
+    fault: str = ""
+
+
+class RevisionPage(msgspec.Struct, frozen=True):
+    """Revisions of a job, newest first. `next`: give it as `before`; None at the end.
+
+    What was replaced before `kept_since` is not kept any more; None: the first one is there.
+    """
+
+    revisions: list[RevisionRecord]
+    next: int | None = None
+    kept_since: datetime | None = None
 
 
 class UnreadableJob(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.values.errors import SettingsError
 from matins.engines.folders import default_data_folder, read_or_make_secret, write_private
-from matins.kernel.settings import Settings
+from matins.kernel.settings import ADMIN, Settings, named_tokens
 
 
 class ApiEndpoint(msgspec.Struct, frozen=True):
@@ -57,6 +57,10 @@ class Endpoints:
     def admin_token(self) -> str:
         """Return the token of owners. Raises SettingsError when nothing says it."""
         return self._settings.token or self._settings.admin_token or self._token("admin-token")
+
+    def tokens(self) -> dict[str, str]:
+        """Return all tokens of owners by name. Raises SettingsError when nothing says them."""
+        return {ADMIN: self.admin_token(), **named_tokens(self._settings.tokens)}
 
     def executor_token(self) -> str:
         """Return the token of executors. Raises SettingsError when nothing says it."""

@@ -8,11 +8,18 @@ from pathlib import Path
 
 import msgspec
 
+from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.keeping import DAYS, DAYS_MAX
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
 from matins.kernel.addresses import api_fault, postgres_fault, token_fault, valkey_fault
+
+ADMIN = "admin"
+"""The name of the token of MATINS_ADMIN_TOKEN."""
+
+TAKEN = frozenset({ADMIN, ENGINE})
+"""Names that no other token may have."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -41,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True):
     """The bearer token to show; without it the one of the data folder."""
     admin_token: str | None = None
     """The token that the API accepts from owners; without it the one of the data folder."""
+    tokens: str = ""
+    """Further tokens that the API accepts from owners, as `name=token`, separated by commas: the
+    names say in the history of jobs who it was."""
     executor_token: str | None = None
     """The token that the gateway accepts from executors; without it the one of the data folder."""
     name: str | None = None
@@ -155,6 +165,25 @@ def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "lease_term_s", "must be at least 1s"
 
 
+def named_tokens(text: str) -> dict[str, str]:
+    """Return tokens by name, of what was written as `name=token`, separated by commas."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    return {name.strip(): token.strip() for name, _, token in pairs}
+
+
+def _tokens_fault(text: str) -> str:
+    tokens = named_tokens(text)
+    if not all(tokens) or not all(tokens.values()):
+        return "is not read as tokens; write them as deploys=SECRET,alice=SECRET"
+    if len(tokens) < len([part for part in text.split(",") if part.strip()]):
+        return "has two tokens of one name"
+    if TAKEN & tokens.keys():
+        return f"may use any names but {' and '.join(sorted(TAKEN))}"
+    problems = [problem for name in tokens for problem in name_problems("tokens", name)]
+    faults = [problem.message for problem in problems] + list(map(token_fault, tokens.values()))
+    return next(filter(None, faults), "")
+
+
 def _pools_fault(pools: str) -> str:
     names = [part.strip() for part in pools.split(",") if part.strip()]
     problems = [problem for name in names for problem in name_problems("pools", name)]
@@ -182,6 +211,7 @@ _TEXTS: dict[str, Callable[[str], str]] = {
     "url": api_fault,
     "token": token_fault,
     "admin_token": token_fault,
+    "tokens": _tokens_fault,
     "executor_token": token_fault,
     "pools": _pools_fault,
     "log_level": _level_fault,

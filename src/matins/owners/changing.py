@@ -6,7 +6,7 @@ recorded in its transaction or, if that is very much, in pieces before it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -14,6 +14,7 @@ import msgspec
 
 from matins.domain.calendars.calendar import check_known
 from matins.domain.calendars.compiled import CompiledCalendar
+from matins.domain.jobs.authors import NOBODY, Author
 from matins.domain.jobs.chains import Upstream, check_not_followed, check_upstream
 from matins.domain.jobs.changes import LockedJob, retimed
 from matins.domain.jobs.decisions import Decide, JobChange, Moment
@@ -27,12 +28,14 @@ from matins.domain.jobs.revisions import (
     unchanged_view,
 )
 from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.ports import Hints
 from matins.domain.ports.jobs import JobChanges, JobTransaction
 from matins.domain.runs.following import next_after_change
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import NextDue, chain_from, next_due
 from matins.domain.values.errors import NotFoundError
 from matins.domain.views import Changed
+from matins.kernel.hints import notify
 from matins.owners.recording import Reconciled, record_missing, recorded_until, run_count
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
@@ -41,12 +44,13 @@ Create = Callable[[JobTransaction], Awaitable[Changed | None]]
 """Makes a job that is not there; None: somebody else has just made it."""
 
 
-async def change_job(
+async def change_job(  # noqa: PLR0913 # all that a change is made of
     changes: JobChanges,
     team: str,
     name: str,
     decide: Decide,
     *,
+    author: Author = NOBODY,
     create: Create | None = None,
     dry_run: bool = False,
     chains: Upstream | None = None,
@@ -64,7 +68,7 @@ async def change_job(
         while True:
             job = await tx.lock_job(team, name)
             if job is not None:
-                return await _change(tx, job, decide, after, chains or {})
+                return await _change(tx, job, decide, author, after, chains or {})
             if create is None:
                 raise NotFoundError(f"team {team} has no job {name!r}")
             made = await create(tx)
@@ -77,19 +81,33 @@ async def change_job(
 
 
 async def create_job(
-    tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec, beside: Upstream
+    tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec, author: Author, beside: Upstream
 ) -> Changed | None:
     """Make a job that is due from now on; None if the team has one of that name."""
     await _check_upstream(tx, team, spec, beside)
     calendars, closures = await _calendars(tx, team, spec)
     revision = first_revision(job_id, spec, await tx.now(), calendars, closures)
+    revision = msgspec.structs.replace(revision, author=author)
     if not await tx.insert_job(job_id, team, revision):
         return None
     return Changed(first_view(job_id, team, revision), "created")
 
 
+async def notify_changed(hints: Hints, changes: Sequence[Changed]) -> None:
+    """Let schedulers look at the jobs, and gateways at what was queued."""
+    if jobs := [str(change.job.id) for change in changes if change.change != "unchanged"]:
+        await notify(hints, "jobs", *jobs)
+    if pools := {change.job.spec.pool for change in changes if change.queued}:
+        await notify(hints, "dispatch", *sorted(pools))
+
+
 async def _change(
-    tx: JobTransaction, job: LockedJob, decide: Decide, after: datetime, beside: Upstream
+    tx: JobTransaction,
+    job: LockedJob,
+    decide: Decide,
+    author: Author,
+    after: datetime,
+    beside: Upstream,
 ) -> Changed | Reconciled:
     """Make the whole of a change, or record a piece of what the job misses."""
     # Revisions stay in order, also when the database's clock was put back.
@@ -103,7 +121,7 @@ async def _change(
     if change.asks:
         check_not_followed(job.spec.name, await tx.downstream(job.team, job.spec.name))
     if change.reason is None:
-        revision = ongoing(job, change, now)
+        revision = msgspec.structs.replace(ongoing(job, change, now), author=author)
         await tx.write_revision(job, revision)
         return Changed(revised_view(job, revision), change.change)
     # By the schedule as it was: the new revision begins now, and covers nothing before.
@@ -115,6 +133,7 @@ async def _change(
             await tx.advance(job.id, _next_after(job, done.until))
         return done
     revision = await _restarted(tx, job, change, now, done.next_due)
+    revision = msgspec.structs.replace(revision, author=author)
     await tx.write_revision(job, revision)
     cancelled = await tx.cancel_waiting(job) if change.state is JobState.DELETED else 0
     view = revised_view(job, revision)
@@ -135,7 +154,8 @@ async def _restarted(
         due = _chain_from(job, change, now, chained)
     elif change.state is JobState.ACTIVE:
         due = await _first_due(tx, job, change.spec, timing, now)
-    return JobRevision(change.spec, change.state, now, timing, calendars, due)
+    pause = change.pause
+    return JobRevision(change.spec, change.state, now, timing, calendars, due, pause.reason, pause)
 
 
 def _chain_from(job: LockedJob, change: JobChange, now: datetime, chained: NextDue) -> NextDue:

@@ -3,23 +3,69 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
+from uuid import UUID
 
+import msgspec
+import structlog
+
+from matins.domain.jobs import decisions
+from matins.domain.jobs.authors import ENGINE, Author
 from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.decisions import JobChange
 from matins.domain.jobs.revisions import ongoing
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports import Hints
 from matins.domain.ports.jobs import JobChanges, JobTransaction
+from matins.domain.values.errors import NotFoundError, UnavailableError
 from matins.kernel.hints import notify
+from matins.kernel.metrics import UPKEEP_BROKEN
+from matins.owners.changing import change_job, notify_changed
 from matins.owners.recording import Reconciled, record_missing
+
+PAGE: Final = 100
+"""The most jobs that are looked for by one statement."""
+
+PAUSE_OVER: Final = "its pause is over"
+"""Why a job went on by itself."""
+
+log = structlog.get_logger()
 
 
 class OwnersUpkeep:
-    """See `domain.ports.jobs.JobUpkeep`."""
+    """See `domain.ports.jobs.JobUpkeep` and `PausedJobs`."""
 
     def __init__(self, changes: JobChanges, hints: Hints) -> None:
         self._changes = changes
         self._hints = hints
+        self._broken: set[UUID] = set()
+        """Jobs of which the log says already that they can't go on."""
+
+    async def end_pauses(self) -> None:
+        """See `domain.ports.jobs.PausedJobs`."""
+        broken: set[UUID] = set()
+        while over := await self._changes.pauses_over(broken, PAGE):
+            for job_id, team, name in over:
+                try:
+                    done = await change_job(
+                        self._changes,
+                        team,
+                        name,
+                        decisions.end_pause,
+                        author=Author(ENGINE, PAUSE_OVER),
+                    )
+                except NotFoundError:
+                    continue  # deleted meanwhile
+                except UnavailableError:
+                    raise
+                except Exception as error:  # of this one job; the others go on all the same
+                    broken.add(job_id)
+                    if job_id not in self._broken:
+                        UPKEEP_BROKEN.inc()
+                        log.warning("pause.not_ended", job=str(job_id), error=str(error))
+                else:
+                    await notify_changed(self._hints, [done])
+        self._broken = broken
 
     async def delete_ended(self, job: JobRef, reason: str) -> bool:
         """See `domain.ports.jobs.JobUpkeep`."""
@@ -32,7 +78,9 @@ class OwnersUpkeep:
                 return False
             now = max(await tx.now(), locked.changed_at)
             change = JobChange(locked.spec, JobState.DELETED, "deleted")
-            await tx.write_revision(locked, ongoing(locked, change, now, reason))
+            revision = ongoing(locked, change, now, reason)
+            author = Author(ENGINE, reason)
+            await tx.write_revision(locked, msgspec.structs.replace(revision, author=author))
             return True
 
         done = await self._changes.transact(step)

@@ -57,7 +57,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             owners=postgres_owners(owners, hints, rng),
             cache=cache,
             gateway=gateway,
-            admin_token=endpoints.admin_token(),
+            tokens=endpoints.tokens(),
             demo=demo,
         )
         door = HttpServer(app, settings.host, settings.port)

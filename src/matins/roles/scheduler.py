@@ -8,6 +8,7 @@ from functools import partial
 from random import SystemRandom
 from uuid import uuid4
 
+from matins.domain.ports import Hints
 from matins.engines.endpoints import Endpoints
 from matins.kernel.clock import DatabaseClock, HostClock
 from matins.kernel.lease_file import LeaseFile
@@ -15,12 +16,13 @@ from matins.kernel.metrics import SCHEDULE_LAG
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
+from matins.roles.owners import postgres_owners
 from matins.roles.process import health, run_role
 from matins.roles.upkeep import make_upkeep
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
-from matins.store.database import DEADLINE_S, can_write
+from matins.store.database import DEADLINE_S, Database, can_write
 from matins.store.day_tables import PostgresDayTables
 from matins.store.dispatch import PostgresWatch
 from matins.store.half_sent import HalfSent
@@ -31,6 +33,7 @@ from matins.store.pools import PostgresQueues
 from matins.store.server import Server, ServerWatch
 from matins.store.waiting import PostgresWaitingRoom
 from matins.upkeep.days import DaysAhead
+from matins.upkeep.pauses import PauseEnds
 
 READ_LOCK_S = 1.0
 """How long the other statements of a scheduler wait for one."""
@@ -90,9 +93,15 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         days = DaysAhead(PostgresDayTables(reads), clock)
         upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
         half_sent = HalfSent(reads, clock, _transactions_s(term_s), term_s / 4)
-        services: list[Service] = [ServerWatch(server, clock), half_sent, days, upkeep, role]
-        services += health(settings, is_ready)
+        pauses = _pauses(reads, hints, clock, settings)
+        services: list[Service] = [ServerWatch(server, clock), half_sent, days]
+        services += [upkeep, pauses, role, *health(settings, is_ready)]
         await run_services(services, stopping)
+
+
+def _pauses(database: Database, hints: Hints, clock: HostClock, settings: Settings) -> PauseEnds:
+    owners = postgres_owners(database, hints, SystemRandom())
+    return PauseEnds(owners.upkeep, clock, settings.poll_s)
 
 
 def _transactions_s(term_s: float) -> dict[str, float]:

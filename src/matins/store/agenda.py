@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.chains import Link
@@ -150,7 +151,8 @@ class PostgresAgenda:
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""
-        await self._reads.fetch(_Q["quarantine"], job_id=job_id, revision=revision, reason=reason)
+        args = {"job_id": job_id, "revision": revision, "reason": reason, "author": ENGINE}
+        await self._reads.fetch(_Q["quarantine"], **args)
 
     async def _due_jobs(self, rows: Sequence[asyncpg.Record]) -> list[DueJob]:
         versions = await self._calendars.versions(self._reads.fetch, rows)

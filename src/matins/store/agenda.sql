@@ -74,8 +74,10 @@ WITH stopped AS (
     RETURNING *
 )
 INSERT INTO revisions (
-    job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
+    job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars,
+    changed_by, change_reason
 )
-SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
+SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars,
+       :author::text, reason
 FROM stopped
 RETURNING job_id

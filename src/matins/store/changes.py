@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
@@ -62,6 +62,23 @@ class PostgresJobChanges:
             await with_days(self._database, dues, attempt)
         return results[0]
 
+    async def select(
+        self, team: str, labels: Mapping[str, str], after: str, limit: int
+    ) -> list[str]:
+        """See `domain.ports.jobs.JobChanges`."""
+        text = as_json(dict(labels))
+        rows = await self._database.fetch(
+            _Q["select"], team=team, labels=text, after=after, limit=limit
+        )
+        return [row["name"] for row in rows]
+
+    async def pauses_over(
+        self, besides: Collection[UUID], limit: int
+    ) -> list[tuple[UUID, str, str]]:
+        """See `domain.ports.jobs.JobChanges`."""
+        rows = await self._database.fetch(_Q["pauses_over"], besides=list(besides), limit=limit)
+        return [(row["id"], row["team"], row["name"]) for row in rows]
+
 
 class _Transaction:
     """See `domain.ports.jobs.JobTransaction`. `dues` are the due times of what it inserted last."""
@@ -102,7 +119,13 @@ class _Transaction:
             next_due=NextDue(row["next_due_at"], row["next_fire_at"], row["follows"]),
             reason=row["reason"],
             is_behind=row["is_behind"],
+            paused_until=row["paused_until"],
+            resume_missed=row["resume_missed"] or "skip",
         )
+
+    async def spec_of(self, job: LockedJob, revision: int) -> JobSpec | None:
+        rows = await self._fetch(_Q["spec_of"], job_id=job.id, revision=revision)
+        return msgspec.json.decode(rows[0]["spec"], type=JobSpec) if rows else None
 
     async def current_calendars(
         self, team: str, names: Sequence[str]
@@ -210,6 +233,8 @@ class _Transaction:
             id=job.id,
             state=revision.state,
             reason=revision.reason,
+            paused_until=revision.pause.until,
+            resume_missed=revision.pause.missed if revision.pause.until else None,
             overrides=as_json(revision.timing.overrides),
             **_columns(revision),
         )
@@ -244,6 +269,8 @@ def _columns(revision: JobRevision) -> dict[str, object]:
     """Return what the first revision of a job and all later ones write alike."""
     return {
         "at": revision.at,
+        "changed_by": revision.author.name,
+        "change_reason": revision.author.reason,
         "since": revision.timing.since,
         "calendars": list(revision.calendars),
         "next_due_at": revision.next_due.due_at,

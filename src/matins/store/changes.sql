@@ -4,7 +4,7 @@
 -- name: lock_job
 SELECT j.id, j.team_id, j.partition, j.revision, j.state, j.reason, j.spec::text AS spec, j.anchor,
        j.since, j.overrides::text AS overrides, j.calendars, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.follows,
+       j.next_due_at, j.next_fire_at, j.follows, j.paused_until, j.resume_missed,
        EXISTS (
            SELECT FROM calendars c WHERE c.id = ANY (j.calendars) AND c.replaced_at IS NOT NULL
        ) AS is_behind
@@ -24,6 +24,30 @@ WHERE job_id = :job_id::uuid
       WHERE job_id = :job_id
         AND (state <> :state::text OR spec -> 'schedule' IS DISTINCT FROM :schedule::jsonb)
   ), 0)
+
+-- name: spec_of
+SELECT spec::text AS spec FROM revisions WHERE job_id = :job_id::uuid AND revision = :revision::integer
+
+-- name: select
+-- By jobs_name.
+SELECT j.name
+FROM jobs j
+WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
+  AND j.name > :after::text
+  AND j.state <> 'deleted'
+  AND coalesce(j.spec -> 'labels', '{}') @> :labels::jsonb
+ORDER BY j.name
+LIMIT :limit
+
+-- name: pauses_over
+-- By jobs_paused_until.
+SELECT j.id, t.name AS team, j.name
+FROM jobs j
+JOIN teams t ON t.id = j.team_id
+WHERE j.paused_until <= coalesce(:now::timestamptz, clock_timestamp())
+  AND j.id <> ALL (:besides::uuid[])
+ORDER BY j.paused_until
+LIMIT :limit
 
 -- name: purged_until
 -- Up to when rows of a job may have been purged.
@@ -93,9 +117,12 @@ WITH made AS (
 ),
 noted AS (
     INSERT INTO revisions (
-        job_id, revision, partition, effective_at, state, anchor, spec, since, calendars
+        job_id, revision, partition, effective_at, state, anchor, spec, since, calendars,
+        changed_by, change_reason
     )
-    SELECT id, revision, partition, changed_at, state, anchor, spec, since, calendars FROM made
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, calendars,
+           :changed_by::text, :change_reason::text
+    FROM made
 )
 SELECT id FROM made
 
@@ -118,15 +145,19 @@ WITH changed AS (
         changed_at = :at::timestamptz,
         next_due_at = :next_due_at::timestamptz,
         next_fire_at = :next_fire_at::timestamptz,
-        follows = :follows::timestamptz
+        follows = :follows::timestamptz,
+        paused_until = :paused_until::timestamptz,
+        resume_missed = :resume_missed::text
     WHERE id = :id::uuid
     RETURNING *
 ),
 noted AS (
     INSERT INTO revisions (
-        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
+        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars,
+        changed_by, change_reason
     )
-    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars,
+           :changed_by::text, :change_reason::text
     FROM changed
 )
 SELECT id FROM changed

@@ -33,6 +33,7 @@ def job_of(row: asyncpg.Record, team: str) -> Job:
         next_fire_at=row["next_fire_at"],
         reason=row["reason"],
         overrides=msgspec.json.decode(row["overrides"], type=list[Override]),
+        paused_until=row["paused_until"],
     )
 
 

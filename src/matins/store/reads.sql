@@ -2,7 +2,8 @@
 
 -- name: job
 SELECT j.id, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at, j.changed_at,
-       j.next_due_at, j.next_fire_at, j.overrides::text AS overrides
+       j.next_due_at, j.next_fire_at, j.overrides::text AS overrides,
+       j.paused_until
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
@@ -19,7 +20,8 @@ LIMIT 1
 -- name: jobs
 -- By jobs_name.
 SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
-       j.changed_at, j.next_due_at, j.next_fire_at, j.overrides::text AS overrides
+       j.changed_at, j.next_due_at, j.next_fire_at, j.overrides::text AS overrides,
+       j.paused_until
 FROM jobs j
 WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
   AND j.name > :after::text
@@ -31,7 +33,7 @@ LIMIT :limit
 -- By the primary key.
 SELECT j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec, j.created_at,
        j.changed_at, j.next_due_at, j.next_fire_at, j.overrides::text AS overrides,
-       t.name AS team
+       j.paused_until, t.name AS team
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 WHERE j.id > :after::uuid AND j.state <> 'deleted'

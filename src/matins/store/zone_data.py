@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.changes import JobRef
 from matins.domain.runs.following import RecordedRun
 from matins.domain.schedules.schedule import Schedule
@@ -52,6 +53,7 @@ class PostgresNextDueTimes:
         """See `domain.ports.upkeep.NextDueTimes`."""
         rows = await self._database.fetch(
             _Q["correct"],
+            author=ENGINE,
             job_ids=[correction.job.id for correction in corrections],
             revisions=[correction.job.revision for correction in corrections],
             was_due_ats=[correction.was_due_at for correction in corrections],

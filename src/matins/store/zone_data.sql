@@ -53,9 +53,11 @@ corrected AS (
 ),
 noted AS (
     INSERT INTO revisions (
-        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars
+        job_id, revision, partition, effective_at, state, anchor, spec, since, overrides, calendars,
+        changed_by, change_reason
     )
-    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars
+    SELECT id, revision, partition, changed_at, state, anchor, spec, since, overrides, calendars,
+           :author::text, 'zone data'
     FROM corrected
 )
 SELECT id, wake_chains(id, next_due_at) FROM corrected

@@ -13,6 +13,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.ids import run_id
+from matins.owners.upkeep import PAUSE_OVER
 from matins.testing.chain_ledger import audit_links
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.world import JobRow, RunRow, World
@@ -22,6 +23,7 @@ _SHOWN_MAX = 5
 _NOTHING = timedelta(0)
 _DELETED_WITHIN = timedelta(minutes=2)
 """So long after it has expired, a job is deleted at the latest."""
+_PAUSE_ENDS_WITHIN = timedelta(seconds=30)
 _READ_WITHIN = timedelta(seconds=20)
 """After a step, who neither read the clock nor lost its leases for so long breaks a rule."""
 
@@ -111,6 +113,7 @@ class Checker:
             self._seen["job expired"] += job.reason == AUTO_DELETED
             self._audit(job, rows.get(job.id, []), now)
             self._check_next_due(job, rows.get(job.id, []), now)
+            self._check_pause(job, now)
         self._check_keys()
 
     def check_ended(self) -> None:
@@ -123,6 +126,13 @@ class Checker:
             self._broken("the dead letters are not the dead runs")
         if self._world.waiting and not open_runs:
             self._broken(f"{len(self._world.waiting)} runs wait that have ended")
+
+    def _check_pause(self, job: JobRow, now: datetime) -> None:
+        """A pause that is over has ended."""
+        self._seen["pause ended by itself"] += job.author.reason == PAUSE_OVER
+        until = job.pause.until
+        if until is not None and until + _PAUSE_ENDS_WITHIN < now:
+            self._broken(f"the pause of {job.spec.name} was over at {until:%H:%M:%S}")
 
     def _check_keys(self) -> None:
         """What was triggered with a key of its own, which its input names, was made once."""

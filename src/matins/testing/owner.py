@@ -13,6 +13,7 @@ import msgspec
 
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.jobs.misfire import Misfire, Missed
+from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
@@ -123,6 +124,7 @@ class SimulatedOwner:
         """Change jobs until cancelled."""
         deeds = (
             *(self._put, self._reschedule, self._reschedule, self._edit, self._pause, self._resume),
+            *(self._pause_until, self._pause_until, self._roll_back),
             *(
                 self._resume,
                 self._trigger,
@@ -188,6 +190,15 @@ class SimulatedOwner:
 
     def _pause(self, job: JobRow) -> Work:
         return lambda owners: owners.jobs.pause(TEAM, job.spec.name)
+
+    def _pause_until(self, job: JobRow) -> Work:
+        until = self._world.now() + timedelta(seconds=self._rng.uniform(1, 60))
+        pause = Pause("for a while", until, self._rng.choice(_MISSED))
+        return lambda owners: owners.jobs.pause(TEAM, job.spec.name, pause)
+
+    def _roll_back(self, job: JobRow) -> Work:
+        revision = self._rng.randrange(1, job.revision + 1)
+        return lambda owners: owners.jobs.roll_back(TEAM, job.spec.name, revision)
 
     def _resume(self, job: JobRow) -> Work:
         missed = self._rng.choice(_MISSED)

@@ -29,7 +29,7 @@ from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
 from matins.gateway.starts import StartsCounter
-from matins.kernel.service import run_services
+from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
 from matins.scheduler.role import Era, SchedulerRole
@@ -54,6 +54,7 @@ from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
 from matins.upkeep.auto_delete import AutoDelete
 from matins.upkeep.healing import Healing
+from matins.upkeep.pauses import PauseEnds
 from matins.upkeep.upkeep import Upkeep
 from matins.upkeep.zone_data import ZoneDataSync
 
@@ -109,7 +110,9 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
         )
         return Era(scheduler, partial(era_over, world, world.era))
 
-    await run_services([_upkeep(stage, process), SchedulerRole(begin)], asyncio.Event())
+    pauses = PauseEnds(_owners(stage, process).upkeep, process.clock, stage.settings.poll_s)
+    services: list[Service] = [_upkeep(stage, process), pauses, SchedulerRole(begin)]
+    await run_services(services, asyncio.Event())
 
 
 def _upkeep(stage: Stage, process: Process) -> Upkeep:

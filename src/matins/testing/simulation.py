@@ -176,7 +176,8 @@ class Simulation:
     async def _end(self) -> None:
         """Let nothing more be due, and wait until all runs have ended."""
         world = self._stage.world
-        for job in [job for job in world.jobs.values() if job.state is JobState.ACTIVE]:
+        stopped = (JobState.QUARANTINED, JobState.DELETED)
+        for job in [job for job in world.jobs.values() if job.state not in stopped]:
             await self._owners().jobs.pause(TEAM, job.spec.name)
         waited_s = 0.0
         while any(run.state not in FINAL for run in world.runs.values()):

@@ -10,7 +10,8 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, Row
 
 from matins.domain.jobs.decisions import JobChange
-from matins.domain.jobs.misfire import Missed
+from matins.domain.jobs.misfire import Misfire, Missed
+from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.revisions import ongoing
 from matins.domain.jobs.spec import JobList, JobState
 from matins.domain.ports.jobs import JobTransaction
@@ -213,3 +214,96 @@ async def test_a_step_that_raises_leaves_nothing_behind(ground: Ground) -> None:
     with pytest.raises(ConflictError):
         await ground.changes.transact(step)
     assert (await ground.owners.jobs.put(TEAM, SPEC)).job == made.job
+
+
+async def test_a_job_goes_on_by_itself_when_its_pause_is_over(ground: Ground) -> None:
+    made = await ground.owners.jobs.put(TEAM, SPEC)
+    until = START + timedelta(seconds=150)
+    pause = Pause("the vendor is down", until, "last")
+    paused = await ground.owners.jobs.pause(TEAM, "job", pause)
+    assert (paused.job.reason, paused.job.paused_until) == ("the vendor is down", until)
+    ground.clock.move(149)
+    await ground.owners.upkeep.end_pauses()
+    assert (await ground.owners.jobs.pause(TEAM, "job", pause)).change == "unchanged"
+    ground.clock.move(2)
+    for _ in range(2):
+        await ground.owners.upkeep.end_pauses()
+    assert await ground.rows.runs(made.job.id) == [
+        Row(60.0, "skipped", "paused"),
+        Row(120.0, "queued"),
+    ]
+    [found] = await ground.agenda.find([made.job.id])
+    assert (found.state, found.revision) == (JobState.ACTIVE, 3)
+    assert found.next_due_at == START + 3 * MINUTE
+
+
+async def test_what_is_due_when_a_pause_ends_runs_though_nobody_was_there_to_end_it(
+    ground: Ground,
+) -> None:
+    late = msgspec.structs.replace(SPEC, misfire=Misfire(policy="all"))
+    made = await ground.owners.jobs.put(TEAM, late)
+    await ground.owners.jobs.pause(TEAM, "job", Pause(until=START + 2 * MINUTE))
+    ground.clock.move(200)
+    await ground.owners.upkeep.end_pauses()
+    rows = await ground.rows.runs(made.job.id)
+    assert [(row.due_s, row.state) for row in rows] == [
+        (60.0, "skipped"),
+        (120.0, "queued"),
+        (180.0, "queued"),
+    ]
+
+
+async def test_a_pause_is_kept_by_changes_and_ends_with_the_resume(ground: Ground) -> None:
+    await ground.owners.jobs.put(TEAM, SPEC)
+    until = START + MINUTE
+    await ground.owners.jobs.pause(TEAM, "job", Pause("why", until))
+    for spec in (msgspec.structs.replace(SPEC, timeout="9s"), HOURLY):
+        job = (await ground.owners.jobs.put(TEAM, spec)).job
+        assert (job.state, job.reason, job.paused_until) == (JobState.PAUSED, "why", until)
+    job = (await ground.owners.jobs.override(TEAM, "job", Override(START + 60 * MINUTE))).job
+    assert (job.state, job.reason, job.paused_until) == (JobState.PAUSED, "why", until)
+    resumed = (await ground.owners.jobs.resume(TEAM, "job")).job
+    assert (resumed.reason, resumed.paused_until) == ("", None)
+    await ground.owners.jobs.pause(TEAM, "job")
+    ground.clock.move(90)
+    await ground.owners.upkeep.end_pauses()
+    assert (await ground.owners.jobs.pause(TEAM, "job")).change == "unchanged"
+
+
+async def test_a_dry_run_of_a_resume_counts_what_was_missed(ground: Ground) -> None:
+    made = await ground.owners.jobs.put(TEAM, SPEC)
+    await ground.owners.jobs.pause(TEAM, "job")
+    ground.clock.move(180)
+    told = await ground.owners.jobs.resume(TEAM, "job", "last", dry_run=True)
+    assert (told.change, told.skipped, told.queued) == ("resumed", 2, 1)
+    assert await ground.rows.runs(made.job.id) == []
+    told = await ground.owners.jobs.pause(TEAM, "job", Pause("why"), dry_run=True)
+    assert told.change == "paused"
+    assert (await ground.owners.jobs.pause(TEAM, "job")).change == "unchanged"
+
+
+async def test_a_job_is_rolled_back_to_an_earlier_revision(ground: Ground) -> None:
+    await ground.owners.jobs.put(TEAM, SPEC)
+    await ground.owners.jobs.put(TEAM, HOURLY)
+    ground.clock.move(60)
+    told = await ground.owners.jobs.roll_back(TEAM, "job", 1, dry_run=True)
+    assert (told.change, told.job.spec, told.job.revision) == ("changed", SPEC, 3)
+    done = await ground.owners.jobs.roll_back(TEAM, "job", 1)
+    assert (done.job.spec, done.job.revision) == (SPEC, 3)
+    assert done.job.next_due_at == START + 2 * MINUTE
+    assert (await ground.owners.jobs.roll_back(TEAM, "job", 3)).change == "unchanged"
+    for revision in (0, 4):
+        with pytest.raises(NotFoundError, match=f"no revision {revision}"):
+            await ground.owners.jobs.roll_back(TEAM, "job", revision)
+    with pytest.raises(NotFoundError, match="no job 'other'"):
+        await ground.owners.jobs.roll_back(TEAM, "other", 1)
+
+
+async def test_a_revision_that_is_not_kept_can_not_be_gone_back_to(ground: Ground) -> None:
+    await ground.owners.jobs.put(TEAM, SPEC)
+    ground.clock.move(60)
+    await ground.owners.jobs.put(TEAM, HOURLY)
+    await ground.leftovers.delete_revisions(START + 2 * MINUTE, 99)
+    with pytest.raises(NotFoundError, match="no revision 1"):
+        await ground.owners.jobs.roll_back(TEAM, "job", 1)
+    assert (await ground.owners.jobs.roll_back(TEAM, "job", 2)).change == "unchanged"

@@ -24,6 +24,7 @@ from tests.contract.ports.ground import SPEC, Ground, claim, on_memory, on_postg
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
 from matins.domain.jobs.misfire import Missed
+from matins.domain.jobs.pausing import Pause
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.claims import Advance, FollowUp
 from matins.domain.runs.states import Outcome, RunState
@@ -115,6 +116,21 @@ class BothSides(RuleBasedStateMachine):
     @rule(name=names)
     def pause(self, name: str) -> None:
         self.change(lambda side: side.owners.jobs.pause(TEAM, name))
+
+    @rule(name=names, missed=missed, seconds=st.sampled_from([10, 90, 600]))
+    def pause_until(self, name: str, missed: Missed, seconds: int) -> None:
+        until = self._minute() + timedelta(seconds=seconds)
+        pause = Pause("for a while", until, missed)
+        self.change(lambda it: it.owners.jobs.pause(TEAM, name, pause))
+
+    @rule()
+    def end_pauses(self) -> None:
+        self.both(lambda it: it.owners.upkeep.end_pauses())
+        self.look()
+
+    @rule(name=names, revision=st.integers(1, 9))
+    def roll_back(self, name: str, revision: int) -> None:
+        self.change(lambda it: it.owners.jobs.roll_back(TEAM, name, revision))
 
     @rule(name=names, missed=missed)
     def resume(self, name: str, missed: Missed) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
+import msgspec
 import pytest
 from tests.e2e.cli.typed import Typist
 from tests.ids import run_numbered
 
+from matins.cli.showing import local
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
@@ -18,6 +21,8 @@ from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 
 SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron="0 2 * * *"))
+
+_FILES = ("+++", "---")
 
 
 async def forget_two_days(database: Database) -> None:
@@ -73,6 +78,53 @@ async def test_a_job_is_paused_and_resumed(typed: Typist, matins: Matins, job: s
     resumed = await typed("jobs", "resume", job, "--missed", "last", "--json")
     assert (resumed.json["change"], resumed.json["job"]["state"]) == ("resumed", "active")
     assert (await typed("jobs", "resume", job, "--missed", "some")).code == 2
+
+
+async def test_a_job_is_paused_until_a_time_for_a_reason(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    words = ["jobs", "pause", job, "--until", "2h", "--reason", "vendor", "--missed", "last"]
+    told = await typed(*words, "--dry-run")
+    assert told.out.startswith(f"would be paused  {job}  until ")
+    assert (await matins.job("payments", "nightly")).state is JobState.ACTIVE
+    paused = await typed(*words)
+    assert paused.out.startswith(f"paused  {job}  until ")
+    until = (await matins.job("payments", "nightly")).paused_until
+    assert until is not None
+    ahead_s = (until - datetime.now(UTC)).total_seconds()
+    assert 7000 < ahead_s < 7300
+    shown = await typed("jobs", "show", job)
+    assert "vendor" in shown.out
+    assert f"paused until {local(until)}" in " ".join(shown.out.split())
+    assert (await typed("jobs", "pause", job, "--until", "yesterday")).code == 2
+
+
+async def test_a_jobs_history_is_listed_compared_and_rolled_back(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    changed = msgspec.structs.replace(SPEC, timeout="9s", labels={"tier": "gold"})
+    await matins.put_job("payments", changed, reason="release 7")
+    listed = await typed("jobs", "history", job)
+    assert "labels, timeout" in listed.out
+    assert "release 7" in listed.out
+    page = (await typed("jobs", "history", job, "--json")).json
+    assert [it["author"] for it in page["revisions"]] == ["admin", "admin"]
+    compared = await typed("jobs", "diff", job)
+    assert [it for it in compared.out.splitlines() if it[0] in "+-" and it[:3] not in _FILES] == [
+        "+labels:",
+        "+  tier: gold",
+        "+timeout: 9s",
+    ]
+    assert (await typed("jobs", "diff", job, "1", "2")).out == compared.out
+    told = await typed("jobs", "rollback", job, "1", "--dry-run")
+    assert told.out == f"would be changed  {job}\n"
+    done = await typed("jobs", "rollback", job, "1", "--reason", "too short")
+    assert done.out == f"changed  {job}\n"
+    assert (await matins.job("payments", "nightly")).spec == SPEC
+    same = await typed("jobs", "diff", job, "1")
+    assert "same spec" in same.out
+    assert (await typed("jobs", "rollback", job, "9")).code == 1
+    assert (await typed("jobs", "diff", job, "9")).code == 1
 
 
 async def test_a_job_is_deleted(typed: Typist, job: str) -> None:

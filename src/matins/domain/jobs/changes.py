@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.compiled import CompiledCalendar
+from matins.domain.jobs.misfire import Missed
+from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
@@ -43,6 +45,13 @@ class LockedJob(msgspec.Struct, frozen=True):
     reason: str = ""
     is_behind: bool = False
     """Whether one of its `calendars` has been replaced by a newer version."""
+    paused_until: datetime | None = None
+    resume_missed: Missed = "skip"
+
+    @property
+    def pause(self) -> Pause:
+        """Return the pause that the job is in."""
+        return Pause(self.reason, self.paused_until, self.resume_missed)
 
     def timetable(self, *, override: bool = True) -> Timetable | None:
         """Return when it is due; None without a schedule. Raises ScheduleError.

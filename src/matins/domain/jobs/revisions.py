@@ -8,8 +8,10 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.compiled import CompiledCalendar
+from matins.domain.jobs.authors import NOBODY, Author
 from matins.domain.jobs.changes import LockedJob, timetable_of
 from matins.domain.jobs.decisions import JobChange
+from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.time.instants import SECOND
 from matins.domain.timetables.compiling import Timing
@@ -28,6 +30,8 @@ class JobRevision(msgspec.Struct, frozen=True):
     calendars: tuple[int, ...] = ()
     next_due: NextDue = NextDue()
     reason: str = ""
+    pause: Pause = Pause()
+    author: Author = NOBODY
 
 
 def first_revision(
@@ -54,7 +58,10 @@ def ongoing(job: LockedJob, change: JobChange, now: datetime, reason: str = "") 
         due = NextDue(follows=due.follows) if change.spec.upstream else NextDue()
     elif change.overrides is not None and due.due_at is not None:
         due = _with_overrides(compiled(change.spec, job.id, timing), due.due_at, timing, now)
-    return JobRevision(change.spec, change.state, now, timing, job.calendars, due, reason)
+    reason = reason or change.pause.reason
+    return JobRevision(
+        change.spec, change.state, now, timing, job.calendars, due, reason, change.pause
+    )
 
 
 def compiled(spec: JobSpec, job_id: UUID, timing: Timing) -> Timetable | None:
@@ -92,6 +99,7 @@ def unchanged_view(job: LockedJob) -> Job:
         next_fire_at=job.next_due.fire_at,
         reason=job.reason,
         overrides=list(job.timing.overrides),
+        paused_until=job.paused_until,
     )
 
 
@@ -108,6 +116,7 @@ def _view(job_id: UUID, team: str, number: int, created_at: datetime, revision: 
         next_fire_at=revision.next_due.fire_at,
         reason=revision.reason,
         overrides=list(revision.timing.overrides),
+        paused_until=revision.pause.until,
     )
 
 

@@ -127,7 +127,8 @@ class JobList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Job(msgspec.Struct, frozen=True, omit_defaults=False):
     """A stored job. `next_due_at` and `next_fire_at` are what will be claimed next, if anything.
 
-    `overdue`: why it has not been claimed, if that was more than a minute ago.
+    `overdue`: why it has not been claimed, if that was more than a minute ago. `reason`: why it is
+    paused, quarantined or deleted. `paused_until`: when it goes on by itself.
     """
 
     id: UUID
@@ -142,6 +143,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=False):
     reason: str = ""
     overdue: str = ""
     overrides: list[Override] = []
+    paused_until: datetime | None = None
 
 
 def _listed_problems(kind: str, parts: Sequence[JobSpec | Calendar]) -> list[Problem]:

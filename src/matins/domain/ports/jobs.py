@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import JobRef, LockedJob
 from matins.domain.jobs.revisions import JobRevision
+from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.chains import LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
@@ -92,6 +93,12 @@ class JobTransaction(Protocol):
     async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:
         """Make a job, and its team on first use; False if the name is taken."""
 
+    async def spec_of(self, job: LockedJob, revision: int) -> JobSpec | None:
+        """Return what a job was by an earlier revision; None if that is not kept.
+
+        Raises DecodeError when it can't be read.
+        """
+
     async def write_revision(self, job: LockedJob, revision: JobRevision) -> None:
         """Write what a locked job becomes."""
 
@@ -113,6 +120,23 @@ class JobChanges(Protocol):
         It is undone if the step raises, and by a `dry_run`. A step may be played again after it was
         undone, so it remembers nothing. Raises UnavailableError, BlockedError.
         """
+
+    async def select(
+        self, team: str, labels: Mapping[str, str], after: str, limit: int
+    ) -> list[str]:
+        """Return the names of a team's jobs that have all these labels, from after that one on."""
+
+    async def pauses_over(
+        self, besides: Collection[UUID], limit: int
+    ) -> list[tuple[UUID, str, str]]:
+        """Return id, team and name of jobs whose pause should have ended by now."""
+
+
+class PausedJobs(Protocol):
+    """Jobs that are paused until a time."""
+
+    async def end_pauses(self) -> None:
+        """Let all those go on whose time has come, each in a transaction of its own."""
 
 
 class JobUpkeep(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.revisions import JobRevision
-from matins.domain.jobs.spec import PRIORITIES, JobState
+from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
 from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
@@ -62,6 +62,33 @@ class MemoryJobChanges:
     def begin(self) -> MemoryTransaction:
         """Begin a transaction."""
         return MemoryTransaction(self._world)
+
+    async def select(
+        self, team: str, labels: Mapping[str, str], after: str, limit: int
+    ) -> list[str]:
+        """See `domain.ports.jobs.JobChanges`."""
+        names = [
+            job.spec.name
+            for job in self._world.jobs.values()
+            if job.team == team
+            and job.state is not JobState.DELETED
+            and job.spec.name > after
+            and labels.items() <= job.spec.labels.items()
+        ]
+        return sorted(names)[:limit]
+
+    async def pauses_over(
+        self, besides: Collection[UUID], limit: int
+    ) -> list[tuple[UUID, str, str]]:
+        """See `domain.ports.jobs.JobChanges`."""
+        over = [
+            (job.pause.until, job.id, job.team, job.spec.name)
+            for job in self._world.jobs.values()
+            if job.pause.until is not None
+            and job.pause.until <= self._world.now()
+            and job.id not in besides
+        ]
+        return [(job_id, team, name) for _, job_id, team, name in sorted(over)[:limit]]
 
 
 class MemoryTransaction:
@@ -230,6 +257,13 @@ class MemoryTransaction:
         self._writes.append(partial(self._insert_job, job_id, team, revision))
         return True
 
+    async def spec_of(self, job: LockedJob, revision: int) -> JobSpec | None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        kept = self._world.revisions[job.id]
+        index = revision - 1 - (job.revision - len(kept))
+        return kept[index].spec if 0 <= index < len(kept) else None
+
     async def write_revision(self, job: LockedJob, revision: JobRevision) -> None:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
@@ -302,6 +336,8 @@ class MemoryTransaction:
             is_behind=any(
                 calendars[calendar].replaced_at is not None for calendar in job.calendars
             ),
+            paused_until=job.pause.until,
+            resume_missed=job.pause.missed,
         )
 
 

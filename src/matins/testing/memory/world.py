@@ -13,6 +13,8 @@ from uuid import UUID
 from matins.domain.audit import Revision
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.compiled import CompiledCalendar
+from matins.domain.jobs.authors import NOBODY, Author
+from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import Rules
@@ -55,6 +57,9 @@ class JobRow:
     """The due time of the run whose end the next due time follows."""
     woken: datetime | None = None
     """From when on rows of its leader were brought back while it was being changed."""
+    pause: Pause = NO_END
+    author: Author = NOBODY
+    """Who changed it last."""
 
 
 @dataclass(slots=True)
@@ -191,6 +196,7 @@ class World:
         if job.woken is not None and job.follows is not None:
             job.follows = min(job.follows, job.woken)
         job.woken = None
+        job.pause, job.author = revision.pause, revision.author
         kept = Revision(revision.at, revision.state, revision.timing, revision.spec)
         self.revisions.setdefault(job.id, []).append(kept)
         if job.state is JobState.ACTIVE:
