@@ -133,6 +133,7 @@ ROUTES = {
     "/v1/runs/{run_id}/attempts": {"get"},
     "/v1/runs/{run_id}/input": {"get"},
     "/v1/runs/{run_id}/cancel": {"post"},
+    "/v1/runs/{run_id}/replay": {"post"},
     "/v1/teams/{team}/jobs/{name}/preview": {"get"},
     "/v1/teams/{team}/jobs/{name}/overrides": {"put"},
     "/v1/teams/{team}/jobs/{name}/overrides/{due_at}": {"delete"},

@@ -11,7 +11,8 @@ from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.calendars import CalendarEnd, CalendarName, StoredCalendar
 from matins.testing.memory.changes import LOCK_S
-from matins.testing.memory.world import CalendarRow, JobRow, World
+from matins.testing.memory.rows import CalendarRow
+from matins.testing.memory.world import JobRow, World
 
 _OLD = timedelta(days=180)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.jobs.revisions import JobRevision
-from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
+from matins.domain.jobs.spec import PRIORITIES, JobSpec
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
 from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
@@ -27,7 +27,8 @@ from matins.testing.memory.chains import (
     leaders_of,
     min_of,
 )
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.job_rows import locked_job, names_of, pauses_over
+from matins.testing.memory.world import RunRow, World
 
 LOCK_S = 4.0
 """How long a transaction waits for a lock."""
@@ -67,28 +68,13 @@ class MemoryJobChanges:
         self, team: str, labels: Mapping[str, str], after: str, limit: int
     ) -> list[str]:
         """See `domain.ports.jobs.JobChanges`."""
-        names = [
-            job.spec.name
-            for job in self._world.jobs.values()
-            if job.team == team
-            and job.state is not JobState.DELETED
-            and job.spec.name > after
-            and labels.items() <= job.spec.labels.items()
-        ]
-        return sorted(names)[:limit]
+        return names_of(self._world, team, labels, after)[:limit]
 
     async def pauses_over(
         self, besides: Collection[UUID], limit: int
     ) -> list[tuple[UUID, str, str]]:
         """See `domain.ports.jobs.JobChanges`."""
-        over = [
-            (job.pause.until, job.id, job.team, job.spec.name)
-            for job in self._world.jobs.values()
-            if job.pause.until is not None
-            and job.pause.until <= self._world.now()
-            and job.id not in besides
-        ]
-        return [(job_id, team, name) for _, job_id, team, name in sorted(over)[:limit]]
+        return pauses_over(self._world, besides)[:limit]
 
 
 class MemoryTransaction:
@@ -127,7 +113,7 @@ class MemoryTransaction:
         while job := self._world.find_job(team, name):
             await self._lock(job.id)
             if self._world.find_job(team, name) is job:
-                return self._locked(job)
+                return locked_job(self._world, job)
         return None
 
     async def current_calendars(
@@ -316,29 +302,6 @@ class MemoryTransaction:
     def _insert(self, run: RunRow) -> None:
         if self._world.insert(run) and run.state is RunState.QUEUED:
             self._world.enqueue(run, None)
-
-    def _locked(self, job: JobRow) -> LockedJob:
-        calendars = self._world.calendars
-        return LockedJob(
-            id=job.id,
-            team=job.team,
-            team_id=job.team_id,
-            partition=job.partition,
-            revision=job.revision,
-            state=JobState(job.state),
-            spec=job.spec,
-            timing=job.timing,
-            calendars=job.calendars,
-            created_at=job.created_at,
-            changed_at=job.changed_at,
-            next_due=NextDue(job.next_due_at, job.next_fire_at, job.follows),
-            reason=job.reason,
-            is_behind=any(
-                calendars[calendar].replaced_at is not None for calendar in job.calendars
-            ),
-            paused_until=job.pause.until,
-            resume_missed=job.pause.missed,
-        )
 
 
 def recorded(run: RunRow) -> RecordedRun:

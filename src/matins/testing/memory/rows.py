@@ -6,8 +6,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from matins.domain.calendars.calendar import Calendar
+from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.states import Outcome
+
+
+@dataclass(slots=True)
+class CalendarRow:
+    """A row of `calendars`: one version of one."""
+
+    id: int
+    team: str
+    written: Calendar
+    resolved: Calendar
+    closures: CompiledCalendar
+    resolved_at: datetime
+    replaced_at: datetime | None = None
 
 
 @dataclass(slots=True)

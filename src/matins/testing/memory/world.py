@@ -11,8 +11,6 @@ from heapq import heapify, heappush
 from uuid import UUID
 
 from matins.domain.audit import Revision
-from matins.domain.calendars.calendar import Calendar
-from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.authors import NOBODY, Author
 from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.revisions import JobRevision, first_revision
@@ -27,6 +25,7 @@ from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import KeyLocks
 from matins.testing.memory.rows import (
+    CalendarRow,
     ExecutorRow,
     PartitionRow,
     StoredAttempt,
@@ -60,19 +59,6 @@ class JobRow:
     pause: Pause = NO_END
     author: Author = NOBODY
     """Who changed it last."""
-
-
-@dataclass(slots=True)
-class CalendarRow:
-    """A row of `calendars`: one version of one."""
-
-    id: int
-    team: str
-    written: Calendar
-    resolved: Calendar
-    closures: CompiledCalendar
-    resolved_at: datetime
-    replaced_at: datetime | None = None
 
 
 @dataclass(slots=True)
