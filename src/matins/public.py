@@ -20,6 +20,15 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.backfills.values import (
+    Backfill,
+    BackfillCounts,
+    BackfillPlan,
+    BackfillRequest,
+    BackfillStarted,
+    BackfillState,
+    LeftOut,
+)
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.after_jobs import AfterJobs
@@ -62,6 +71,12 @@ __all__ = [
     "AfterJobs",
     "AttemptRecord",
     "AuditPage",
+    "Backfill",
+    "BackfillCounts",
+    "BackfillPlan",
+    "BackfillRequest",
+    "BackfillStarted",
+    "BackfillState",
     "Backoff",
     "Calendar",
     "CalendarChanged",
@@ -86,6 +101,7 @@ __all__ = [
     "JobState",
     "Keep",
     "KeepLimits",
+    "LeftOut",
     "Matins",
     "MatinsError",
     "Misfire",

@@ -16,6 +16,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
 from matins.api import (
+    backfills,
     calendars,
     demo,
     explanations,
@@ -46,6 +47,7 @@ from matins.kernel.http import (
 )
 from matins.owners.owners import Owners
 from matins.store.audits import PostgresAudits
+from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.database import Database
 from matins.store.explanations import PostgresExplanations
@@ -58,7 +60,9 @@ from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
-RESOURCES = (jobs, teams, calendars, windows, previews, forecasts, runs, explanations, fleet)
+RESOURCES = (
+    *(jobs, backfills, teams, calendars, windows, previews, forecasts, runs, explanations, fleet),
+)
 """The modules whose routers are the API."""
 
 GATEWAY_PREFIX = "/v1/executors/"
@@ -91,6 +95,7 @@ def build_api(
         "owners": owners,
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),
+        "backfills": PostgresBackfillChanges(database, known),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
         "explanations": PostgresExplanations(database, reads, known),

@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from matins.api.status import StatusReader
 from matins.owners import owners
 from matins.store.audits import PostgresAudits
+from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
@@ -20,6 +21,7 @@ Reads = NamedDependency[PostgresReads]
 Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
+Backfills = NamedDependency[PostgresBackfillChanges]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Explanations = NamedDependency[PostgresExplanations]

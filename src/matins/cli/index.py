@@ -20,6 +20,7 @@ GROUPS = {
     "runs": "Look at runs, watch them, cancel and replay them.",
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
+    "backfill": "Make up for past due times of a job, under the revisions of then.",
     "executors": "Look at the executors, which call the targets.",
 }
 COMMANDS = {
@@ -74,6 +75,12 @@ COMMANDS = {
     ),
     "windows put": ("windows", "Make or replace a window."),
     "windows delete": ("windows", "End a window at once."),
+    "backfill start": ("backfills", "Make up for the past due times of a job."),
+    "backfill list": ("backfills", "List backfills, newest first."),
+    "backfill show": ("backfills", "Show how far a backfill is, and what it leaves out and why."),
+    "backfill pause": ("backfills", "Let a backfill make no more runs until it is resumed."),
+    "backfill resume": ("backfills", "Let a paused backfill go on."),
+    "backfill cancel": ("backfills", "End a backfill: it makes no more runs."),
     "executors list": ("executors", "List executors alive, and those that ended within a day."),
 }
 """By its full name: the module, and the line of help, with which the text in the module begins."""

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from matins.client.backfills import BackfillCalls
 from matins.client.calls import ApiCalls
 from matins.client.job_calls import JobCalls
 from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
@@ -43,7 +44,7 @@ from matins.insight.forecast.forecast import Forecast
 from matins.insight.why.explanation import Explanation
 
 
-class Matins(JobCalls):
+class Matins(JobCalls, BackfillCalls):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the

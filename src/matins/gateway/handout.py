@@ -9,6 +9,7 @@ from uuid import UUID
 from matins.domain.executors.protocol import Handout, Poll
 from matins.domain.ports import Clock, Dispatch, Hints
 from matins.domain.runs.attempts import Attempt
+from matins.domain.runs.states import Kind
 from matins.domain.values.errors import UnavailableError
 from matins.gateway.starts import StartsCounter
 from matins.kernel.metrics import HANDED_OUT, START_LAG
@@ -217,6 +218,8 @@ def _count(attempts: list[Attempt]) -> None:
     lags = [
         (attempt.started_at - attempt.due_at).total_seconds()
         for attempt in attempts
-        if attempt.number == 1 and attempt.started_at is not None
+        if attempt.number == 1
+        and attempt.started_at is not None
+        and attempt.kind is not Kind.BACKFILL  # due long ago
     ]
     START_LAG.observe(max(lag_s, 0.0) for lag_s in lags)  # below zero if the clock went back

@@ -7,10 +7,12 @@ from random import Random
 from typing import NamedTuple
 
 from matins.domain.ports import Hints
+from matins.domain.ports.backfills import BackfillChanges
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.runs import RunChanges
 from matins.domain.ports.windows import WindowChanges
+from matins.owners.backfills import Backfills
 from matins.owners.calendars import Calendars, InThread
 from matins.owners.jobs import Jobs
 from matins.owners.runs import Runs
@@ -25,25 +27,28 @@ class Owners(NamedTuple):
     calendars: Calendars
     runs: Runs
     windows: Windows
+    backfills: Backfills
     upkeep: OwnersUpkeep
 
 
-def owners_on(
+def owners_on(  # noqa: PLR0913 # a port for each kind of deed
     jobs: JobChanges,
     calendars: CalendarChanges,
     runs: RunChanges,
     windows: WindowChanges,
+    backfills: BackfillChanges,
     hints: Hints,
     rng: Random,
     *,
     in_thread: InThread = asyncio.to_thread,
 ) -> Owners:
-    """Return all use cases on these ports. `rng` draws the ids of new jobs."""
-    use_cases = Jobs(jobs, hints, rng)
+    """Return all use cases on these ports. `rng` draws the ids of new jobs and backfills."""
+    use_cases, single_runs = Jobs(jobs, hints, rng), Runs(runs, hints)
     return Owners(
         use_cases,
         Calendars(calendars, use_cases.sync_calendars, in_thread),
-        Runs(runs, hints),
+        single_runs,
         Windows(windows, hints),
+        Backfills(backfills, single_runs, hints, rng, in_thread),
         OwnersUpkeep(jobs, hints),
     )

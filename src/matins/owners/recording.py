@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 
 import msgspec
 
@@ -74,11 +75,11 @@ async def record_missing(
         return Reconciled(now)
     due = await _due(tx, job, timetable, after, now)
     complete = len(due) < LOOK_MAX + COUNT_MAX
-    to_run = dict.fromkeys(_newest(timetable, due, run_max) if complete else [])
-    past = [at for at in (due if complete else due[:LOOK_MAX]) if at not in to_run]
+    to_run = _newest(timetable, due, run_max) if complete else []
+    past = due if complete else due[:LOOK_MAX]
     made: list[Claim] = []
-    claims = catch_up(job, timetable, list(to_run))
-    while claims := claims + await _missing(tx, job, timetable, past, reason):
+    claims = catch_up(job, timetable, to_run)
+    while claims := claims + await _missing(tx, job, timetable, past, to_run, reason):
         new = await _record(tx, job, claims, now)
         made += new
         if len(new) == len(claims):
@@ -147,13 +148,15 @@ async def _missing(
     job: LockedJob,
     timetable: Timetable,
     due: Sequence[datetime],
+    to_run: Sequence[datetime],
     reason: str,
 ) -> list[Claim]:
-    """Return claims that skip those of the due times that no row covers."""
+    """Return claims that skip those of the due times that are not to run and that no row covers."""
     if not due:
         return []
     runs = await tx.runs_between(job.id, due[0], due[-1])
-    gaps = missing_ranges(due, [(run.due_at, run.due_until) for run in runs])
+    rows = [(run.due_at, run.due_until) for run in runs] + [(at, None) for at in to_run]
+    gaps = missing_ranges(due, sorted(rows, key=itemgetter(0)))
     return [claim for gap in gaps for claim in skip(job, timetable, gap, reason)]
 
 

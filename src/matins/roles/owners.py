@@ -6,6 +6,7 @@ from random import Random
 
 from matins.domain.ports import Hints
 from matins.owners.owners import Owners, owners_on
+from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
@@ -23,6 +24,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresCalendars(database),
         PostgresRunChanges(database),
         PostgresWindows(database),
+        PostgresBackfillChanges(database, known),
         hints,
         rng,
     )

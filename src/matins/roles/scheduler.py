@@ -22,6 +22,7 @@ from matins.roles.upkeep import make_upkeep
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.store.agenda import PostgresAgenda
+from matins.store.backfills import PostgresBackfills
 from matins.store.database import DEADLINE_S, Database, can_write
 from matins.store.day_tables import PostgresDayTables
 from matins.store.dispatch import PostgresWatch
@@ -77,6 +78,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
                 room=PostgresWaitingRoom(claims.pinned(), reads.pinned()),
                 queues=PostgresQueues(reads.pinned()),
                 watch=PostgresWatch(reads.pinned()),
+                backfills=PostgresBackfills(claims.pinned(), reads.pinned()),
                 hints=hints,
                 clock=DatabaseClock(agenda.database_time),
                 rng=SystemRandom(),

@@ -11,11 +11,13 @@ from uuid import UUID
 import structlog
 
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
+from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.pools import Queues
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
 from matins.scheduler.admission import Admission
+from matins.scheduler.backfilling import Backfiller
 from matins.scheduler.chaining import Chaining
 from matins.scheduler.claiming import Claimer
 from matins.scheduler.flushing import Flusher
@@ -45,6 +47,7 @@ class Scheduler:
         room: WaitingRoom,
         queues: Queues,
         watch: Watch,
+        backfills: Backfills,
         hints: Hints,
         clock: MeasuredClock,
         rng: Random,
@@ -71,16 +74,14 @@ class Scheduler:
         )
         handing = (self._ranker, self._dispatch_hints, clock)
         self._claimer = Claimer(*shared, *handing, rng=rng, batch_max=settings.claim_batch)
-        self._admission = Admission(
-            *(*shared, room, *handing), fired=self._claimer.fired, pause_s=poll_s
-        )
-        self._chaining = Chaining(
-            *(*shared, hints, clock), fired=self._claimer.fired, pause_s=poll_s / 2
+        fired = self._claimer.fired
+        self._admission = Admission(*(*shared, room, *handing), fired=fired, pause_s=poll_s)
+        self._chaining = Chaining(*(*shared, hints, clock), fired=fired, pause_s=poll_s / 2)
+        self._backfiller = Backfiller(
+            *(working_set, self._leases, backfills, hints, clock, fired, poll_s)
         )
         self._watcher = Watcher(
-            self._leases,
-            watch,
-            clock,
+            *(self._leases, watch, clock),
             rng=rng,
             every_s=settings.heartbeat_s,
             lost_after_s=settings.lost_after_s,
@@ -106,6 +107,7 @@ class Scheduler:
             self._admission,
             self._chaining,
             self._claimer,
+            self._backfiller,
             self._watcher,
             self._timekeeper,
         )

@@ -209,6 +209,7 @@ cancelled AS (
 SELECT count(*)::integer AS cancelled FROM cancelled
 
 -- name: has_unfinished_runs
--- By the unique key (job_id, due_at, kind): of every kind.
+-- By the unique key (job_id, due_at, kind): of every kind; and a backfill that makes more of them.
 SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL)
+    OR EXISTS (SELECT FROM backfills WHERE job_id = :job_id AND finished_at IS NULL)
     AS is_unfinished

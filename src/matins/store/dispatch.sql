@@ -33,7 +33,7 @@ started AS (
         started_at = coalesce(:now::timestamptz, clock_timestamp())
     FROM dequeued d
     WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state = 'queued'
-    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at, r.input,
+    RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at, r.input, r.revision,
               r.shared_losses >= :suspect_after AS alone
 ),
 noted AS (
@@ -42,8 +42,8 @@ noted AS (
     FROM started
     HAVING count(*) > 0
 )
-SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target, s.input::text AS input,
+SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
+       called.spec ->> 'timeout' AS timeout, called.spec ->> 'target' AS target, r.input::text AS input,
        j.state = 'deleted' AS is_deleted,
        CASE WHEN row_number() OVER () = 1 THEN array[
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
@@ -51,8 +51,9 @@ SELECT s.id, s.attempt, s.due_at, s.kind, s.started_at, s.alone, t.name AS team,
            (SELECT min(rank) FROM picked)
        ] END AS found
 FROM alive
-LEFT JOIN started s ON true
-LEFT JOIN jobs j ON j.id = s.job_id
+LEFT JOIN started r ON true
+LEFT JOIN jobs j ON j.id = r.job_id
+-- include: called
 LEFT JOIN teams t ON t.id = j.team_id
 WHERE NOT alive.is_done
 
@@ -81,12 +82,12 @@ CROSS JOIN LATERAL (
 
 -- name: find_handout
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
-       j.spec ->> 'timeout' AS timeout, j.spec ->> 'target' AS target, r.input::text AS input,
+       called.spec ->> 'timeout' AS timeout, called.spec ->> 'target' AS target, r.input::text AS input,
        j.state = 'deleted' AS is_deleted
 FROM handouts h
 CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
 JOIN LATERAL (
-    SELECT id, job_id, attempt, due_at, kind, started_at, input,
+    SELECT id, job_id, attempt, due_at, kind, started_at, input, revision,
            shared_losses >= :suspect_after::integer AS alone
     FROM runs
     WHERE id = given.run_id
@@ -96,6 +97,7 @@ JOIN LATERAL (
     LIMIT 1
 ) r ON true
 JOIN jobs j ON j.id = r.job_id
+-- include: called
 JOIN teams t ON t.id = j.team_id
 WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 
@@ -103,10 +105,11 @@ WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 -- The run of a job that was deleted is not tried again.
 SELECT r.id, r.attempt, r.lost_count, r.shared_losses,
        r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
-       coalesce(j.spec ->> 'retry', '{}') AS policy
+       coalesce(called.spec ->> 'retry', '{}') AS policy
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
 JOIN jobs j ON j.id = r.job_id
+-- include: called
 WHERE r.state = 'running' AND r.executor = :executor::uuid
 
 -- name: record
@@ -278,10 +281,10 @@ WITH given AS MATERIALIZED (
 )
 SELECT r.executor, r.id, r.attempt, r.lost_count, r.shared_losses,
        r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
-       coalesce(j.spec ->> 'retry', '{}') AS policy
+       coalesce(called.spec ->> 'retry', '{}') AS policy
 FROM given g
 JOIN LATERAL (
-    SELECT id, job_id, executor, attempt, lost_count, shared_losses, cancel_at
+    SELECT id, job_id, executor, attempt, lost_count, shared_losses, cancel_at, revision
     FROM runs
     WHERE id = g.run_id
       AND due_at = run_due_at(g.run_id)
@@ -290,6 +293,7 @@ JOIN LATERAL (
     LIMIT 1  -- an id has one run; said so that the planner looks each up by its index
 ) r ON true
 JOIN jobs j ON j.id = r.job_id
+-- include: called
 LIMIT :limit
 
 -- name: emptied

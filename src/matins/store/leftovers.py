@@ -35,3 +35,7 @@ class PostgresLeftovers:
         [row] = await self._database.fetch(_Q["delete_revisions"], before=before, limit=limit)
         looked_at: int = row["looked_at"]
         return looked_at
+
+    async def delete_backfills(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        return len(await self._database.fetch(_Q["delete_backfills"], before=before, limit=limit))

@@ -40,7 +40,7 @@ RETURNING job_id
 
 -- name: delete_revisions
 -- By revisions_changed: what was replaced, in a page by the instant of what replaced it. The one
--- that was in force at `before` stays.
+-- that was in force at `before` stays, and all of a job with an unfinished backfill.
 WITH newer AS (
     SELECT job_id, revision, effective_at
     FROM revisions
@@ -55,6 +55,9 @@ gone AS (
     DELETE FROM revisions r
     USING newer n
     WHERE r.job_id = n.job_id AND r.revision < n.revision
+      AND NOT EXISTS (
+          SELECT FROM backfills b WHERE b.job_id = r.job_id AND b.finished_at IS NULL
+      )
 ),
 noted AS (
     UPDATE history
@@ -62,3 +65,11 @@ noted AS (
     WHERE EXISTS (SELECT FROM newer)
 )
 SELECT count(*)::integer AS looked_at FROM newer
+
+-- name: delete_backfills
+-- By backfills_finished; what they left out goes with them.
+DELETE FROM backfills
+WHERE id = ANY (ARRAY(
+    SELECT id FROM backfills WHERE finished_at < :before::timestamptz LIMIT :limit
+))
+RETURNING id

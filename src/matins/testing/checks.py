@@ -14,6 +14,7 @@ from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.ids import run_id
 from matins.owners.upkeep import PAUSE_OVER
+from matins.testing.backfill_checks import broken_at_the_end, broken_by_run
 from matins.testing.chain_ledger import audit_links
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.world import JobRow, RunRow, World
@@ -124,6 +125,10 @@ class Checker:
         dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}
         if dead != self._world.dead_letters:
             self._broken("the dead letters are not the dead runs")
+        for backfill in self._world.backfills.values():
+            self._seen[f"backfill {backfill.state}"] += 1
+            for fault in broken_at_the_end(self._world, backfill):
+                self._broken(fault)
         if self._world.waiting and not open_runs:
             self._broken(f"{len(self._world.waiting)} runs wait that have ended")
 
@@ -173,6 +178,7 @@ class Checker:
         if before is None:
             self._inserted(run)
             self._check_chain(run, unfinished.values())
+            self._check_backfill(run)
         elif run.state not in TRANSITIONS[before]:
             self._broken(f"run {run.id} went from {before} to {run.state}")
         if run.state is RunState.QUEUED and before is not RunState.RUNNING:
@@ -191,7 +197,7 @@ class Checker:
 
     def _check_windows(self, run: RunRow, before: RunState | None) -> None:
         """What a scheduler queues is held by no window: a retry by none that skips, either."""
-        if run.kind is not Kind.SCHEDULED or not run.epoch or self._back:
+        if run.kind not in (Kind.SCHEDULED, Kind.BACKFILL) or not run.epoch or self._back:
             return
         job, now = self._world.jobs[run.job_id], self._world.now()
         for window in self._world.rules_of(job.team_id).windows:
@@ -247,6 +253,12 @@ class Checker:
                 fails = led.due_at == run.due_at and led.state is not RunState.SUCCEEDED
                 if fails and chain.when == "all_success":
                     self._broken(f"run {run.id} was made though run {led.id} is {led.state}")
+
+    def _check_backfill(self, run: RunRow) -> None:
+        if run.kind is Kind.BACKFILL:
+            self._seen["run of a backfill"] += 1
+            for fault in broken_by_run(self._world, run):
+                self._broken(fault)
 
     def _check_epoch(self, run: RunRow) -> None:
         if not run.epoch:  # recorded by a change of the job, under the lock of its row

@@ -18,6 +18,7 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.backfills.values import BackfillRequest
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import FINAL
 from matins.domain.schedules.after_jobs import AfterJobs, Join, When
@@ -75,6 +76,11 @@ _FORCES = 0.3
 
 _WELL_FORMED = 0.9
 """How often a chain can't go in a circle."""
+_BACKFILLED_S: Final = 150.0
+"""How far the owner's backfills reach back."""
+
+_AGAIN: Final = 0.6
+"""How many of them are also for what ran."""
 
 _MISSED: Final[tuple[Missed, ...]] = ("skip", "last", "all")
 
@@ -136,6 +142,7 @@ class SimulatedOwner:
                 self._restore,
             ),
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
+            *(self._backfill, self._backfill, self._steer_backfill),
         )
         while True:
             await asyncio.sleep(self._rng.uniform(1, 12))
@@ -262,6 +269,33 @@ class SimulatedOwner:
     def _delete_window(self, _job: JobRow) -> Work:
         name = self._rng.choice(WINDOWS)
         return lambda owners: owners.windows.delete(TEAM, name)
+
+    def _backfill(self, job: JobRow) -> Work:
+        now = self._world.now()
+        request = BackfillRequest(
+            since=now - timedelta(seconds=self._rng.uniform(5, _BACKFILLED_S)),
+            limit=self._rng.choice((1, 2, 4)),
+            order=self._rng.choice(("oldest", "newest")),
+            again=self._rng.random() < _AGAIN,
+        )
+        return lambda owners: owners.backfills.start(TEAM, job.spec.name, request)
+
+    def _steer_backfill(self, _job: JobRow) -> Work | None:
+        """Pause, resume or cancel a backfill that is there."""
+        rows = self._world.backfills.values()
+        unfinished = [row.id for row in rows if row.finished_at is None]
+        if not unfinished:
+            return None
+        backfill = self._rng.choice(unfinished)
+        match self._rng.choice(("pause", "resume", "resume", "cancel", "cancel runs")):
+            case "pause":
+                return lambda owners: owners.backfills.pause(backfill)
+            case "resume":
+                return lambda owners: owners.backfills.resume(backfill)
+            case "cancel":
+                return lambda owners: owners.backfills.cancel(backfill)
+            case _:
+                return lambda owners: owners.backfills.cancel(backfill, with_runs=True)
 
 
 def _edited(spec: JobSpec, rng: Random) -> JobSpec:

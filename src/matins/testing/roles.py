@@ -36,6 +36,7 @@ from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.checks import Checker
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
@@ -80,6 +81,7 @@ class Stage:
     room: Callable[[World], MemoryWaitingRoom] = MemoryWaitingRoom
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
     watch: Callable[[World], MemoryWatch] = MemoryWatch
+    backfills: Callable[[World], MemoryBackfills] = MemoryBackfills
     repairs: Callable[[World], MemoryRepairs] = MemoryRepairs
     ended_jobs: Callable[[World], MemoryEndedJobs] = MemoryEndedJobs
     due_times: Callable[[World], MemoryNextDueTimes] = MemoryNextDueTimes
@@ -103,6 +105,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
             room=faulty(pinned(stage.room(world), world), process),
             queues=faulty(pinned(MemoryQueues(world), world), process),
             watch=faulty(pinned(stage.watch(world), world), process),
+            backfills=faulty(pinned(stage.backfills(world), world), process),
             hints=faulty(stage.hints, process),
             clock=process.clock,
             rng=process.rng,
@@ -181,6 +184,7 @@ def _owners(stage: Stage, process: Process) -> Owners:
         faulty(MemoryCalendars(stage.world), process),
         faulty(MemoryRunChanges(stage.world), process),
         faulty(MemoryWindows(stage.world), process),
+        faulty(stage.backfills(stage.world), process),
         faulty(stage.hints, process),
         process.rng,
         in_thread=at_once,

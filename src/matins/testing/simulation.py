@@ -18,11 +18,13 @@ from typing import Any
 import structlog
 
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.backfills.values import BackfillState
 from matins.domain.runs.states import FINAL
 from matins.kernel.clock import elapsed_s
 from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
 from matins.testing.checks import Checker
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, usual_fault_rates
@@ -165,7 +167,7 @@ class Simulation:
         world, hints = self._stage.world, self._stage.hints
         jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
         ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
-        return owners_on(*ports, hints, self._rng, in_thread=at_once)
+        return owners_on(*ports, MemoryBackfills(world), hints, self._rng, in_thread=at_once)
 
     async def _put_jobs(self) -> None:
         owners = self._owners()
@@ -179,8 +181,11 @@ class Simulation:
         stopped = (JobState.QUARANTINED, JobState.DELETED)
         for job in [job for job in world.jobs.values() if job.state not in stopped]:
             await self._owners().jobs.pause(TEAM, job.spec.name)
+        for row in world.backfills.values():
+            if row.state is BackfillState.PAUSED:
+                await self._owners().backfills.resume(row.id)
         waited_s = 0.0
-        while any(run.state not in FINAL for run in world.runs.values()):
+        while _is_busy(world):
             if self.violations:
                 return
             if waited_s > _END_MAX_S:
@@ -209,6 +214,13 @@ class Simulation:
         for process in self._processes:
             process.crash()
             process.clock.dispose()
+
+
+def _is_busy(world: World) -> bool:
+    """Return whether anything has not come to its end."""
+    return any(run.state not in FINAL for run in world.runs.values()) or any(
+        row.finished_at is None for row in world.backfills.values()
+    )
 
 
 def main() -> int:

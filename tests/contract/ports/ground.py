@@ -19,6 +19,7 @@ from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Watch
+from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.upkeep import (
@@ -41,6 +42,7 @@ from matins.roles.owners import postgres_owners
 from matins.store.agenda import PostgresAgenda
 from matins.store.audits import PostgresAudits
 from matins.store.auto_delete import PostgresEndedJobs
+from matins.store.backfills import PostgresBackfills
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
@@ -58,6 +60,7 @@ from matins.store.waiting import PostgresWaitingRoom
 from matins.store.zone_data import PostgresNextDueTimes
 from matins.testing.chain_ledger import audit_links
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
@@ -164,6 +167,7 @@ class Ground:
     room: WaitingRoom
     dispatch: Dispatch
     watch: Watch
+    backfills: Backfills
     repairs: RunRepairs
     ended_jobs: EndedJobs
     due_times: NextDueTimes
@@ -442,6 +446,7 @@ def on_memory() -> Ground:
         MemoryWaitingRoom(world),
         MemoryDispatch(world),
         MemoryWatch(world),
+        MemoryBackfills(world),
         MemoryRepairs(world),
         MemoryEndedJobs(world),
         MemoryNextDueTimes(world),
@@ -455,6 +460,7 @@ def on_memory() -> Ground:
         calendars,
         owners_on(
             *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
+            MemoryBackfills(world),
             hints,
             Random(SEED),
         ),
@@ -475,6 +481,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresWaitingRoom(database, database),
         PostgresDispatch(database, database, database),
         PostgresWatch(database),
+        PostgresBackfills(database, database),
         PostgresRepairs(database),
         PostgresEndedJobs(database),
         PostgresNextDueTimes(database, known),

@@ -21,6 +21,7 @@ from matins.kernel.settings import Settings
 from matins.owners.jobs import Jobs
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.hints import MemoryHints
@@ -83,6 +84,7 @@ class Ground:
             room=room or MemoryWaitingRoom(self.world),
             queues=MemoryQueues(self.world),
             watch=self.watch,
+            backfills=MemoryBackfills(self.world),
             hints=self.hints,
             clock=clock or self.clock(),
             rng=Random(2),

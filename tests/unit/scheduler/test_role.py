@@ -15,6 +15,7 @@ from tests.unit.scheduler.ground import Ground, seconds
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.rewinding import copy_rows, era_over, go_back, pinned
@@ -35,6 +36,7 @@ async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncItera
             room=pinned(MemoryWaitingRoom(world), world),
             queues=pinned(MemoryQueues(world), world),
             watch=pinned(ground.watch, world),
+            backfills=pinned(MemoryBackfills(world), world),
             hints=ground.hints,
             clock=ground.clock(),
             rng=Random(2),

@@ -163,7 +163,13 @@ class Leftovers(Protocol):
         """Delete idempotency keys that were used before that; returns their number."""
 
     async def delete_revisions(self, before: datetime, limit: int) -> int:
-        """Delete revisions that were replaced before that; returns how many were looked at."""
+        """Delete revisions that were replaced before that; returns how many were looked at.
+
+        Those of a job with an unfinished backfill stay.
+        """
+
+    async def delete_backfills(self, before: datetime, limit: int) -> int:
+        """Delete backfills that came to their end before that; returns their number."""
 
 
 class Archive(Protocol):

@@ -28,6 +28,7 @@ from matins.testing.memory.chains import (
     min_of,
 )
 from matins.testing.memory.job_rows import locked_job, names_of, pauses_over
+from matins.testing.memory.revisions import unfinished_backfill
 from matins.testing.memory.world import RunRow, World
 
 LOCK_S = 4.0
@@ -272,7 +273,9 @@ class MemoryTransaction:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
         runs = self._world.runs.values()
-        return any(run.job_id == job_id and run.finished_at is None for run in runs)
+        return unfinished_backfill(self._world, job_id) is not None or any(
+            run.job_id == job_id and run.finished_at is None for run in runs
+        )
 
     def _go_on(self) -> None:
         """Begin a statement. Raises UnavailableError once the transaction was undone."""

@@ -27,6 +27,7 @@ from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
 from matins.testing.memory.pools import note_starts
+from matins.testing.memory.revisions import spec_of
 from matins.testing.memory.rows import ExecutorRow, StoredAttempt
 from matins.testing.memory.world import RunRow, World
 
@@ -179,14 +180,13 @@ class MemoryDispatch:
         _end(self._world, run, run.executor, Ending(end, state, reason))
 
     def _attempt(self, run: RunRow) -> Attempt:
-        job = self._world.jobs[run.job_id]
-        spec = job.spec
+        job, spec = self._world.jobs[run.job_id], spec_of(self._world, run)
         return Attempt(
             run_id=run.id,
             number=run.attempt,
             due_at=run.due_at,
             team=job.team,
-            job=spec.name,
+            job=job.spec.name,
             target=with_input(spec.target, run.input),
             timeout_s=spec.timeout_s,
             kind=run.kind,
@@ -309,4 +309,4 @@ def _running(world: World, run: RunRow) -> Running:
     job = world.jobs[run.job_id]
     is_cancelled = run.cancel_at is not None or job.state is JobState.DELETED
     tried = Tried(run.attempt, run.lost_count, is_cancelled, run.shared_losses)
-    return Running(run.id, tried, job.spec.retry)
+    return Running(run.id, tried, spec_of(world, run).retry)

@@ -13,6 +13,7 @@ from matins.domain.jobs.keeping import kept
 from matins.domain.runs.states import RunState
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.testing.memory.days import counts_runs
+from matins.testing.memory.revisions import unfinished_backfill
 from matins.testing.memory.world import RunRow, World, day_of
 
 
@@ -150,11 +151,21 @@ class MemoryLeftovers:
     async def delete_revisions(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         left = limit
-        for revisions in self._world.revisions.values():
+        for job_id, revisions in self._world.revisions.items():
+            if unfinished_backfill(self._world, job_id):
+                continue
             replaced = sum(revision.effective_at < before for revision in revisions[1:])
             del revisions[: min(replaced, left)]
             left -= min(replaced, left)
         return limit - left
+
+    async def delete_backfills(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        rows = self._world.backfills.values()
+        gone = [row.id for row in rows if row.finished_at is not None and row.finished_at < before]
+        for backfill_id in gone[:limit]:
+            del self._world.backfills[backfill_id]
+        return len(gone[:limit])
 
     def _ended(self, before: datetime) -> list[UUID]:
         executors = self._world.executors.values()

@@ -41,6 +41,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "pools": dict(world.pools),
         "weights": dict(world.weights),
         "waiting": dict(world.waiting),
+        "backfills": {key: row.copied() for key, row in world.backfills.items()},
         "rules": dict(world.rules),
         "zone_data": world.zone_data,
         "days": set(world.days),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.executors.protocol import Heartbeat
-from matins.domain.runs.states import Outcome
+from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, Span
+from matins.domain.runs.states import Outcome, RunState
 
 
 @dataclass(slots=True)
@@ -97,3 +99,32 @@ class WaitingRow:
     blocker: str = ""
     asked: int | None = None
     """The revision of the team's rules by which it was found to be held."""
+
+
+@dataclass(slots=True)
+class BackfillRow:
+    """A row of `backfills`, with what belongs to it."""
+
+    id: UUID
+    job_id: UUID
+    span: Span
+    limit: int
+    planned: int
+    reason: str
+    made_at: datetime
+    rated: Rated
+    left_out: list[LeftOut]
+    state: BackfillState = BackfillState.ACTIVE
+    mark: datetime | None = None
+    walked: bool = False
+    step: int = 0
+    made: int = 0
+    ended: Counter[RunState] = field(default_factory=Counter)
+    open: set[UUID] = field(default_factory=set)
+    """Its runs of which it is not noted that they have ended."""
+    finished_at: datetime | None = None
+
+    def copied(self) -> BackfillRow:
+        """Return a copy that shares nothing with it."""
+        ended, runs = Counter(self.ended), set(self.open)
+        return replace(self, ended=ended, open=runs, left_out=[*self.left_out])

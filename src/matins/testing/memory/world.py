@@ -25,6 +25,7 @@ from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
 from matins.testing.memory.locks import KeyLocks
 from matins.testing.memory.rows import (
+    BackfillRow,
     CalendarRow,
     ExecutorRow,
     PartitionRow,
@@ -59,6 +60,8 @@ class JobRow:
     pause: Pause = NO_END
     author: Author = NOBODY
     """Who changed it last."""
+    is_asked: bool = False
+    """Whether each claim of it is asked about."""
 
 
 @dataclass(slots=True)
@@ -89,6 +92,8 @@ class RunRow:
     cancel_at: datetime | None = None
     input: RunInput = NO_INPUT
     rank: int | None = None
+    revision: int | None = None
+    """The revision by which it is called; None: the one in force."""
 
     @property
     def key(self) -> tuple[UUID, datetime, Kind]:
@@ -132,6 +137,7 @@ class World:
     """By (partition, run id)."""
     links_again: set[tuple[int, UUID, datetime]] = field(default_factory=set)
     """By (partition, job, due time) what a chain has skipped because of a run that was replayed."""
+    backfills: dict[UUID, BackfillRow] = field(default_factory=dict)
     rules: dict[int, Rules] = field(default_factory=dict)
     """By team what may hold its runs."""
     zone_data: tuple[str | None, datetime | None] = (None, None)

@@ -18,11 +18,12 @@ def ask_windows(run: Candidate, rules: Rules, now: datetime) -> Verdict | None:
 
     A run that was just claimed is skipped by a window that skips, when it was to fire in it,
     however late it is claimed, or was claimed in it. What has waited before is skipped no more: it
-    waits for the end of any window; its retries wait for those that hold.
+    waits for the end of any window; its retries wait for those that hold. So does a backfill's run,
+    which is never skipped.
     """
-    if run.kind not in (Kind.SCHEDULED, Kind.CHAINED):
+    if run.kind is Kind.MANUAL:
         return None
-    if run.cause == CLAIM:
+    if run.cause == CLAIM and run.kind is not Kind.BACKFILL:
         for moment in (run.fire_at, run.claimed_at):
             window = window_at(rules.windows, run.labels, moment)
             if window is not None and window.policy == "skip":

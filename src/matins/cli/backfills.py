@@ -1,0 +1,271 @@
+"""`matins backfill`: past due times of a job are made up for, under the revisions of then."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from matins.cli.connecting import DEFAULT_TEAM, Named, split_name, with_api
+from matins.cli.moments import HELP, parse_moment
+from matins.cli.showing import NEVER, AsJson, clean, local, print_json, print_json_line, tell
+from matins.cli.tables import Cell, console, facts, state, table
+from matins.client.sdk import Matins
+from matins.domain.runs.backfills.values import (
+    LIMIT_MAX,
+    Backfill,
+    BackfillPlan,
+    BackfillRequest,
+    LeftOut,
+    Order,
+)
+from matins.domain.values.errors import UnavailableError
+from matins.insight.explain.english import counted
+from matins.kernel.clock import HostClock
+
+REFRESH_S = 1.0
+"""How often a watched backfill is looked at."""
+
+commands = typer.Typer()
+
+TheBackfill = Annotated[UUID, typer.Argument(metavar="BACKFILL", help="The backfill's id.")]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Show its progress until it ends; Ctrl-C ends the show.")
+]
+
+_HEADS = ("BACKFILL", "JOB", "STATE", "FROM", "TO", "ENDED", "OF", "UNFINISHED", "ENDS")
+_STACKS = (("BACKFILL", "JOB"), ("STATE", "ENDS"), ("FROM", "TO"), ("ENDED", "OF", "UNFINISHED"))
+_LEFT_OUT_HEADS = ("FROM", "TO", "DUE TIMES", "LEFT OUT, SINCE")
+
+
+@commands.command(
+    epilog="Example: matins backfill start payments/nightly --from 2026-11-01 --to 2026-11-08"
+    " --limit 3 --dry-run"
+)
+def start(  # noqa: PLR0913, PLR0917 # a command's options
+    job: Named,
+    since: Annotated[str, typer.Option("--from", help=f"The first moment. {HELP}.")],
+    until: Annotated[
+        str | None, typer.Option("--to", help="Due times before this; without it, before now.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=LIMIT_MAX, help="The most runs of it at once.")
+    ] = 1,
+    order: Annotated[Order, typer.Option(help="Which due times are made up for first.")] = "oldest",
+    again: Annotated[bool, typer.Option("--again", help="Also due times that ran.")] = False,
+    reason: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what would run, what not, and why.")
+    ] = False,
+    watch: Watch = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make up for the past due times of a job. Each runs under the revision that was in force, and
+    behind what is due now.
+    """
+    team, name = split_name(job)
+    now = HostClock().now()
+    request = BackfillRequest(
+        since=parse_moment("--from", since, now=now),
+        until=None if until is None or until == "now" else parse_moment("--to", until, now=now),
+        limit=limit,
+        order=order,
+        again=again,
+        reason=reason,
+    )
+
+    async def work(client: Matins) -> None:
+        started = await client.start_backfill(team, name, request, dry_run=dry_run)
+        if not as_json:
+            _print_plan(started.plan)
+        elif not watch or started.backfill is None:
+            print_json(started)
+        if started.backfill is None:
+            return
+        if not as_json:
+            tell(f"started  {started.backfill.id}")
+        if watch:
+            await _watch(client, started.backfill, as_json=as_json)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        with_api(work)
+
+
+@commands.command("list", epilog="Example: matins backfill list payments/nightly")
+def list_backfills(
+    job: Annotated[
+        str | None, typer.Argument(metavar="[TEAM/NAME]", help="Only this job's backfills.")
+    ] = None,
+    team: Annotated[str, typer.Option(help="Of this team's jobs.")] = DEFAULT_TEAM,
+    as_json: AsJson = False,
+) -> None:
+    """List backfills, newest first: those of a team's jobs, or of one job."""
+    of_team, name = (team, None) if job is None else split_name(job)
+    found = with_api(lambda client: client.backfills(of_team, name))
+    if as_json:
+        print_json(found)
+        return
+    printer = console()
+    printer.print(table(printer, _HEADS, [_row(backfill) for backfill in found], _STACKS))
+
+
+@commands.command(
+    epilog="Example: matins backfill show 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11 --watch"
+)
+def show(backfill: TheBackfill, watch: Watch = False, as_json: AsJson = False) -> None:
+    """Show how far a backfill is, and what it leaves out and why."""
+
+    async def work(client: Matins) -> None:
+        shown = await client.backfill(backfill)
+        if watch:
+            await _watch(client, shown, as_json=as_json)
+        else:
+            _print(shown, as_json=as_json)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        with_api(work)
+
+
+@commands.command(epilog="Example: matins backfill pause 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11")
+def pause(backfill: TheBackfill, as_json: AsJson = False) -> None:
+    """Let a backfill make no more runs until it is resumed. Those that are made go on."""
+    _tell(with_api(lambda client: client.pause_backfill(backfill)), as_json=as_json)
+
+
+@commands.command(epilog="Example: matins backfill resume 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11")
+def resume(backfill: TheBackfill, as_json: AsJson = False) -> None:
+    """Let a paused backfill go on."""
+    _tell(with_api(lambda client: client.resume_backfill(backfill)), as_json=as_json)
+
+
+@commands.command(
+    epilog="Example: matins backfill cancel 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11 --runs"
+)
+def cancel(
+    backfill: TheBackfill,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="End also its runs that have not ended.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """End a backfill: it makes no more runs. Those that are made go on, unless --runs is given."""
+    _tell(with_api(lambda client: client.cancel_backfill(backfill, runs=runs)), as_json=as_json)
+
+
+async def _watch(client: Matins, shown: Backfill, *, as_json: bool) -> None:
+    """Show a backfill until it is finished. An API that goes away is waited for."""
+    last, fault = None, ""
+    live = contextlib.nullcontext() if as_json else Live(console=console(), auto_refresh=False)
+    with live as screen:
+        while True:
+            if as_json and shown != last:
+                print_json_line(shown)
+            if screen is not None:
+                now = local(HostClock().now())
+                line = Text(fault or f"{now}  (Ctrl-C ends the show)", "red" if fault else "dim")
+                screen.update(Group(line, _facts(shown)), refresh=True)
+            last = shown
+            if shown.finished_at is not None:
+                return
+            await asyncio.sleep(REFRESH_S)
+            try:
+                shown, fault = await client.backfill(shown.id), ""
+            except UnavailableError as error:
+                fault = clean(f"{error}; trying again")
+
+
+def _print(shown: Backfill, *, as_json: bool) -> None:
+    if as_json:
+        print_json(shown)
+        return
+    console().print(_facts(shown))
+    _print_left_out(shown.stretches)
+
+
+def _tell(shown: Backfill, *, as_json: bool) -> None:
+    if as_json:
+        print_json(shown)
+        return
+    unfinished = sum(shown.unfinished.values())
+    still = f"; {counted(unfinished, 'run')} of it not ended yet" if unfinished else ""
+    tell(f"{shown.state}  {shown.id}  {shown.team}/{shown.job}{still}")
+
+
+def _print_plan(plan: BackfillPlan) -> None:
+    tell(f"{counted(plan.due, 'due time')}, of which {plan.to_run} to run")
+    if plan.first_due_at is not None:
+        tell(f"from {local(plan.first_due_at)} to {local(plan.last_due_at)}")
+    for reason, count in plan.left_out.items():
+        tell(f"{count:8} left out: {reason}")
+    _print_left_out(plan.stretches)
+
+
+def _print_left_out(stretches: list[LeftOut]) -> None:
+    rows = [
+        (
+            local(stretch.first_at),
+            local(stretch.last_at),
+            str(stretch.due_count or NEVER),
+            stretch.reason,
+        )
+        for stretch in stretches
+    ]
+    if rows:
+        printer = console()
+        printer.print(table(printer, _LEFT_OUT_HEADS, rows))
+
+
+def _row(shown: Backfill) -> tuple[Cell, ...]:
+    return (
+        str(shown.id),
+        f"{shown.team}/{shown.job}",
+        state(shown.state),
+        local(shown.since),
+        local(shown.until),
+        str(shown.counts.ended),
+        str(shown.counts.planned),
+        _counts(shown.unfinished.items()),
+        local(shown.finished_at or shown.ends_at),
+    )
+
+
+def _facts(shown: Backfill) -> Table:
+    counts = shown.counts
+    ended = {
+        "succeeded": counts.succeeded,
+        "dead": counts.dead,
+        "cancelled": counts.cancelled,
+        "skipped": counts.skipped,
+    }
+    pace = "" if shown.per_hour is None else f"{shown.per_hour:.0f} an hour"
+    pairs: list[tuple[str, Cell]] = [
+        ("backfill", str(shown.id)),
+        ("job", f"{shown.team}/{shown.job}"),
+        ("state", state(shown.state)),
+        ("reason", shown.reason),
+        ("due times", f"{local(shown.since)} to {local(shown.until)}, {shown.order} first"),
+        ("at once", str(shown.limit)),
+        ("ended", f"{counts.ended} of {counts.planned}" + _in_brackets(_counts(ended.items()))),
+        ("unfinished", _counts(shown.unfinished.items())),
+        ("left out", str(counts.left_out) if counts.left_out else ""),
+        ("pace", pace),
+        ("ends", local(shown.ends_at) if shown.ends_at else ""),
+        ("finished", local(shown.finished_at) if shown.finished_at else ""),
+    ]
+    return facts(pairs)
+
+
+def _counts(by_state: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in by_state if count)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
