@@ -29,6 +29,7 @@ HOT = [
     *("zone_data.sql:ahead", "zone_data.sql:correct"),
     *("auto_delete.sql:page", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended", "following.sql:follow"),
+    *("chains.sql:links", "chains.sql:links_again", "chains.sql:revive", "manual.sql:replay"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
 LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
@@ -37,7 +38,17 @@ LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
 BY_INDEX = ("Index Scan", "Index Only Scan")
 
 FILES = (
-    *("agenda", "auto_delete", "changes", "claims", "dispatch", "following", "leases", "manual"),
+    *(
+        "agenda",
+        "auto_delete",
+        "chains",
+        "changes",
+        "claims",
+        "dispatch",
+        "following",
+        "leases",
+        "manual",
+    ),
     *("past", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}

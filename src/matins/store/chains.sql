@@ -3,14 +3,17 @@
 -- name: links
 -- By jobs_following: a page of the chains that wait for an answer; then the rows of the leader of each
 -- by their key, from where the chain stands. Where it starts with any of them, those that go on too.
-WITH chains AS MATERIALIZED (
+WITH awaiting AS MATERIALIZED (
     SELECT id, partition, revision, pool, schedule, follows
     FROM jobs
     WHERE partition = ANY (:partitions::smallint[])
       AND state = 'active'
       AND follows <= (SELECT coalesce(:now::timestamptz, clock_timestamp()))
-      AND schedule @? '$.after.jobs'
-      AND id > :after::uuid
+),
+chains AS MATERIALIZED (
+    SELECT *
+    FROM awaiting
+    WHERE id > :after::uuid AND schedule @? '$.after.jobs'
     ORDER BY id
     LIMIT :limit
 ),

@@ -79,8 +79,10 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Where a chain goes on from: the first row of its leader without an answer, or what comes next.
-CREATE FUNCTION chain_from(chain uuid) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-    SELECT greatest(
+-- In plpgsql, so that it is planned once.
+CREATE FUNCTION chain_from(chain uuid) RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN (SELECT greatest(
         least(min(open.due_at), min(due_from(l.state, l.next_due_at, l.follows))),
         CASE WHEN count(open.due_at) + count(due_from(l.state, l.next_due_at, l.follows)) > 0
              THEN max(chain_begin(j.since, j.created_at)) END
@@ -98,7 +100,8 @@ CREATE FUNCTION chain_from(chain uuid) RETURNS timestamptz LANGUAGE sql STABLE A
         ORDER BY r.due_at
         LIMIT 1
     ) AS open ON true
-    WHERE j.id = chain
+    WHERE j.id = chain);
+END
 $$;
 
 -- Each statement of it sees what was committed before it, so also what whoever had the lock has
@@ -110,9 +113,16 @@ DECLARE
     settled integer := 0;
 BEGIN
     FOR chain IN
-        SELECT id, follows FROM jobs
-        WHERE partition = ANY (partitions) AND state = 'active' AND follows <= at
-          AND EXISTS (SELECT FROM upstreams WHERE job_id = jobs.id)
+        SELECT j.id, j.follows
+        FROM jobs j
+        JOIN upstreams u ON u.job_id = j.id AND u.position = 0
+        WHERE j.partition = ANY (partitions) AND j.state = 'active' AND j.follows <= at
+          AND NOT EXISTS (  -- most wait for that very row
+              SELECT
+              FROM jobs l
+              JOIN runs r ON r.job_id = l.id AND r.due_at = j.follows AND r.finished_at IS NULL
+              WHERE l.team_id = u.team_id AND l.name = u.name AND l.state <> 'deleted'
+          )
     LOOP
         IF chain_from(chain.id) IS DISTINCT FROM chain.follows THEN
             PERFORM FROM jobs WHERE id = chain.id AND state = 'active'
