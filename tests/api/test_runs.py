@@ -246,3 +246,20 @@ async def test_the_due_time_of_a_triggered_run_is_the_databases_now(
         after = await session.fetchval("SELECT clock_timestamp()")
     due_at = datetime.fromisoformat(run["due_at"])
     assert before.replace(microsecond=before.microsecond // 1000 * 1000) <= due_at <= after
+
+
+async def test_a_dead_run_is_replayed_as_the_same_run(owner: Owner, database: Database) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    fleet = Fleet(database)
+    [taken] = await fleet.dequeue()
+    await fleet.end(taken, Outcome.FAILED, RunState.DEAD)
+    replayed = await owner.post(f"/v1/runs/{run['id']}/replay")
+    assert (replayed.status, replayed.json["state"]) == (202, "retrying")
+    async with database.session() as session:
+        assert await session.fetchval("SELECT count(*) FROM dead_letters") == 0
+        assert await session.fetchval("SELECT cause FROM waiting") == "retry"
+    again = await owner.post(f"/v1/runs/{run['id']}/replay")
+    assert (again.status, "it is retrying" in again.json["detail"]) == (409, True)
+    missing = await owner.post(f"/v1/runs/{UUID(int=7)}/replay")
+    assert missing.status == 404

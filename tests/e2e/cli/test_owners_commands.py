@@ -17,6 +17,7 @@ from matins.cli.showing import local
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
+from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 
@@ -237,3 +238,20 @@ async def test_json_is_nothing_but_json(typed: Typist, job: str) -> None:
         ran = await typed(*words, "--json")
         json.loads(ran.out)
         assert ran.err == ""
+
+
+async def test_a_job_that_is_followed_is_deleted_by_force(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    follows = Schedule(after=AfterJobs(["nightly"]))
+    await matins.put_job("payments", JobSpec("report", SPEC.target, follows))
+    assert "after nightly" in (await typed("jobs", "list")).out
+    refused = await typed("jobs", "delete", job)
+    assert (refused.code, "report follows 'nightly'" in refused.err) == (1, True)
+    assert (await typed("jobs", "delete", job, "--force")).out == f"deleted  {job}\n"
+
+
+async def test_a_run_that_is_not_dead_is_not_replayed(typed: Typist, job: str) -> None:
+    run = (await typed("jobs", "trigger", job, "--json")).json["id"]
+    refused = await typed("runs", "replay", run)
+    assert (refused.code, "it is queued" in refused.err) == (1, True)

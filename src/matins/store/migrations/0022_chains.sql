@@ -4,7 +4,7 @@
 -- position 0 leads: each of its rows is a due time. For a chain, `jobs.follows` is from when on rows
 -- of its leader may be without an answer; what comes with an older due time brings it back.
 CREATE TABLE upstreams (
-    job_id uuid NOT NULL REFERENCES jobs,
+    job_id uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
     position smallint NOT NULL,
     team_id integer NOT NULL,
     name text NOT NULL,
