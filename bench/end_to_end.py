@@ -52,12 +52,12 @@ async def main(only: str | None, apis: int, executors: int) -> None:
 async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
     """`rate` jobs due each second for ten seconds."""
     async with postgres(path) as dsn:
-        first = await _whole_second(dsn, LEAD_S)
+        first = await whole_second(dsn, LEAD_S)
         seconds = 10
         last = first + timedelta(seconds=seconds - 1)
         jobs = await fill_jobs(dsn, rate, Schedule(every="1s", anchor=first.isoformat()), first)
-        async with _roles(path, dsn, apis, executors) as cpu:
-            await _until(dsn, first)
+        async with roles(path, dsn, apis, executors) as cpu:
+            await until(dsn, first)
             idle = cpu()
             await _finished(dsn, rate * seconds, last)
             spent = {role: used - idle[role] for role, used in cpu().items()}
@@ -70,10 +70,10 @@ async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
 async def burst(path: Path, count: int, apis: int, executors: int) -> None:
     """`count` jobs due at one instant."""
     async with postgres(path) as dsn:
-        due = await _whole_second(dsn, LEAD_S + count / 20_000)
+        due = await whole_second(dsn, LEAD_S + count / 20_000)
         jobs = await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due)
-        async with _roles(path, dsn, apis, executors) as cpu:
-            await _until(dsn, due)
+        async with roles(path, dsn, apis, executors) as cpu:
+            await until(dsn, due)
             idle = cpu()
             await _finished(dsn, count, due)
             spent = {role: used - idle[role] for role, used in cpu().items()}
@@ -81,7 +81,8 @@ async def burst(path: Path, count: int, apis: int, executors: int) -> None:
         await _print_bare(path, dsn, jobs, due)
 
 
-async def _whole_second(dsn: str, ahead_s: float) -> datetime:
+async def whole_second(dsn: str, ahead_s: float) -> datetime:
+    """Return a whole second of the database's clock, so far ahead."""
     session = await asyncpg.connect(dsn)
     now: datetime = await session.fetchval("SELECT date_trunc('second', clock_timestamp())")
     await session.close()
@@ -89,8 +90,8 @@ async def _whole_second(dsn: str, ahead_s: float) -> datetime:
 
 
 @asynccontextmanager
-async def _roles(
-    path: Path, dsn: str, apis: int, executors: int
+async def roles(
+    path: Path, dsn: str, apis: int, executors: int, slots: int = 1_500
 ) -> AsyncIterator[Callable[[], dict[str, float]]]:
     """Start the roles; gives what tells how many seconds of CPU each has used so far."""
     valkey = EmbeddedValkey(path / "valkey")
@@ -99,7 +100,7 @@ async def _roles(
         "MATINS_POSTGRES": dsn,
         "MATINS_VALKEY": await valkey.start(),
         "MATINS_PORT": "0",
-        "MATINS_SLOTS": "1500",
+        "MATINS_SLOTS": str(slots),
         "MATINS_ADMIN_TOKEN": "bench",
         "MATINS_EXECUTOR_TOKEN": "bench",
         "MATINS_LOG_LEVEL": "warning",
@@ -145,7 +146,7 @@ def _cpu_s(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-async def _until(dsn: str, instant: datetime) -> None:
+async def until(dsn: str, instant: datetime) -> None:
     """Wait until a tenth of a second before an instant of the database's clock."""
     session = await asyncpg.connect(dsn)
     now = await session.fetchval("SELECT clock_timestamp()")

@@ -61,7 +61,7 @@ async def postgres(path: Path, settings: Mapping[str, str] | None = None) -> Asy
         await server.stop()
 
 
-async def fill_jobs(
+async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
     dsn: str,
     count: int,
     schedule: Schedule | None,
@@ -69,6 +69,9 @@ async def fill_jobs(
     spread_over: timedelta = timedelta(),
     *,
     gated: bool = False,
+    team: str = "bench",
+    priority: int = 1,
+    weight: int = 1,
 ) -> list[UUID]:
     """Make active jobs of one team with an HTTP target that is never called; gives their ids.
 
@@ -77,9 +80,11 @@ async def fill_jobs(
     """
     ids = [uuid4() for _ in range(count)]
     session = await asyncpg.connect(dsn)
-    team = await session.fetchval(
-        "INSERT INTO teams (name, created_at) VALUES ('bench', clock_timestamp())"
-        " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id"
+    team_id = await session.fetchval(
+        "INSERT INTO teams (name, created_at, weight) VALUES ($1, clock_timestamp(), $2)"
+        " ON CONFLICT (name) DO UPDATE SET weight = excluded.weight RETURNING id",
+        team,
+        weight,
     )
     now = await session.fetchval("SELECT date_trunc('second', clock_timestamp())")
     spec = JobSpec(
@@ -89,7 +94,7 @@ async def fill_jobs(
     )
     fields = msgspec.to_builtins(spec)
     when = msgspec.json.encode(schedule).decode() if schedule else None
-    shared = (when, "{}", "default", 1, now, now, now)
+    shared = (when, "{}", "default", priority, now, now, now)
     texts = [_spec_text(fields, key if gated else None) for key in range(KEYS if gated else 1)]
 
     def rows() -> Iterator[tuple[object, ...]]:
@@ -98,7 +103,7 @@ async def fill_jobs(
             if due is not None:
                 due += spread_over * at // count // SECOND * SECOND
             text = texts[at % len(texts)]
-            own = (job, team, partition_of(job), f"bench-{job}", 1, "active", text)
+            own = (job, team_id, partition_of(job), f"bench-{job}", 1, "active", text)
             yield (*own, *shared, due, due)
 
     await session.copy_records_to_table("jobs", records=rows(), columns=COLUMNS)

@@ -21,9 +21,10 @@ from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.ids import partition_of, run_id
 from matins.store.agenda import PostgresAgenda
 from matins.store.database import Database
-from matins.store.dispatch import PostgresDispatch, PostgresWatch
+from matins.store.dispatch import PostgresDispatch
 from matins.store.leases import PostgresLeases
 from matins.store.waiting import PostgresWaitingRoom
+from matins.store.watch import PostgresWatch
 
 Figures = dict[str, float]
 

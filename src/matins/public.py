@@ -17,6 +17,7 @@ from matins.domain.jobs.keeping import Limits as KeepLimits
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
@@ -60,6 +61,7 @@ from matins.domain.views import (
     RevisionRecord,
     Run,
     RunPage,
+    TeamRecord,
     UnreadableJob,
     WindowChanged,
     WindowRecord,
@@ -126,6 +128,8 @@ __all__ = [
     "Standing",
     "Step",
     "Target",
+    "TeamRecord",
+    "TeamShare",
     "Times",
     "UnauthorizedError",
     "UnavailableError",

@@ -8,6 +8,9 @@ from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
 from matins.cli.applying import apply_jobs, apply_text, read_jobs
 from matins.client.sdk import Matins
 from matins.domain.jobs.keeping import Keep, Limits
+from matins.domain.jobs.sharing import TeamShare
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,3 +49,17 @@ async def test_what_makes_no_sense_is_refused_with_its_place(owner: Owner) -> No
     refused = await owner.post(JOBS, SPEC | {"keep": {"others": {"runs": 0}}})
     assert (refused.status, list(refused.places)) == (422, ["keep.others.runs"])
     assert (await owner.get(KEEP)).status == 404
+
+
+async def test_the_weight_of_a_team_is_set_and_shown(owner: Owner, served: Served) -> None:
+    async with Matins(served.url, TOKEN) as client:
+        await client.put_job("payments", JobSpec("tidy", Target(command=CommandTarget(["true"]))))
+        assert await client.team_share("payments") == TeamShare(1)
+        assert await client.put_team_share("payments", TeamShare(3)) == TeamShare(3)
+        assert await client.team_share("payments") == TeamShare(3)
+        assert {team.name: team.weight for team in await client.teams()}["payments"] == 3
+    refused = await owner.put("/v1/teams/payments/share", {"weight": 0})
+    assert (refused.status, list(refused.places)) == (422, ["weight"])
+    refused = await owner.put("/v1/teams/payments/share", {"wait": 2})
+    assert refused.status in (400, 422)
+    assert (await owner.get("/v1/teams/nobody/share")).status == 404

@@ -1,4 +1,4 @@
-"""What holds for a whole team: /v1/teams/{team}/keep."""
+"""What holds for a whole team: /v1/teams/{team}/keep and share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from litestar.params import FromPath, JSONBody
 from matins.api.bodies import Strict
 from matins.api.dependencies import Teams
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.sharing import TeamShare
+from matins.domain.views import TeamRecord
 
 
 @get("/teams/{team:str}/keep")
@@ -22,4 +24,24 @@ async def put_keep(teams: Teams, team: FromPath[str], data: JSONBody[Keep]) -> K
     return await teams.put_keep(team, data)
 
 
-ROUTER = Router("/", tags=["teams"], route_handlers=[show_keep, put_keep])
+@get("/teams")
+async def list_teams(teams: Teams) -> list[TeamRecord]:
+    """List all teams, by name, with the weights by which they share the pools."""
+    return await teams.all()
+
+
+@get("/teams/{team:str}/share")
+async def show_share(teams: Teams, team: FromPath[str]) -> TeamShare:
+    """Show how a team's runs share the pools with others'."""
+    return await teams.share(team)
+
+
+@put("/teams/{team:str}/share", dto=Strict[TeamShare], return_dto=None)
+async def put_share(teams: Teams, team: FromPath[str], data: JSONBody[TeamShare]) -> TeamShare:
+    """Set how a team's runs share the pools with others'; it holds within a second or two."""
+    return await teams.put_share(team, data)
+
+
+ROUTER = Router(
+    "/", tags=["teams"], route_handlers=[list_teams, show_keep, put_keep, show_share, put_share]
+)

@@ -21,6 +21,7 @@ GROUPS = {
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
     "backfill": "Make up for past due times of a job, under the revisions of then.",
+    "teams": "Look at teams, and set how they share the pools.",
     "executors": "Look at the executors, which call the targets.",
 }
 COMMANDS = {
@@ -81,6 +82,8 @@ COMMANDS = {
     "backfill pause": ("backfills", "Let a backfill make no more runs until it is resumed."),
     "backfill resume": ("backfills", "Let a paused backfill go on."),
     "backfill cancel": ("backfills", "End a backfill: it makes no more runs."),
+    "teams list": ("teams", "List teams with their weights."),
+    "teams set": ("teams", "Set the weight by which a team's runs share the pools with others'."),
     "executors list": ("executors", "List executors alive, and those that ended within a day."),
 }
 """By its full name: the module, and the line of help, with which the text in the module begins."""

@@ -21,6 +21,7 @@ from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import RunState
@@ -37,6 +38,7 @@ from matins.domain.views import (
     Preview,
     PreviewRequest,
     RunPage,
+    TeamRecord,
     WindowChanged,
     WindowRecord,
 )
@@ -84,6 +86,18 @@ class Matins(JobCalls, BackfillCalls):
     async def keep(self, team: str) -> Keep:
         """Return how long runs are kept of a team's jobs that don't say it themselves."""
         return await self._calls.ask(Keep, "GET", all_of(team, "keep"))
+
+    async def teams(self) -> list[TeamRecord]:
+        """Return all teams, by name."""
+        return await self._calls.ask(list[TeamRecord], "GET", "/v1/teams")
+
+    async def put_team_share(self, team: str, share: TeamShare) -> TeamShare:
+        """Set the weight by which a team's runs share the pools with others'."""
+        return await self._calls.ask(TeamShare, "PUT", all_of(team, "share"), content=share)
+
+    async def team_share(self, team: str) -> TeamShare:
+        """Return how a team's runs share the pools with others'."""
+        return await self._calls.ask(TeamShare, "GET", all_of(team, "share"))
 
     async def put_calendar(
         self, team: str, calendar: Calendar, *, dry_run: bool = False

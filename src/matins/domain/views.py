@@ -135,6 +135,14 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     output_cut: int = 0
 
 
+class TeamRecord(msgspec.Struct, frozen=True):
+    """A team, and the weight by which its runs share the pools with others'."""
+
+    name: str
+    weight: int
+    created_at: datetime
+
+
 class CalendarRecord(msgspec.Struct, frozen=True):
     """A calendar, its version, how many jobs follow it, and the days that it closes next."""
 

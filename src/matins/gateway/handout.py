@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from uuid import UUID
+
+import msgspec
 
 from matins.domain.executors.protocol import Handout, Poll
 from matins.domain.ports import Clock, Dispatch, Hints
 from matins.domain.runs.attempts import Attempt
 from matins.domain.runs.states import Kind
 from matins.domain.values.errors import UnavailableError
+from matins.gateway.spread import fair_share
 from matins.gateway.starts import StartsCounter
 from matins.kernel.metrics import HANDED_OUT, START_LAG
 from matins.kernel.service import repeat, restarted
@@ -36,13 +40,23 @@ class _Pool:
     """The polls that wait for a pool, first come first served.
 
     `is_hot`: it may hold something. It cools when a dequeue gets less than it asked for and no hint
-    came since the dequeue began.
+    came since the dequeue began. `is_deep`: the last dequeue filled all slots of its poll, so that
+    there is no need to spread what is left. `elsewhere`: the free slots of executors that poll at
+    other gateways.
     """
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[_PendingPoll, None] = OrderedDict()
+        self.serving: set[_PendingPoll] = set()
         self.is_hot = True
+        self.is_deep = False
+        self.elsewhere: Sequence[int] = ()
         self.hints = 0
+
+    def others_free(self, waiting: _PendingPoll) -> list[int]:
+        """Return the free slots of the other executors that could take runs now."""
+        here = [*self.waiting, *self.serving]
+        return [*(it.poll.free for it in here if it is not waiting), *self.elsewhere]
 
 
 class Dispatcher:
@@ -154,15 +168,20 @@ class Dispatcher:
 
     async def _dequeue(self, waiting: _PendingPoll, name: str, pool: _Pool) -> None:
         hints = pool.hints
+        pool.serving.add(waiting)
         try:
-            handout = await self._dispatch.dequeue(waiting.poll, name)
+            poll = await self._share(waiting, name, pool)
+            handout = await self._dispatch.dequeue(poll, name)
         except Exception as error:  # the poll's asker is told, whatever it is
             self._refuse(waiting, error)
             return
+        finally:
+            pool.serving.discard(waiting)
         if handout is not None:
             _count(handout.attempts)
             self._answer(waiting, handout)
-        is_emptied = handout is None or 0 < len(handout.attempts) < waiting.poll.free
+        is_emptied = handout is None or 0 < len(handout.attempts) < poll.free
+        pool.is_deep = handout is not None and len(handout.attempts) >= waiting.poll.free
         self._starts.count(name, len(handout.attempts) if handout else 0, is_emptied=is_emptied)
         if is_emptied:
             # A hint that came meanwhile may be for rows that the statement did not see yet.
@@ -173,6 +192,14 @@ class Dispatcher:
                 self._answer(waiting, Handout())
             else:
                 self._enter(waiting)  # behind the others: what there is may not be for it
+
+    async def _share(self, waiting: _PendingPoll, name: str, pool: _Pool) -> Poll:
+        """Return a poll for its fair share of what is queued, where others have free slots too."""
+        poll, others = waiting.poll, pool.others_free(waiting)
+        if pool.is_deep or not others or poll.free == 1:
+            return poll
+        depth = await self._dispatch.depth(name, poll.free + sum(others))
+        return msgspec.structs.replace(poll, free=fair_share(poll.free, others, depth))
 
     def _end_dequeue(self, task: asyncio.Task[None]) -> None:
         self._dequeues.discard(task)
@@ -198,12 +225,22 @@ class Dispatcher:
 
     async def _look_again(self) -> None:
         """Make every pool hot that polls wait for, and forget the others."""
+        await self._look_elsewhere()
         for name, pool in list(self._pools.items()):
             if pool.waiting:
                 self._warm(name)
             else:
                 del self._pools[name]
         self._serve()
+
+    async def _look_elsewhere(self) -> None:
+        """Read how many slots are free of the executors that poll at other gateways."""
+        here = {executor for executor, _ in self._polls}
+        pools = [name for name, pool in self._pools.items() if pool.waiting]
+        free = await self._dispatch.free_elsewhere(pools, here) if pools else {}
+        for name in pools:
+            if pool := self._pools.get(name):
+                pool.elsewhere = free.get(name, ())
 
     def _warm(self, name: str) -> None:
         if pool := self._pools.get(name):

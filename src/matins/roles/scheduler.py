@@ -25,7 +25,6 @@ from matins.store.agenda import PostgresAgenda
 from matins.store.backfills import PostgresBackfills
 from matins.store.database import DEADLINE_S, Database, can_write
 from matins.store.day_tables import PostgresDayTables
-from matins.store.dispatch import PostgresWatch
 from matins.store.half_sent import HalfSent
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
@@ -33,6 +32,7 @@ from matins.store.migrate import check_database
 from matins.store.pools import PostgresQueues
 from matins.store.server import Server, ServerWatch
 from matins.store.waiting import PostgresWaitingRoom
+from matins.store.watch import PostgresWatch
 from matins.upkeep.days import DaysAhead
 from matins.upkeep.pauses import PauseEnds
 

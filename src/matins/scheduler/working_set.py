@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +12,7 @@ from matins.domain.jobs.misfire import ON_TIME
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import Advance, DueJob
 from matins.scheduler.planning import LoadedJob, instant_of
+from matins.scheduler.turns import Turns
 from matins.scheduler.waiting_runs import WaitingRuns
 from matins.scheduler.wheel import Wheel
 
@@ -38,8 +38,8 @@ class WorkingSet:
         self._fired_s = 0
         self._wheel = Wheel()
         self._entries: dict[UUID, LoadedJob] = {}
-        self._on_time: deque[LoadedJob] = deque()
-        self._late: deque[LoadedJob] = deque()
+        self._on_time = Turns()
+        self._late = Turns()
         self._stale: set[UUID] = set()
         self._quarantined: dict[UUID, tuple[int, str]] = {}
         self._dirty: dict[UUID, LoadedJob] = {}

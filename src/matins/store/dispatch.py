@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
-from matins.domain.executors.liveness import ExecutorSeen
+from matins.domain.executors.fleet import SILENT
 from matins.domain.executors.protocol import (
     End,
     Ending,
@@ -50,8 +49,6 @@ DELETED = "its job was deleted"
 
 UNFIT = "its input does not fit its job any more"
 """The reason of runs whose job has got another kind of target since they were triggered."""
-
-_EMPTIED_MAX = 1_000
 
 
 class PostgresDispatch:
@@ -136,7 +133,7 @@ class PostgresDispatch:
         rows = await self._records.fetch(
             _Q["running"], executor=executor, run_ids=list(run_ids), due_ats=_dues(run_ids)
         )
-        return [_running(row) for row in rows]
+        return [running_of(row) for row in rows]
 
     async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
         """See `domain.ports.Dispatch`."""
@@ -190,6 +187,25 @@ class PostgresDispatch:
             await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)
         return HeartbeatAnswer(stops)
 
+    async def depth(self, pool: str, limit: int) -> int:
+        """See `domain.ports.Dispatch`."""
+        front = self._fronts.of(pool).begin()
+        [row] = await self._dequeues.fetch(_Q["depth"], pool=pool, front=front, limit=limit)
+        depth: int = row["depth"]
+        return depth
+
+    async def free_elsewhere(
+        self, pools: Sequence[str], known: Collection[UUID]
+    ) -> dict[str, list[int]]:
+        """See `domain.ports.Dispatch`."""
+        rows = await self._reads.fetch(
+            _Q["free_elsewhere"], pools=list(pools), known=list(known), silent=SILENT
+        )
+        found: dict[str, list[int]] = {}
+        for row in rows:
+            found.setdefault(row["pool"], []).append(row["free"])
+        return found
+
     async def note_starts(self, started: Sequence[Started]) -> None:
         """See `domain.ports.Dispatch`."""
         await note_starts(self._reads, self._fronts, started)
@@ -207,51 +223,6 @@ class PostgresDispatch:
             Stop(row["run_id"], row["number"], "cancelled" if row["cancelled"] else "superseded")
             for row in rows
         ]
-
-
-class PostgresWatch:
-    """Finds silent executors and what they held. See `domain.ports.Watch`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def executors(self) -> list[ExecutorSeen]:
-        """See `domain.ports.Watch`."""
-        rows = await self._database.fetch(_Q["seen"])
-        return [ExecutorSeen(row["id"], row["name"], row["heartbeat_at"]) for row in rows]
-
-    async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
-        """See `domain.ports.Watch`."""
-        row = await self._database.fetchrow(
-            _Q["declare_lost"], executor=executor, heartbeat_at=heartbeat_at
-        )
-        return row is not None
-
-    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
-        """See `domain.ports.Watch`."""
-        await self._note_empty()
-        held: dict[UUID, list[Running]] = {}
-        for row in await self._database.fetch(_Q["abandoned"], limit=limit):
-            held.setdefault(row["executor"], []).append(_running(row))
-        return list(held.items())
-
-    async def _note_empty(self) -> None:
-        """Note which executors have ended and hold nothing any more: none looks at them again."""
-        emptied = await self._database.fetch(_Q["emptied"], limit=_EMPTIED_MAX)
-        if not emptied:
-            return
-        async with self._database.transaction() as session:
-            fetch = partial(self._database.run, session)
-            rows = await fetch(_Q["lock_executors"], executors=[row["id"] for row in emptied])
-            await fetch(_Q["note_empty"], executors=[row["id"] for row in rows])
-
-    async def forget(self, executor: UUID) -> None:
-        """See `domain.ports.Watch`."""
-        await self._database.fetch(_Q["forget"], executor=executor)
-
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
-        """See `domain.ports.Watch`."""
-        return await record(self._database, executor, endings)
 
 
 async def record(database: Database, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
@@ -328,7 +299,8 @@ def _dead(row: asyncpg.Record, reason: str) -> Ending:
     return Ending(End(row["id"], row["attempt"], result), RunState.DEAD, reason)
 
 
-def _running(row: asyncpg.Record) -> Running:
+def running_of(row: asyncpg.Record) -> Running:
+    """Return a run that is running, with its policy, from its row."""
     return Running(
         run_id=row["id"],
         tried=Tried(

@@ -80,6 +80,28 @@ CROSS JOIN LATERAL (
     FOR NO KEY UPDATE SKIP LOCKED
 ) AS free
 
+-- name: depth
+-- By the primary key.
+SELECT count(*)::integer AS depth
+FROM (
+    SELECT FROM dispatch WHERE pool = :pool::text AND rank >= :front::bigint LIMIT :limit::integer
+) AS queued
+
+-- name: free_elsewhere
+-- By executors_alive. What was handed out and is not closed yet counts as held.
+SELECT pool, e.slots - coalesce(held.runs, 0)::integer AS free
+FROM executors e
+CROSS JOIN LATERAL unnest(e.pools) AS pool
+LEFT JOIN LATERAL (
+    SELECT sum(cardinality(run_ids)) AS runs FROM handouts WHERE executor = e.id
+) AS held ON true
+WHERE e.ended_at IS NULL
+  AND e.heartbeat_at > coalesce(:now::timestamptz, clock_timestamp()) - :silent::interval
+  AND pool = ANY (:pools::text[])
+  AND NOT e.id = ANY (:known::uuid[])
+  AND e.slots > coalesce(held.runs, 0)
+LIMIT 10000
+
 -- name: find_handout
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
        called.spec ->> 'timeout' AS timeout, called.spec ->> 'target' AS target, r.input::text AS input,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.sharing import TeamShare
 from matins.domain.values.errors import NotFoundError, check
 from matins.domain.values.names import check_name
+from matins.domain.views import TeamRecord
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
@@ -27,6 +29,27 @@ class PostgresTeams:
         if row is None:
             raise NotFoundError(f"there is no team {team!r}")
         return Keep() if row["keep"] is None else msgspec.json.decode(row["keep"], type=Keep)
+
+    async def all(self) -> list[TeamRecord]:
+        """Return all teams, by name."""
+        return [TeamRecord(**row) for row in await self._database.fetch(_Q["all"])]
+
+    async def share(self, team: str) -> TeamShare:
+        """Return how a team shares the pools. Raises NotFoundError."""
+        check_name("team", team)
+        row = await self._database.fetchrow(_Q["share"], team=team)
+        if row is None:
+            raise NotFoundError(f"there is no team {team!r}")
+        return TeamShare(row["weight"])
+
+    async def put_share(self, team: str, share: TeamShare) -> TeamShare:
+        """Let a team share the pools like that, within a second or two. Raises
+        InvalidInputError.
+        """
+        check_name("team", team)
+        check(share.problems())
+        await self._database.fetch(_Q["put_share"], team=team, weight=share.weight)
+        return share
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
         """Let a team's jobs keep that much. Raises InvalidInputError."""

@@ -47,7 +47,7 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
-from matins.store.dispatch import PostgresDispatch, PostgresWatch
+from matins.store.dispatch import PostgresDispatch
 from matins.store.healing import PostgresRepairs
 from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
@@ -57,6 +57,7 @@ from matins.store.queries import Query
 from matins.store.retention import PostgresRetention
 from matins.store.timings import KnownCalendars
 from matins.store.waiting import PostgresWaitingRoom
+from matins.store.watch import PostgresWatch
 from matins.store.zone_data import PostgresNextDueTimes
 from matins.testing.chain_ledger import audit_links
 from matins.testing.memory.agenda import MemoryAgenda

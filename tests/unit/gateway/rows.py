@@ -142,6 +142,17 @@ class Rows:
         await self._enter("recorded")
         return {name for name, number in ends if (name, number) in self.ends}
 
+    async def depth(self, pool: str, limit: int) -> int:
+        """See `domain.ports.Dispatch`."""
+        return min(limit, len(self.queue[pool]))
+
+    async def free_elsewhere(
+        self, pools: Sequence[str], known: Collection[UUID]
+    ) -> dict[str, list[int]]:
+        """See `domain.ports.Dispatch`."""
+        del pools, known
+        return {}
+
     async def note_starts(self, started: Sequence[Started]) -> None:
         """See `domain.ports.Dispatch`."""
         self.started += started

@@ -228,6 +228,14 @@ class Dispatch(Protocol):
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""
 
+    async def depth(self, pool: str, limit: int) -> int:
+        """Return how many runs are on the queue of a pool; no more than `limit` are counted."""
+
+    async def free_elsewhere(
+        self, pools: Sequence[str], known: Collection[UUID]
+    ) -> dict[str, list[int]]:
+        """Return by pool the free slots of the executors alive, but for those that are known."""
+
     async def note_starts(self, started: Sequence[Started]) -> None:
         """Note what was handed out of some pools: how fast their queues go on."""
 

@@ -24,8 +24,6 @@ GAP_S: Final = 0.1
 
 GAP_MAX_S: Final = 3600.0
 
-WEIGHT_MAX: Final = 1000
-
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _AHEAD_MAX: Final = 60_000_000
@@ -116,16 +114,18 @@ class _TeamClock:
 
 
 class _PoolClock:
-    """The clocks of all teams in a pool, and what they go by."""
+    """The clocks of all teams in a pool, and what they go by.
 
-    __slots__ = ("active", "reached", "step", "teams")
+    `step`: the time that the pool needs for a run. It stays as long as any clock is ahead: the runs
+    of one team would be ranked by longer steps than those of another otherwise.
+    """
 
-    def __init__(self) -> None:
-        self.step = 0.0
-        self.reached: int | None = None
+    __slots__ = ("reached", "step", "teams")
+
+    def __init__(self, step: float, reached: int | None) -> None:
+        self.step = step
+        self.reached = reached
         self.teams: dict[int, _TeamClock] = {}
-        self.active = 0
-        """The weights of those teams together."""
 
 
 class VirtualClocks:
@@ -147,14 +147,13 @@ class VirtualClocks:
         for name, pool in list(self._pools.items()):
             known = seen.pools.get(name)
             emptied = 0 if known is None or known.emptied_at is None else rank_of(known.emptied_at)
-            self._set(name, pool)
+            pool.reached = None if known is None else known.reached
             begin = at if pool.reached is None else pool.reached
             pool.teams = {
                 team: clock
                 for team, clock in pool.teams.items()
                 if clock.lasts[-1] > begin and emptied <= clock.used <= at + _AHEAD_MAX
             }
-            pool.active = sum(map(self._weight, pool.teams))
             if not pool.teams:
                 del self._pools[name]
 
@@ -162,26 +161,18 @@ class VirtualClocks:
         """Return the rank of a team's next run; `now` is that of the present."""
         pool = self._pools.get(pool_name)
         if pool is None:
-            pool = self._pools[pool_name] = _PoolClock()
-            self._set(pool_name, pool)
+            pool = self._pools[pool_name] = self._begin(pool_name)
         clock = pool.teams.get(team)
-        weight = self._weight(team)
         if clock is None:
             clock = pool.teams[team] = _TeamClock()
-            pool.active += weight
         begin = now if pool.reached is None else pool.reached
-        step = int(pool.step * pool.active / weight) + 1
+        step = int(pool.step / self._seen.weights.get(team, 1)) + 1
         lasts = clock.lasts
         clock.used = now
         for less in range(priority, len(lasts)):
             lasts[less] = max(lasts[less], begin) + step
         return lasts[priority] - HEAD_STARTS_S[priority] * 1_000_000
 
-    def _set(self, name: str, pool: _PoolClock) -> None:
-        known = self._seen.pools.get(name)
-        gap_s = GAP_S if known is None else known.gap_s
-        pool.step = gap_s * 1_000_000 / self._share
-        pool.reached = None if known is None else known.reached
-
-    def _weight(self, team: int) -> int:
-        return self._seen.weights.get(team, 1)
+    def _begin(self, name: str) -> _PoolClock:
+        known = self._seen.pools.get(name, PoolSeen(GAP_S))
+        return _PoolClock(known.gap_s * 1_000_000 / self._share, known.reached)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from uuid import UUID
 
+from matins.domain.executors.fleet import SILENT
 from matins.domain.executors.liveness import ExecutorSeen
 from matins.domain.executors.protocol import (
     End,
@@ -94,6 +95,29 @@ class MemoryDispatch:
         if heartbeat.stopped:
             row.ended_at, row.stopped = now, True
         return HeartbeatAnswer(stops)
+
+    async def depth(self, pool: str, limit: int) -> int:
+        """See `domain.ports.Dispatch`."""
+        return min(limit, len(self._world.queues.get(pool, [])))
+
+    async def free_elsewhere(
+        self, pools: Sequence[str], known: Collection[UUID]
+    ) -> dict[str, list[int]]:
+        """See `domain.ports.Dispatch`."""
+        found: dict[str, list[int]] = {}
+        alive = self._world.now() - SILENT
+        for row in self._world.executors.values():
+            given = (ids for (holder, _), ids in self._world.handouts.items() if holder == row.id)
+            free = row.slots - sum(map(len, given))
+            if (
+                row.ended_at is None
+                and row.heartbeat_at > alive
+                and row.id not in known
+                and free > 0
+            ):
+                for pool in set(pools).intersection(row.pools):
+                    found.setdefault(pool, []).append(free)
+        return found
 
     async def note_starts(self, started: Sequence[Started]) -> None:
         """See `domain.ports.Dispatch`."""
