@@ -26,7 +26,16 @@ JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
-    *("trigger_keys", "revisions", "jobs", "calendars", "windows", "teams"),
+    *(
+        "trigger_keys",
+        "revisions",
+        "upstreams",
+        "links_again",
+        "jobs",
+        "calendars",
+        "windows",
+        "teams",
+    ),
 )
 
 SPEC: dict[str, Any] = {

@@ -137,7 +137,7 @@ async def test_a_run_that_is_dead_after_its_attempts(scene: Scene, database: Dat
     attempts = [step["text"] for step in told["steps"] if step["step"] == "attempt"]
     assert attempts[0].startswith("attempt 1 on worker-1, 980ms after its claim: failed after 1s")
     assert len(attempts) == 3
-    assert told["so"].endswith("then `matins jobs trigger payments/nightly`")
+    assert told["so"].endswith(f"then `matins runs replay {told['run']}`")
 
 
 async def test_a_run_that_a_window_holds(scene: Scene) -> None:
@@ -292,6 +292,27 @@ async def test_what_was_purged(scene: Scene, database: Database) -> None:
         assert (await explain(scene, minute(7)))["state"] == "missing"
     finally:
         await record(database, "DELETE FROM purges")
+
+
+async def test_a_due_time_of_a_chain_tells_what_it_waits_for(
+    scene: Scene, database: Database
+) -> None:
+    scene.hands.at = NOON
+    extract = await scene.owner.job(name="extract", schedule=MINUTELY)
+    await scene.owner.job(schedule={"after": {"jobs": ["extract"]}})
+    scene.job = extract
+    scene.hands.at = minute(1)
+    await scene.claim(minute(1))
+    for told in (await explain(scene, minute(1)), await explain(scene)):
+        assert (told["state"], told["so"]) == (
+            "to_come",
+            "it starts when all that it follows have succeeded; extract is queued",
+        )
+        assert [step["step"] for step in told["steps"]] == ["due", "upstream"]
+    other = await explain(scene, minute(1, 30))
+    assert other["so"] == "it is due with the runs of extract, and none of that was due then"
+    await run_of(database, "succeeded", await alive(database), 2)
+    assert (await explain(scene, minute(1)))["so"] == "it is about to start"
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ class ChainStatements:
         """See `domain.ports.Agenda`."""
         wanted, after = list(partitions), _FIRST
         again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=limit)
-        found = list(_links(again, is_again=True))
+        found = list(links_of(again, is_again=True))
         while len(found) < limit:
             rows = await self._reads.fetch(_Q["links"], partitions=wanted, after=after, limit=_PAGE)
-            found += _links(rows)
+            found += links_of(rows)
             if rows[0]["chain_count"] < _PAGE:
                 break
             after = rows[0]["last"]
@@ -86,7 +86,7 @@ async def wake_followers(database: Database) -> None:
         await database.fetch(_HINTS["send"], channel="matins_chains", words=[""])
 
 
-def _links(rows: Iterable[asyncpg.Record], *, is_again: bool = False) -> Iterator[Link]:
+def links_of(rows: Iterable[asyncpg.Record], *, is_again: bool = False) -> Iterator[Link]:
     """Return the links that rows tell of; what of a page has none is left out."""
     for row in rows:
         if row["job_id"] is not None:

@@ -9,9 +9,12 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from matins.domain.runs.states import RunState
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.chains import Link
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import NotFoundError
 from matins.domain.views import Run
+from matins.insight.why.chain_story import is_open
 from matins.insight.why.due_story import (
     explain_due,
     first_to_come,
@@ -19,19 +22,32 @@ from matins.insight.why.due_story import (
     with_outlook,
 )
 from matins.insight.why.explanation import Explanation
-from matins.insight.why.facts import Asked, DueFacts, ExecutorSeen, ExplainedJob, Place, RunFacts
+from matins.insight.why.facts import (
+    Asked,
+    DueFacts,
+    ExecutorSeen,
+    ExplainedJob,
+    Place,
+    RunFacts,
+    SameDue,
+)
 from matins.insight.why.run_story import explain_run
+from matins.store.chains import links_of
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
 from matins.store.ledger import ledger_row, revisions_of
-from matins.store.past import LATEST, around, day_ranges, newest_runs_before
+from matins.store.past import LATEST, around, day_ranges
 from matins.store.queries import load_queries
 from matins.store.reads import PostgresReads, due_at_of
 from matins.store.timings import KnownCalendars
 from matins.store.windows import windows_of
 
 _Q = load_queries("explanations.sql")
-_TICK = timedelta(microseconds=1)
+_DUE = [Kind.SCHEDULED, Kind.CHAINED]
+_NOT_MADE_UP = [*_DUE, Kind.MANUAL]
+
+LOOK_BACK = timedelta(days=12)
+"""How far the runs that a chain follows are looked for."""
 
 
 class PostgresExplanations:
@@ -55,17 +71,17 @@ class PostgresExplanations:
         asked = await self._asked(await self._reads.job_id(team, name))
         if at is not None:
             return await self._at(asked, at)
-        fetch, job_id = self._database.fetch, asked.job.id
-        recorded = (await newest_runs_before(fetch, {job_id: LATEST}, _begins(asked.job))).get(
-            job_id
-        )
+        recorded = await self._newest(asked.job, LATEST, _DUE)
         until = None if recorded is None else recorded["due_until"] or recorded["due_at"]
         due = await asyncio.to_thread(last_unrecorded, asked, until)
-        newest = await self._newest(asked.job)
+        link = await self._link(asked, asked.now)
+        if link is not None and is_open(asked, link, until):
+            due = link.due_at
+        newest = await self._newest(asked.job, LATEST, _NOT_MADE_UP)
         if due is not None:
             told = await self._of_due(asked, due)
         elif newest is not None:
-            told = await self._of_run(asked, await self._run(newest))
+            told = await self._of_run(asked, await self._run(newest["id"]))
         else:
             coming = await asyncio.to_thread(first_to_come, asked)
             told = await self._of_due(asked, coming or asked.now)
@@ -80,23 +96,38 @@ class PostgresExplanations:
 
     async def _at(self, asked: Asked, at: datetime) -> Explanation:
         """Explain an instant: by the run that was due then, if there is one."""
-        query = around(at, at).pin(_Q["run_at"])
-        row = await self._database.fetchrow(query, job_id=asked.job.id, at=at)
-        if row is not None and (row["due_until"] is None or row["due_until"] == at):
-            return await self._of_run(asked, await self._run(row["id"]))
+        rows = await self._runs_at(asked.job, at)
+        if rows and rows[0]["due_until"] in {None, at}:
+            return await self._of_run(asked, await self._run(rows[0]["id"]))
         return await self._of_due(asked, at)
 
-    async def _newest(self, job: ExplainedJob) -> UUID | None:
-        """Return the job's newest run that no backfill made; by its begin there was none before."""
-        begin = _begins(job).get(job.id)
-        async for days in day_ranges(self._database.fetch):
+    async def _runs_at(self, job: ExplainedJob, at: datetime) -> list[asyncpg.Record]:
+        query = around(at, at).pin(_Q["runs_at"])
+        return await self._database.fetch(query, job_id=job.id, at=at)
+
+    async def _newest(
+        self, job: ExplainedJob, until: datetime, kinds: list[Kind]
+    ) -> asyncpg.Record | None:
+        """Return the job's newest row of some kinds; before its begin there was none."""
+        begin = job.revisions[0].effective_at if job.revisions else None
+        async for days in day_ranges(self._database.fetch, until):
             if begin is not None and days.past <= begin:
                 return None
-            query = days.pin(_Q["newest_run"])
-            if (row := await self._database.fetchrow(query, job_id=job.id)) is not None:
-                newest: UUID = row["id"]
-                return newest
+            args = {"job_id": job.id, "until": until, "kinds": kinds}
+            if (row := await self._database.fetchrow(days.pin(_Q["newest"]), **args)) is not None:
+                return row
         return None
+
+    async def _link(self, asked: Asked, until: datetime) -> Link | None:
+        """Return the last due time, up to an instant, of a job that is due with the runs of others,
+        and how those stand.
+        """
+        revisions = asked.job.revisions
+        if not revisions or not revisions[-1].spec.upstream:
+            return None
+        query = around(until - LOOK_BACK, until).pin(_Q["link"])
+        rows = await self._database.fetch(query, job_id=asked.job.id, until=until)
+        return next(links_of(rows), None)
 
     async def _run(self, run_id: UUID) -> asyncpg.Record:
         due_at = due_at_of(run_id)
@@ -108,7 +139,15 @@ class PostgresExplanations:
 
     async def _of_run(self, asked: Asked, row: asyncpg.Record) -> Explanation:
         run = msgspec.convert(dict(row), Run)
-        facts = RunFacts(run, row["pool"], await self._reads.attempts(run.id))
+        others = [
+            SameDue(other["id"], other["kind"], other["state"], other["made_at"])
+            for other in await self._runs_at(asked.job, run.due_at)
+            if other["id"] != run.id
+        ]
+        attempts = await self._reads.attempts(run.id)
+        facts = RunFacts(run, row["pool"], attempts, others=others)
+        if run.kind == Kind.CHAINED:
+            facts = _with(facts, link=await self._link(asked, run.due_at))
         if run.state is RunState.WAITING:
             place = await self._database.fetchrow(_Q["place"], run_id=run.id)
             facts = _with(facts, place=place and Place(**place))
@@ -118,21 +157,21 @@ class PostgresExplanations:
         return await asyncio.to_thread(explain_run, asked, facts)
 
     async def _of_due(self, asked: Asked, at: datetime) -> Explanation:
-        job, fetch = asked.job, self._database.fetch
-        before = (await newest_runs_before(fetch, {job.id: at + _TICK}, _begins(job))).get(job.id)
+        job = asked.job
+        before = await self._newest(job, at, _DUE)
         covers = before is not None and before["due_until"] and before["due_until"] >= at
-        facts = DueFacts(at, ledger_row(before) if before is not None and covers else None)
+        windows: list[Window] = []
         if at > asked.now and job.revisions:
             labels = job.revisions[-1].spec.labels
             until = at + timedelta(days=1)  # jitter is shorter
             windows = await windows_of(self._database, job.team, labels, at, until)
-            facts = DueFacts(at, facts.range, windows)
+        facts = DueFacts(
+            at,
+            ledger_row(before) if before is not None and covers else None,
+            windows,
+            await self._link(asked, at),
+        )
         return await asyncio.to_thread(explain_due, asked, facts)
-
-
-def _begins(job: ExplainedJob) -> dict[UUID, datetime]:
-    """Return since when the job has rows, if that is known."""
-    return {job.id: job.revisions[0].effective_at} if job.revisions else {}
 
 
 def _with(facts: RunFacts, **more: object) -> RunFacts:

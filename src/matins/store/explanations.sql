@@ -2,7 +2,7 @@
 
 -- name: job
 -- By the primary key. Where no scheduler has ever been, nothing is claimed yet.
-SELECT j.id, t.name AS team, j.name, j.state, j.reason, j.next_due_at, j.follows,
+SELECT j.id, t.name AS team, j.name, j.state, j.reason, j.paused_until, j.next_due_at, j.follows,
        coalesce(l.watermark, timestamptz 'epoch') AS watermark,
        greatest(h.dropped_until, p.succeeded_until, p.others_until) AS purged_until
 FROM jobs j
@@ -21,23 +21,47 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 WHERE r.id = :run_id::uuid AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz
 
--- name: run_at
+-- name: runs_at
 -- By the unique key (job_id, due_at, kind). What was due by itself comes first.
-SELECT id, due_until
+SELECT id, kind, state, claimed_at AS made_at, due_until
 FROM all_runs
 WHERE job_id = :job_id::uuid AND due_at = :at::timestamptz
   AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
 ORDER BY kind NOT IN ('scheduled', 'chained'), kind
-LIMIT 1
 
--- name: newest_run
--- By the unique key (job_id, due_at, kind), in a stretch of days.
-SELECT id
+-- name: newest
+-- By the unique key (job_id, due_at, kind), in a range of days.
+SELECT id, due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
 FROM all_runs
-WHERE job_id = :job_id::uuid AND kind <> 'backfill'
+WHERE job_id = :job_id::uuid AND due_at <= :until::timestamptz AND kind = ANY (:kinds::text[])
   AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
 ORDER BY due_at DESC
 LIMIT 1
+
+-- name: link
+-- The newest row, up to an instant, of the job that leads a chain, and how all that the chain follows
+-- stand. By jobs_name_ever, then by the unique key, in a range of days.
+SELECT
+    -- include: link_columns
+FROM jobs j
+JOIN upstreams lead_by ON lead_by.job_id = j.id AND lead_by.position = 0
+CROSS JOIN LATERAL (
+    SELECT due_at, due_until, due_count, kind, state, reason, finished_at
+    FROM all_runs
+    WHERE job_id = (
+        SELECT id
+        FROM jobs
+        WHERE team_id = lead_by.team_id AND name = lead_by.name
+        ORDER BY state = 'deleted', changed_at DESC
+        LIMIT 1
+    )
+      AND kind IN ('scheduled', 'chained', 'manual')
+      AND due_at <= :until::timestamptz
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+    ORDER BY due_at DESC
+    LIMIT 1
+) AS r
+WHERE j.id = :job_id::uuid
 
 -- name: place
 -- By waiting_run.

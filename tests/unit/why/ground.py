@@ -11,7 +11,9 @@ from matins.domain.audit import Revision
 from matins.domain.executors.fleet import Fleet
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.chains import Link, UpstreamRun
 from matins.domain.runs.states import Kind, RunState
+from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.ids import partition_of, run_id
@@ -21,6 +23,7 @@ from matins.insight.why.facts import Asked, ExplainedJob, RunFacts
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 JOB = UUID("0c6d14c7-b7f3-4093-a887-c5939e928b5d")
 HOURLY = Schedule(cron="0 * * * *")
+CHAINED = Schedule(after=AfterJobs(["extract", "load"]))
 
 
 def hour(count: float) -> datetime:
@@ -89,4 +92,17 @@ def attempt(
     finished_at = None if ended is None else second(ended)
     return AttemptRecord(
         number, "worker-1", second(began), finished_at, None if ended is None else outcome, reason
+    )
+
+
+def link(*upstream: UpstreamRun, due_at: datetime | None = None) -> Link:
+    """What the job waits for whose schedule is `CHAINED`, at 13:00."""
+    return Link(
+        job_id=JOB,
+        partition=partition_of(JOB),
+        revision=1,
+        pool="default",
+        when="all_success",
+        due_at=due_at or hour(1),
+        upstream=upstream,
     )

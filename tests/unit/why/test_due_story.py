@@ -136,6 +136,16 @@ def test_what_was_due_in_a_pause_that_lasts_has_no_row(state: JobState) -> None:
     assert explained(hour(4), stopped).so.startswith(f"it will not run: the job is {state}; ")
 
 
+def test_a_pause_with_an_end_is_over_by_itself() -> None:
+    told = job(revision(0), revision(1.5, 2, JobState.PAUSED), paused_until=hour(4.5))
+    assert explained(hour(3), told).so == (
+        "the job is paused; it goes on by itself at 2026-03-02T16:30:00Z, at once by"
+        " `matins jobs resume payments/nightly`"
+    )
+    assert explained(hour(4), told).state == "paused"
+    assert explained(hour(5), told).state == "to_come"
+
+
 def test_a_range_of_skipped_due_times_answers_for_each_of_them() -> None:
     row = LedgerRow(hour(1), RunState.SKIPPED, "paused", hour(9), claimed_at=hour(9.5))
     told = explain_due(asked(now=hour(10)), DueFacts(hour(4), row))

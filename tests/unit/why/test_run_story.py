@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.unit.why.ground import (
+    JOB,
     asked,
     attempt,
     facts,
@@ -22,7 +23,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import RunState
 from matins.insight.why.explanation import Explanation, Standing
-from matins.insight.why.facts import Asked, ExecutorSeen, Place
+from matins.insight.why.facts import Asked, ExecutorSeen, Place, SameDue
 from matins.insight.why.run_story import ATTEMPTS_TOLD, explain_run
 
 
@@ -63,7 +64,7 @@ def test_jitter_and_a_late_claim_are_told() -> None:
         ("deleted", "it did not run: the job was deleted before it was claimed"),
         (
             "misfire: last",
-            "the misfire policy `last` left it out; to run it all the same: `matins jobs trigger",
+            "the misfire policy `last` left it out; `matins backfill start payments/nightly` makes",
         ),
         ("calendar de: New Year", "it did not run: it is closed by calendar de: New Year"),
         (
@@ -102,8 +103,12 @@ def test_a_range_says_how_many_it_stands_for() -> None:
             Place("window", "db"),
             "T15:00:00Z; it goes on by itself; at once by `matins windows delete payments/db`",
         ),
-        ("overlap: run X is still running", Place("overlap", "X"), "`matins runs cancel X` ends"),
-        ("overlap: 2 before it", Place("overlap"), "it starts when that has ended"),
+        (
+            f"overlap: run {JOB} due 13:00 is still running",
+            Place("overlap"),
+            f"run {JOB} due 13:00 is still running; `matins explain {JOB}` tells of that one, ",
+        ),
+        ("overlap: another is there", Place("overlap"), "it starts when that has ended"),
         ("limit of 3 for key vendor is taken", Place("gate", "7"), "or when the limit is raised"),
         ("held by what is yet to be made", Place("newer"), "held by what is yet to be made"),
         ("held by what is gone", None, "held by what is gone"),
@@ -212,7 +217,7 @@ def test_a_dead_run_tells_each_attempt_and_what_to_do() -> None:
     ]
     assert told.so == (
         f"it ran, and is given up: {reason}; mend what it calls,"
-        " then `matins jobs trigger payments/nightly`"
+        f" then `matins runs replay {run.run.id}`"
     )
 
 
@@ -231,17 +236,21 @@ def test_a_cancelled_run_says_by_whom() -> None:
     assert explain_run(asked(), run).so == "it was ended: cancelled by its owner"
 
 
-@pytest.mark.parametrize(
-    ("kind", "due"),
-    [
-        ("manual", "triggered by its owner"),
-        ("backfill", "a due time that a backfill makes up for"),
-        ("chained", "due with the runs of the jobs that it follows"),
-    ],
-)
-def test_what_is_not_due_by_itself_says_why_it_exists(kind: str, due: str) -> None:
-    told = explain_run(asked(), facts(RunState.QUEUED, kind=kind))
-    assert steps(told)[0] == ("due", due)
+def test_what_is_not_due_by_itself_says_why_it_exists() -> None:
+    [manual, *_] = steps(explain_run(asked(), facts(RunState.QUEUED, kind="manual")))
+    assert manual == ("due", "triggered by its owner")
+    [made_up, *_] = steps(explain_run(asked(), facts(RunState.QUEUED, kind="backfill")))
+    assert made_up[1].startswith("made up for by a backfill, by revision 1, in force since 2026")
+
+
+def test_a_due_time_that_was_made_up_for_names_both_runs() -> None:
+    run = facts(RunState.SKIPPED, reason="misfire: last")
+    made_up = SameDue(JOB, "backfill", "succeeded", second(20))
+    told = explain_run(asked(), msgspec.structs.replace(run, others=[made_up]))
+    assert steps(told)[-1] == (
+        "other",
+        f"a backfill made run {JOB} of the same due time, which is succeeded",
+    )
 
 
 def test_the_revision_is_the_one_that_was_in_force() -> None:

@@ -14,10 +14,12 @@ from matins.domain.executors.fleet import LATE, instant
 from matins.domain.jobs.misfire import ON_TIME
 from matins.domain.jobs.spec import JobState
 from matins.domain.jobs.windows import window_at
+from matins.domain.runs.chains import Link
 from matins.domain.runs.states import FINAL
 from matins.domain.values.errors import ScheduleError
 from matins.domain.values.ids import partition_of
 from matins.insight.why import words
+from matins.insight.why.chain_story import chain_due, covers
 from matins.insight.why.due_times import DueTime, DueTimes, in_force
 from matins.insight.why.explanation import Explanation, Standing, Step
 from matins.insight.why.facts import Asked, DueFacts, ExplainedJob
@@ -47,8 +49,12 @@ def _explain_due(asked: Asked, facts: DueFacts) -> Explanation:
     job = asked.job
     times = DueTimes(job.id, job.revisions)
     due, revision = times.at(facts.at), in_force(job.revisions, facts.at)
-    if facts.range is not None and (due is not None or facts.range.due_at == facts.at):
+    chained = facts.link is not None and covers(facts.link, facts.at)
+    is_due = due is not None or chained or (facts.range and facts.range.due_at == facts.at)
+    if facts.range is not None and is_due:
         return _in_range(job, facts.at, revision, facts.range)
+    if revision is not None and facts.link is not None and chained:
+        return _chained(asked, facts.at, revision, facts.link)
     if due is None or revision is None:
         return _not_due(asked, facts.at, revision, times)
     steps = [Step(due.at, "due", words.by_revision(job, revision))]
@@ -61,6 +67,16 @@ def _explain_due(asked: Asked, facts: DueFacts) -> Explanation:
     if due.fire_at <= asked.now:
         steps.append(Step(asked.now, "now", "there is no run of it"))
     return _told(job, due.at, state, steps, told.so)
+
+
+def _chained(asked: Asked, at: datetime, revision: Revision, link: Link) -> Explanation:
+    """Tell of a due time that the job shares with those that it follows."""
+    job = asked.job
+    steps = [Step(at, "due", words.by_revision(job, revision))]
+    if job.state in _STOPPED and at > _stopped_since(job):
+        return _told(job, at, Standing(job.state), [*steps, _stop(job)], _is_stopped(job).so)
+    state, more, told = chain_due(asked, link)
+    return _told(job, at, state, [*steps, *more], told.so)
 
 
 def _in_range(
@@ -80,15 +96,12 @@ def _in_range(
 def _why_no_run(asked: Asked, facts: DueFacts, due: DueTime) -> tuple[Standing, Told]:
     """Return why a due time has no row."""
     job, now = asked.job, asked.now
-    if due.at > now and job.state in _STOPPED:
-        advice = _STOPPED[job.state].format(title=job.title)
-        return Standing(job.state), Told(f"it will not run: the job is {job.state}", advice)
+    if due.at > now and _is_stopped_at(job, due.at):
+        return Standing(job.state), Told(f"it will not run: the job is {job.state}", _go_on(job))
     if due.fire_at > now:
         return Standing.TO_COME, _to_come(job, facts, due)
     if _is_in_open_stop(job, due.at):
-        advice = _STOPPED[job.state].format(title=job.title)
-        why = f": {job.reason}" if job.reason else ""
-        return Standing(job.state), Told(f"the job is {job.state}{why}", advice)
+        return Standing(job.state), _is_stopped(job)
     if job.purged_until is not None and due.at < job.purged_until:
         kept = f"what was due before {instant(job.purged_until)} is purged"
         return Standing.PURGED, Told(
@@ -98,6 +111,24 @@ def _why_no_run(asked: Asked, facts: DueFacts, due: DueTime) -> tuple[Standing, 
         fault = "all that was due around it has its row, and this has none"
         return Standing.MISSING, Told(fault, f"`matins audit --job {job.title}` shows more")
     return Standing.TO_BE_CLAIMED, _to_be_claimed(asked, due)
+
+
+def _is_stopped(job: ExplainedJob) -> Told:
+    why = f": {job.reason}" if job.reason else ""
+    return Told(f"the job is {job.state}{why}", _go_on(job))
+
+
+def _go_on(job: ExplainedJob) -> str:
+    """Return what lets a stopped job go on."""
+    if job.paused_until is None:
+        return _STOPPED[job.state].format(title=job.title)
+    resume = f"at once by `matins jobs resume {job.title}`"
+    return f"it goes on by itself at {instant(job.paused_until)}, {resume}"
+
+
+def _is_stopped_at(job: ExplainedJob, at: datetime) -> bool:
+    """Return whether a job that is stopped now will be so at an instant to come."""
+    return job.state in _STOPPED and (job.paused_until is None or at < job.paused_until)
 
 
 def _is_in_open_stop(job: ExplainedJob, at: datetime) -> bool:
@@ -165,16 +196,18 @@ def _why_not_due(
         return Standing.DELETED, f"the job was deleted at {instant(revision.effective_at)}"
     schedule = revision.spec.schedule
     if schedule is None:
-        return (
-            Standing.NO_SCHEDULE,
-            f"it has no schedule: run it with `matins jobs trigger {job.title}`",
-        )
+        so = f"it has no schedule: run it with `matins jobs trigger {job.title}`"
+        return Standing.NO_SCHEDULE, so
     if schedule.follows_end:
-        return Standing.NOT_DUE, _following(job)
-    fires = [due.fire_at for due in near if due is not None and due.at < at <= due.fire_at]
-    if fires:
-        return Standing.NOT_DUE, "the due time before it had not fired yet; ask for that one"
-    return Standing.NOT_DUE, f"it was not due then: {words.schedule_words(job, revision)}"
+        so = _following(job)
+    elif schedule.chain is not None:
+        leader = schedule.chain.jobs[0]
+        so = f"it is due with the runs of {leader}, and none of that was due then"
+    elif any(due is not None and due.at < at <= due.fire_at for due in near):
+        so = "the due time before it had not fired yet; ask for that one"
+    else:
+        so = f"it was not due then: {words.schedule_words(job, revision)}"
+    return Standing.NOT_DUE, so
 
 
 def _following(job: ExplainedJob) -> str:
@@ -220,8 +253,7 @@ def with_outlook(asked: Asked, told: Explanation) -> Explanation:
     job = asked.job
     steps = told.steps
     if job.state in _STOPPED and job.revisions:
-        why = f": {job.reason}" if job.reason else ""
-        so = Told(f"the job is {job.state}{why}", _STOPPED[job.state].format(title=job.title)).so
+        so = _is_stopped(job).so
         is_told = told.state == Standing(job.state)
         steps = steps if is_told else [*steps, _stop(job)]
         so = told.so if is_told or told.state not in _ENDED else f"{told.so}; now {so}"

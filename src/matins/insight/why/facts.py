@@ -11,14 +11,16 @@ from matins.domain.audit import LedgerRow, Revision
 from matins.domain.executors.fleet import Fleet
 from matins.domain.jobs.spec import JobState
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.chains import Link
 from matins.domain.views import AttemptRecord, Run
 
 
 class ExplainedJob(msgspec.Struct, frozen=True):
     """The job that is asked about, with its revisions from the first to the present one.
 
-    `follows`: its next due time follows the end of the run due then. Rows of what was due before
-    `purged_until` may be gone. `fault`: why its revisions can't be read.
+    `paused_until`: when it goes on by itself. `follows`: its next due time follows the end of the
+    run due then. Rows of what was due before `purged_until` may be gone. `fault`: why its revisions
+    can't be read.
     """
 
     id: UUID
@@ -27,6 +29,7 @@ class ExplainedJob(msgspec.Struct, frozen=True):
     state: JobState
     reason: str
     revisions: list[Revision] = []
+    paused_until: datetime | None = None
     next_due_at: datetime | None = None
     follows: datetime | None = None
     watermark: datetime | None = None
@@ -56,6 +59,15 @@ class ExecutorSeen(msgspec.Struct, frozen=True):
     ended_at: datetime | None = None
 
 
+class SameDue(msgspec.Struct, frozen=True):
+    """Another run of the same job and due time, of another kind."""
+
+    id: UUID
+    kind: str
+    state: str
+    made_at: datetime
+
+
 class RunFacts(msgspec.Struct, frozen=True):
     """All that is recorded of one run."""
 
@@ -64,16 +76,20 @@ class RunFacts(msgspec.Struct, frozen=True):
     attempts: list[AttemptRecord] = []
     place: Place | None = None
     executor: ExecutorSeen | None = None
+    link: Link | None = None
+    others: list[SameDue] = []
 
 
 class DueFacts(msgspec.Struct, frozen=True):
     """What is known of an instant of a job that has no run: the range of skipped due times that
-    covers it, and the windows that are in force then.
+    covers it, the windows that are in force then, and the last due time up to then of a job that is
+    due with the runs of others.
     """
 
     at: datetime
     range: LedgerRow | None = None
     windows: list[Window] = []
+    link: Link | None = None
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -11,19 +11,14 @@ from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.ids import partition_of
 from matins.domain.views import AttemptRecord
 from matins.insight.why import words
+from matins.insight.why.chain_story import covers, upstream_steps
 from matins.insight.why.due_times import in_force
 from matins.insight.why.explanation import Explanation, Standing, Step
-from matins.insight.why.facts import Asked, ExplainedJob, RunFacts
+from matins.insight.why.facts import Asked, ExplainedJob, RunFacts, SameDue
 from matins.insight.why.words import Told, span
 
 ATTEMPTS_TOLD = 6
 """The most attempts that get a step each: the first, and the last ones."""
-
-_KINDS = {
-    Kind.MANUAL: "triggered by its owner",
-    Kind.BACKFILL: "a due time that a backfill makes up for",
-    Kind.CHAINED: "due with the runs of the jobs that it follows",
-}
 
 
 def explain_run(asked: Asked, facts: RunFacts) -> Explanation:
@@ -32,6 +27,7 @@ def explain_run(asked: Asked, facts: RunFacts) -> Explanation:
     told = _VERDICTS[run.state](asked, facts)
     steps = [
         *_beginning(asked, facts),
+        *[Step(other.made_at, "other", _other(other)) for other in facts.others],
         *_attempts(facts),
         *_where_it_stands(asked, facts, told),
     ]
@@ -49,6 +45,8 @@ def explain_run(asked: Asked, facts: RunFacts) -> Explanation:
 def _beginning(asked: Asked, facts: RunFacts) -> list[Step]:
     run = facts.run
     steps = [Step(run.due_at, "due", _due(asked.job, facts))]
+    if facts.link is not None and covers(facts.link, run.due_at):
+        steps += upstream_steps(facts.link, asked.now)
     if run.fire_at != run.due_at and run.kind == Kind.SCHEDULED:
         late = span(run.due_at, run.fire_at)
         steps.append(Step(run.fire_at, "fires", f"its fire time: jitter puts it {late} later"))
@@ -60,7 +58,8 @@ def _beginning(asked: Asked, facts: RunFacts) -> list[Step]:
     if run.kind == Kind.MANUAL:
         return [*steps, Step(run.claimed_at, "claimed", "its run was made")]
     lag = run.claimed_at - run.fire_at
-    told = f"its run was made {span(run.fire_at, run.claimed_at)} after its fire time"
+    since = "the end that it waited for" if run.kind == Kind.CHAINED else "its fire time"
+    told = f"its run was made {span(run.fire_at, run.claimed_at)} after {since}"
     if run.kind == Kind.SCHEDULED and lag > ON_TIME:
         told += ": it was missed, and caught up"
     return [*steps, Step(run.claimed_at, "claimed", told)]
@@ -68,12 +67,18 @@ def _beginning(asked: Asked, facts: RunFacts) -> list[Step]:
 
 def _due(job: ExplainedJob, facts: RunFacts) -> str:
     run = facts.run
-    if run.kind in _KINDS:
-        return _KINDS[Kind(run.kind)]
+    if run.kind == Kind.MANUAL:
+        return "triggered by its owner"
     revision = in_force(job.revisions, run.due_at)
     if revision is None:
         return job.fault or "its revision is not known"
-    return words.by_revision(job, revision)
+    made_up = "made up for by a backfill, " if run.kind == Kind.BACKFILL else ""
+    return made_up + words.by_revision(job, revision)
+
+
+def _other(run: SameDue) -> str:
+    made = "a backfill made" if run.kind == Kind.BACKFILL else "the schedule made"
+    return f"{made} run {run.id} of the same due time, which is {run.state}"
 
 
 def _attempts(facts: RunFacts) -> list[Step]:
@@ -201,8 +206,8 @@ def _succeeded(_asked: Asked, facts: RunFacts) -> Told:
     )
 
 
-def _dead(asked: Asked, facts: RunFacts) -> Told:
-    again = f"mend what it calls, then `matins jobs trigger {asked.job.title}`"
+def _dead(_asked: Asked, facts: RunFacts) -> Told:
+    again = f"mend what it calls, then `matins runs replay {facts.run.id}`"
     return Told(f"it ran, and is given up: {facts.run.reason}", again)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -28,6 +29,7 @@ class Told(NamedTuple):
 
 
 _TRIGGER: Final = "to run it all the same: `matins jobs trigger {title}`"
+_MAKE_UP: Final = "`matins backfill start {title}` makes up for it"
 
 _SKIPS: Final[dict[str, Told]] = {
     "paused": Told(
@@ -40,12 +42,12 @@ _SKIPS: Final[dict[str, Told]] = {
 """By the whole of the reason."""
 
 _SKIPS_BY_BEGIN: Final[dict[str, Told]] = {
-    "misfire: ": Told("it was missed, and the misfire policy `{rest}` left it out", _TRIGGER),
+    "misfire: ": Told("it was missed, and the misfire policy `{rest}` left it out", _MAKE_UP),
     "calendar ": Told("it is closed by calendar {rest}"),
     "skipped by an override: ": Told("its owner skipped this occurrence: {rest}"),
     "skipped by an override": Told("its owner skipped this occurrence"),
     "moved to ": Told("its owner moved this occurrence to {rest}"),
-    "maintenance ": Told("it fired in a maintenance window that skips: {rest}", _TRIGGER),
+    "maintenance ": Told("it fired in a maintenance window that skips: {rest}", _MAKE_UP),
     "overlap: ": Told(
         "{rest}, and the job's overlap policy skips",
         "with `overlap: queue` it would wait, with `allow` run beside it",
@@ -65,22 +67,26 @@ def skipped(job: ExplainedJob, reason: str) -> Told:
     return Told(told.sentence.format(rest=rest), told.advice.format(title=job.title))
 
 
-def _by_window(job: ExplainedJob, place: Place) -> str:
+def _by_window(job: ExplainedJob, _reason: str, place: Place) -> str:
     name = place.blocker or "NAME"
     return f"it goes on by itself; at once by `matins windows delete {job.team}/{name}`"
 
 
-def _by_overlap(_job: ExplainedJob, place: Place) -> str:
-    if place.blocker is None:
+def _by_overlap(_job: ExplainedJob, reason: str, _place: Place) -> str:
+    blocker = _RUN.search(reason)
+    if blocker is None:
         return "it starts when that has ended"
-    return f"it starts when that has ended; `matins runs cancel {place.blocker}` ends it"
+    run = blocker[1]
+    return f"`matins explain {run}` tells of that one, `matins runs cancel {run}` ends it"
 
 
-def _by_gate(_job: ExplainedJob, _place: Place) -> str:
+def _by_gate(_job: ExplainedJob, _reason: str, _place: Place) -> str:
     return "it starts when a run that is in has ended, or when the limit is raised"
 
 
-_WAITS: Final[dict[str, Callable[[ExplainedJob, Place], str]]] = {
+_RUN: Final = re.compile(r"\brun ([0-9a-f-]{36})\b")
+
+_WAITS: Final[dict[str, Callable[[ExplainedJob, str, Place], str]]] = {
     "window": _by_window,
     "overlap": _by_overlap,
     "gate": _by_gate,
@@ -93,7 +99,8 @@ def waiting(job: ExplainedJob, reason: str, place: Place | None) -> Told:
     if reason == TO_BE_ADMITTED:
         return Told("it was claimed and is to be asked about", "that takes a moment")
     advise = _WAITS.get(place.cause) if place else None
-    return Told(reason, advise(job, place) if advise and place else "")
+    advice = advise(job, reason, place) if advise and place else ""
+    return Told(reason.removeprefix("overlap: "), advice)
 
 
 def unserved(pool: str) -> str:
