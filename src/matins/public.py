@@ -14,6 +14,14 @@ from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.keeping import Limits as KeepLimits
+from matins.domain.jobs.limit_views import (
+    LimitChanged,
+    LimitRecord,
+    Quota,
+    QuotasChanged,
+    QuotasRecord,
+)
+from matins.domain.jobs.limits import Concurrency, Limit, Quotas
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
@@ -88,6 +96,7 @@ __all__ = [
     "ClockChanges",
     "ClosedDay",
     "CommandTarget",
+    "Concurrency",
     "ConflictError",
     "DueTime",
     "ExecutorRecord",
@@ -104,6 +113,9 @@ __all__ = [
     "Keep",
     "KeepLimits",
     "LeftOut",
+    "Limit",
+    "LimitChanged",
+    "LimitRecord",
     "Matins",
     "MatinsError",
     "Misfire",
@@ -114,6 +126,10 @@ __all__ = [
     "Peak",
     "Preview",
     "Problem",
+    "Quota",
+    "Quotas",
+    "QuotasChanged",
+    "QuotasRecord",
     "RetryPolicy",
     "RevisionPage",
     "RevisionRecord",

@@ -23,7 +23,8 @@ from matins.domain.values.ids import partition_of, run_id
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
 from matins.testing.memory.faulty import FaultRates, Process, faulty
 from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
-from matins.testing.memory.world import RunRow, World, day_of
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World, day_of
 from matins.testing.virtual import START, VirtualClock, VirtualTime, in_virtual_time
 from matins.upkeep.days import DaysOver
 from matins.upkeep.retention import Purge

@@ -23,6 +23,7 @@ from matins.api import (
     fleet,
     forecasts,
     jobs,
+    limits,
     previews,
     runs,
     teams,
@@ -53,6 +54,7 @@ from matins.store.database import Database
 from matins.store.explanations import PostgresExplanations
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
+from matins.store.limits import PostgresLimits
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.revisions import PostgresRevisions
@@ -61,7 +63,8 @@ from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
 RESOURCES = (
-    *(jobs, backfills, teams, calendars, windows, previews, forecasts, runs, explanations, fleet),
+    *(jobs, backfills, teams, limits, calendars, windows),
+    *(previews, forecasts, runs, explanations, fleet),
 )
 """The modules whose routers are the API."""
 
@@ -96,6 +99,7 @@ def build_api(
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),
         "backfills": PostgresBackfillChanges(database, known),
+        "limits": PostgresLimits(database),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
         "explanations": PostgresExplanations(database, reads, known),

@@ -11,6 +11,7 @@ from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
+from matins.store.limits import PostgresLimits
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.revisions import PostgresRevisions
@@ -22,6 +23,7 @@ Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Backfills = NamedDependency[PostgresBackfillChanges]
+Limits = NamedDependency[PostgresLimits]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Explanations = NamedDependency[PostgresExplanations]

@@ -22,6 +22,8 @@ GROUPS = {
     "windows": "Hold runs back, or skip them, while something is being mended.",
     "backfill": "Make up for past due times of a job, under the revisions of then.",
     "teams": "Look at teams, and set how they share the pools.",
+    "limits": "Limit how many runs of a team's jobs go on at once, or start in a time.",
+    "quotas": "Look at what teams may have at most, and change it.",
     "executors": "Look at the executors, which call the targets.",
 }
 COMMANDS = {
@@ -70,6 +72,14 @@ COMMANDS = {
         "Make or replace a calendar that is closed at the public holidays of a country.",
     ),
     "calendars delete": ("calendars", "Delete a calendar that no job follows."),
+    "limits list": (
+        "limits",
+        "List a team's concurrency keys and the limits of its jobs, beside what is taken.",
+    ),
+    "limits put": ("limits", "Set the limits of a concurrency key."),
+    "limits delete": ("limits", "Let the limits count that jobs say themselves."),
+    "quotas show": ("quotas", "Show the quotas of a team beside their use."),
+    "quotas set": ("quotas", "Change quotas of a team."),
     "windows list": (
         "windows",
         "List a team's windows: in force, to come, and those that were over within 30 days.",

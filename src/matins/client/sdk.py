@@ -21,6 +21,8 @@ from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.limit_views import LimitChanged, LimitRecord, QuotasChanged, QuotasRecord
+from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.inputs import RunInput
@@ -119,6 +121,31 @@ class Matins(JobCalls, BackfillCalls):
     async def delete_calendar(self, team: str, name: str) -> CalendarChanged:
         """Delete a calendar. Raises ConflictError while a job follows it."""
         return await self._calls.ask(CalendarChanged, "DELETE", one_of(team, "calendars", name))
+
+    async def put_limit(self, team: str, limit: Limit) -> LimitChanged:
+        """Set the limits of a concurrency key, which count instead of what its jobs say."""
+        path = one_of(team, "limits", limit.key)
+        return await self._calls.ask(LimitChanged, "PUT", path, content=limit)
+
+    async def limit(self, team: str, key: str) -> LimitRecord:
+        """Return a concurrency key with what is taken of its limits."""
+        return await self._calls.ask(LimitRecord, "GET", one_of(team, "limits", key))
+
+    async def limits(self, team: str) -> list[LimitRecord]:
+        """Return a team's concurrency keys and the limits of its jobs, beside what is taken."""
+        return await self._calls.ask(list[LimitRecord], "GET", all_of(team, "limits"))
+
+    async def delete_limit(self, team: str, key: str) -> LimitChanged:
+        """Let the limits count that the jobs of a key say themselves."""
+        return await self._calls.ask(LimitChanged, "DELETE", one_of(team, "limits", key))
+
+    async def quotas(self, team: str) -> QuotasRecord:
+        """Return a team's quotas beside their use."""
+        return await self._calls.ask(QuotasRecord, "GET", all_of(team, "quotas"))
+
+    async def put_quotas(self, team: str, quotas: Quotas) -> QuotasChanged:
+        """Set all quotas of a team; what is left out is by the operator's default."""
+        return await self._calls.ask(QuotasChanged, "PUT", all_of(team, "quotas"), content=quotas)
 
     async def put_window(self, team: str, window: Window) -> WindowChanged:
         """Make a maintenance window or change it; it holds from when this returns."""

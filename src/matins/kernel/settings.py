@@ -10,6 +10,7 @@ import msgspec
 
 from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.keeping import DAYS, DAYS_MAX
+from matins.domain.jobs.limits import LIMIT_MAX
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
@@ -74,6 +75,12 @@ class Settings(msgspec.Struct, frozen=True):
     """How often a scheduler sees to new zone data, changed calendars and jobs at their end."""
     keep_days: int = DAYS
     """How many days a scheduler keeps runs where neither their job nor its team says it."""
+    max_jobs: int | None = None
+    """How many jobs a team may have that has no quota set; schedulers tell it to all."""
+    max_running: int | None = None
+    """How many runs at once a team may have that has no quota set."""
+    starts_per_minute: int | None = None
+    """How many starts in a minute a team may have that has no quota set."""
     archive: Path | None = None
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
@@ -204,6 +211,9 @@ _COUNTS = {
     "processes": (2, 10_000_000),
     "claim_batch": (1, 100_000),
     "keep_days": (1, DAYS_MAX),
+    "max_jobs": (0, LIMIT_MAX),
+    "max_running": (0, LIMIT_MAX),
+    "starts_per_minute": (1, LIMIT_MAX),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {
     "postgres": postgres_fault,

@@ -83,7 +83,13 @@ async def change_job(  # noqa: PLR0913 # all that a change is made of
 async def create_job(
     tx: JobTransaction, job_id: UUID, team: str, spec: JobSpec, author: Author, beside: Upstream
 ) -> Changed | None:
-    """Make a job that is due from now on; None if the team has one of that name."""
+    """Make a job that is due from now on; None if the team has one of that name.
+
+    Raises InvalidInputError where the team may have no more.
+    """
+    quota = await tx.job_quota(team)
+    if quota is not None:
+        quota.check(team)
     await _check_upstream(tx, team, spec, beside)
     calendars, closures = await _calendars(tx, team, spec)
     revision = first_revision(job_id, spec, await tx.now(), calendars, closures)

@@ -10,11 +10,13 @@ from matins.domain.ports import Hints
 from matins.domain.ports.backfills import BackfillChanges
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
+from matins.domain.ports.limits import LimitChanges
 from matins.domain.ports.runs import RunChanges
 from matins.domain.ports.windows import WindowChanges
 from matins.owners.backfills import Backfills
 from matins.owners.calendars import Calendars, InThread
 from matins.owners.jobs import Jobs
+from matins.owners.limits import Limits
 from matins.owners.runs import Runs
 from matins.owners.upkeep import OwnersUpkeep
 from matins.owners.windows import Windows
@@ -28,15 +30,17 @@ class Owners(NamedTuple):
     runs: Runs
     windows: Windows
     backfills: Backfills
+    limits: Limits
     upkeep: OwnersUpkeep
 
 
-def owners_on(  # noqa: PLR0913 # a port for each kind of deed
+def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
     jobs: JobChanges,
     calendars: CalendarChanges,
     runs: RunChanges,
     windows: WindowChanges,
     backfills: BackfillChanges,
+    limits: LimitChanges,
     hints: Hints,
     rng: Random,
     *,
@@ -50,5 +54,6 @@ def owners_on(  # noqa: PLR0913 # a port for each kind of deed
         single_runs,
         Windows(windows, hints),
         Backfills(backfills, single_runs, hints, rng, in_thread),
+        Limits(limits, hints),
         OwnersUpkeep(jobs, hints),
     )

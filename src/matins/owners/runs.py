@@ -46,7 +46,10 @@ class Runs:
             due_at = due_at + _MS if due_at else whole_ms(job.now)
             run = run_id(job.id, due_at, Kind.MANUAL)
             if made := await self._changes.trigger(run, job.id, due_at, run_input, key):
-                await notify(self._hints, "dispatch", made.pool)
+                if made.status.state is RunState.WAITING:
+                    await notify(self._hints, "jobs")
+                else:
+                    await notify(self._hints, "dispatch", made.pool)
                 return made.status
         raise NotFoundError(f"team {team} has no job {name!r}")
 

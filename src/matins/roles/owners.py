@@ -10,6 +10,7 @@ from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
+from matins.store.limits import PostgresLimits
 from matins.store.manual import PostgresRunChanges
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
@@ -25,6 +26,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresRunChanges(database),
         PostgresWindows(database),
         PostgresBackfillChanges(database, known),
+        PostgresLimits(database),
         hints,
         rng,
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 
+from matins.domain.jobs.limits import Quotas
 from matins.domain.ports import Clock, Hints
 from matins.kernel.settings import Settings
 from matins.roles.owners import postgres_owners
@@ -14,6 +17,7 @@ from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.healing import PostgresRepairs
 from matins.store.leftovers import PostgresLeftovers
+from matins.store.limits import PostgresLimits
 from matins.store.locks import PostgresLocks
 from matins.store.retention import PostgresRetention
 from matins.store.snapshots import PostgresSnapshots
@@ -53,7 +57,7 @@ def make_upkeep(
         stopping,
     )
     # A line for each task.
-    tasks = {
+    tasks: dict[str, Callable[[], Awaitable[object]]] = {
         "zone_data": ZoneDataSync(due_times, owners.upkeep, hints, clock, stopping).sync,
         "calendars": owners.calendars.keep_up,
         "delete_after": AutoDelete(PostgresEndedJobs(database), owners.upkeep, stopping).delete,
@@ -61,5 +65,11 @@ def make_upkeep(
         "healing": Healing(PostgresRepairs(history), clock, stopping).heal,
         "days": DaysOver(locks, days, clock, stopping).detach,
         "purge": purge.purge,
+        "quotas": partial(PostgresLimits(database).write_defaults, _quotas(settings)),
     }
     return Upkeep(tasks, clock, settings.upkeep_s, stopping)
+
+
+def _quotas(settings: Settings) -> Quotas:
+    """Return what teams have that have no quotas of their own."""
+    return Quotas(settings.max_jobs, settings.max_running, settings.starts_per_minute)

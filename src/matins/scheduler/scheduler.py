@@ -23,6 +23,7 @@ from matins.scheduler.claiming import Claimer
 from matins.scheduler.flushing import Flusher
 from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.lines import LineWatch
 from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.ranking import Ranker
 from matins.scheduler.timing import MeasuredClock, Timekeeper
@@ -80,6 +81,7 @@ class Scheduler:
         self._backfiller = Backfiller(
             *(working_set, self._leases, backfills, hints, clock, fired, poll_s)
         )
+        self._lines = LineWatch(*(working_set, room, hints, clock), fired=fired, poll_s=poll_s)
         self._watcher = Watcher(
             *(self._leases, watch, clock),
             rng=rng,
@@ -106,6 +108,7 @@ class Scheduler:
             self._loader,
             self._admission,
             self._chaining,
+            self._lines,
             self._claimer,
             self._backfiller,
             self._watcher,

@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.limits import JobQuota
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
@@ -211,6 +212,14 @@ class _Transaction:
             next_due_at=next_due.due_at,
             next_fire_at=next_due.fire_at,
         )
+
+    async def job_quota(self, team: str) -> JobQuota | None:
+        rows = await self._fetch(_Q["job_quota"], team=team)
+        if not rows:
+            return None
+        [quota] = rows
+        [count] = await self._fetch(_Q["count_jobs"], team_id=quota["team_id"])
+        return JobQuota(quota["max_jobs"], count["jobs"])
 
     async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:
         await self._database.make_team(self._session, team)

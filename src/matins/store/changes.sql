@@ -84,18 +84,21 @@ made AS (
            CASE state WHEN 'skipped' THEN :at END,
            due_until, 0,
            rank_at(coalesce(:now::timestamptz, clock_timestamp()), :priority::smallint),
-           :team_id::integer, due_count, :partition::smallint, :priority, :kind::text, state,
-           :pool::text, reason
+           :team_id::integer, due_count, :partition::smallint, :priority, :kind::text,
+           CASE WHEN state = 'queued' AND is_gated THEN 'waiting' ELSE state END, :pool::text,
+           CASE WHEN state = 'queued' AND is_gated THEN 'to be admitted' ELSE reason END
     FROM due
+    CROSS JOIN (
+        SELECT
+            -- include: is_gated
+            AS is_gated
+        FROM jobs j
+        WHERE j.id = :job_id
+    ) AS gated
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
-    RETURNING id, due_at, pool, rank, state
+    RETURNING id, due_at, pool, rank, state, partition, team_id, claimed_at, false AS alone
 ),
-queued AS (
-    SELECT *, false AS alone FROM made WHERE state = 'queued'
-),
-enqueued AS (
-    -- include: enqueue
-)
+-- include: placed
 SELECT id FROM made
 
 -- name: insert_job
@@ -125,6 +128,18 @@ noted AS (
     FROM made
 )
 SELECT id FROM made
+
+-- name: job_quota
+-- Locked, so that new jobs of a team with a quota are counted one after the other.
+SELECT t.id AS team_id, coalesce(t.max_jobs, d.max_jobs) AS max_jobs
+FROM quota_defaults d
+CROSS JOIN teams t
+WHERE t.name = :team::text AND coalesce(t.max_jobs, d.max_jobs) IS NOT NULL
+FOR NO KEY UPDATE OF t
+
+-- name: count_jobs
+-- By jobs_name.
+SELECT count(*)::integer AS jobs FROM jobs WHERE team_id = :team_id::integer AND state <> 'deleted'
 
 -- name: write_revision
 WITH changed AS (
@@ -204,9 +219,12 @@ cancelled AS (
     FROM unfinished u
     WHERE r.id = u.id AND r.due_at = u.due_at AND r.state IN ('waiting', 'queued', 'retrying')
       AND (SELECT count(*) FROM unqueued) >= 0
-    RETURNING r.id
+    RETURNING r.id, r.holds_permits
+),
+given_back AS MATERIALIZED (
+    SELECT give_back(array(SELECT id FROM cancelled WHERE holds_permits))
 )
-SELECT count(*)::integer AS cancelled FROM cancelled
+SELECT (SELECT count(*)::integer FROM cancelled) AS cancelled FROM given_back
 
 -- name: has_unfinished_runs
 -- By the unique key (job_id, due_at, kind): of every kind; and a backfill that makes more of them.

@@ -16,7 +16,8 @@ near AS (
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           CASE WHEN j.team_id IN (SELECT team_id FROM near) THEN 'waiting' ELSE 'queued' END AS state,
+           CASE WHEN j.gates <> '{}' OR j.team_id IN (SELECT team_id FROM near)
+                THEN 'waiting' ELSE 'queued' END AS state,
            coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
@@ -60,8 +61,8 @@ near AS (
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           CASE WHEN c.wanted = 'queued' AND c.kind = 'scheduled'
-                     AND j.team_id IN (SELECT team_id FROM near)
+           CASE WHEN c.wanted = 'queued'
+                     AND (j.gates <> '{}' OR j.team_id IN (SELECT team_id FROM near))
                 THEN 'waiting' ELSE c.wanted END AS state,
            coalesce(j.revision = c.revision AND j.state = 'active', false)
            AND (NOT c.is_locked OR c.job_id IN (SELECT id FROM locked)) AS fresh

@@ -161,17 +161,14 @@ moved AS (
       AND r.executor = :executor::uuid
     RETURNING r.id, r.job_id, r.team_id, r.due_at, r.fire_at, r.claimed_at, r.started_at,
               r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
+              r.holds_permits,
               e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut
 ),
+given_back AS MATERIALIZED (
+    SELECT give_back(array(SELECT id FROM moved WHERE holds_permits))
+),
 logged AS (
-    INSERT INTO attempts (
-        run_id, due_at, number, executor, started_at, finished_at, outcome, reason, exit_code,
-        http_status, output, output_cut
-    )
-    SELECT id, due_at, attempt, :executor, started_at,
-           coalesce(finished_at, :now, clock_timestamp()), outcome, attempt_reason, exit_code,
-           http_status, output, output_cut
-    FROM moved
+    -- include: logged
 ),
 retried AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
@@ -185,7 +182,8 @@ SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.r
        m.state, m.reason, m.attempt, t.name AS team, j.name AS job,
        EXISTS (SELECT FROM upstreams u WHERE u.team_id = j.team_id AND u.name = j.name)
            AS is_followed
-FROM moved m
+FROM given_back
+CROSS JOIN moved m
 JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = j.team_id
 
@@ -266,8 +264,11 @@ freed AS (
       AND r.state = 'running'
       AND r.executor = :executor
       AND j.id = r.job_id
-    RETURNING r.id, r.due_at, r.pool, r.rank, r.state,
+    RETURNING r.id, r.due_at, r.pool, r.rank, r.state, r.holds_permits,
               r.shared_losses >= :suspect_after::integer AS alone
+),
+given_back AS MATERIALIZED (
+    SELECT give_back(array(SELECT id FROM freed WHERE holds_permits AND state = 'cancelled'))
 ),
 queued AS (
     SELECT * FROM freed WHERE state = 'queued'
@@ -275,7 +276,7 @@ queued AS (
 enqueued AS (
     -- include: enqueue
 )
-SELECT count(*)::integer AS count FROM freed
+SELECT (SELECT count(*)::integer FROM freed) AS count FROM given_back
 
 -- name: stop
 UPDATE executors

@@ -32,6 +32,11 @@ class PostgresRepairs:
         )
         return Repaired(**row)
 
+    async def free_permits(self) -> list[UUID]:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        rows = await self._database.fetch(_Q["free_permits"])
+        return [row["run_id"] for row in rows]
+
     async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:
         """See `domain.ports.upkeep.RunRepairs`."""
         rows = await self._database.fetch(

@@ -86,3 +86,20 @@ FROM held
 HAVING count(*) > 0
 ON CONFLICT (executor, seq) DO UPDATE SET run_ids = h.run_ids || excluded.run_ids
 RETURNING executor
+
+-- name: free_permits
+-- Permits of runs that neither run nor are queued. There are no more of them than the limits let be.
+WITH over AS (
+    SELECT p.gate_id, p.run_id
+    FROM permits p
+    WHERE NOT EXISTS (
+        SELECT
+        FROM runs r
+        WHERE r.id = p.run_id AND r.due_at = p.due_at AND r.holds_permits
+          AND r.state IN ('queued', 'running')
+    )
+)
+DELETE FROM permits p
+USING over o
+WHERE p.gate_id = o.gate_id AND p.run_id = o.run_id
+RETURNING p.run_id

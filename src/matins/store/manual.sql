@@ -14,14 +14,21 @@ WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 WITH made AS (
     INSERT INTO runs (
         id, job_id, due_at, fire_at, claimed_at, epoch, rank, team_id, partition, priority, kind,
-        state, pool, input
+        state, reason, pool, input
     )
     SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now, 0, rank_at(now, j.priority),
-           j.team_id, j.partition, j.priority, 'manual', 'queued', j.pool, :input::jsonb
+           j.team_id, j.partition, j.priority, 'manual',
+           CASE WHEN is_gated THEN 'waiting' ELSE 'queued' END,
+           CASE WHEN is_gated THEN 'to be admitted' ELSE '' END, j.pool, :input::jsonb
     FROM coalesce(:now::timestamptz, clock_timestamp()) AS now, jobs j
+    CROSS JOIN LATERAL (
+        SELECT
+            -- include: is_gated
+            AS is_gated
+    ) AS gated
     WHERE j.id = :job_id::uuid AND j.state <> 'deleted'
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
-    RETURNING *
+    RETURNING *, false AS alone
 ),
 keyed AS (
     INSERT INTO trigger_keys (job_id, key, run_id, fingerprint, made_at)
@@ -29,12 +36,7 @@ keyed AS (
     FROM made
     WHERE :key IS NOT NULL
 ),
-queued AS (
-    SELECT *, false AS alone FROM made
-),
-enqueued AS (
-    -- include: enqueue
-)
+-- include: placed
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
        m.state, m.reason, m.attempt, m.pool, t.name AS team, j.name AS job,
        wake_chains(m.job_id, m.due_at)
@@ -79,10 +81,14 @@ cancelled AS (
     WHERE id = :run_id AND due_at = :due_at AND state IN ('waiting', 'queued', 'running', 'retrying')
       AND (SELECT count(*) FROM unqueued) >= 0
     RETURNING *
+),
+given_back AS MATERIALIZED (
+    SELECT give_back(array(SELECT id FROM cancelled WHERE holds_permits AND state = 'cancelled'))
 )
 SELECT c.id, c.due_at, c.fire_at, c.claimed_at, c.started_at, c.finished_at, c.retry_at, c.kind,
        c.state, c.reason, c.attempt, t.name AS team, j.name AS job
-FROM cancelled c
+FROM given_back
+CROSS JOIN cancelled c
 JOIN jobs j ON j.id = c.job_id
 JOIN teams t ON t.id = c.team_id
 

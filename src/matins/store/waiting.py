@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -10,12 +10,14 @@ import asyncpg
 import msgspec
 
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.admission.gates import IN_LINE
 from matins.domain.runs.admission.waiting import (
     CLAIM,
     Candidate,
     CarriedOut,
     Decision,
     Facts,
+    Lines,
     Rules,
     Waiting,
 )
@@ -90,6 +92,31 @@ class PostgresWaitingRoom:
             outdated=rules.keys() - set(row["believed"]),
             pools=set(row["pools"]),
         )
+
+    async def in_line(
+        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
+    ) -> Lines:
+        """See `domain.ports.WaitingRoom`."""
+        rows = await self._reads.fetch(
+            _Q["in_line"],
+            gate_ids=None if gate_ids is None else [*gate_ids],
+            partitions=[*partitions],
+            limit=limit,
+        )
+        if not rows:
+            return Lines([], await self._reads.clock())
+        now = rows[0]["now"]
+        free_ats = {
+            row["gate_id"]: row["free_at"]
+            for row in rows
+            if row["free_at"] and row["free_at"] > now
+        }
+        runs = [
+            Waiting(row["run_id"], row["partition"], IN_LINE, row["team_id"], row["cause"])
+            for row in rows
+            if row["run_id"]
+        ]
+        return Lines(runs, now, min(free_ats.values(), default=None), {*free_ats})
 
     async def _candidates(self, runs: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
         rows = await self._reads.fetch(

@@ -85,23 +85,17 @@ WITH fence AS (
     -- include: fence
 ),
 believed AS (
-    SELECT t.id
-    FROM unnest(:team_ids::integer[], :rules_revisions::bigint[], :valid_untils::timestamptz[])
-        AS b (team_id, revision, valid_until)
-    JOIN teams t ON t.id = b.team_id AND t.rules_revision = b.revision
-    WHERE coalesce(b.valid_until, 'infinity') > coalesce(:now::timestamptz, clock_timestamp())
+    -- include: believed
 ),
 decided AS (
-    DELETE FROM waiting w
-    USING unnest(
-        :run_ids::uuid[], :run_partitions::smallint[], :ready_ats::timestamptz[], :ranks::bigint[],
-        :states::text[], :reasons::text[], :untils::timestamptz[], :causes::text[],
-        :blockers::text[], :asked::bigint[]
-    ) AS d (run_id, partition, ready_at, rank, state, reason, until, cause, blocker, asked)
-    WHERE (d.partition IN (SELECT partition FROM fence)) IS TRUE
-      AND w.partition = d.partition AND w.ready_at = d.ready_at AND w.run_id = d.run_id
-      AND (w.team_id IS NULL OR w.team_id IN (SELECT id FROM believed))
-    RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked, d.rank
+    -- include: decided
+),
+passing AS MATERIALIZED (
+    SELECT *
+    FROM pass_gates(array(SELECT run_id FROM decided WHERE state = 'queued'), :now::timestamptz)
+),
+outcome AS (
+    -- include: outcome
 ),
 moved AS (
     UPDATE runs r
@@ -110,17 +104,21 @@ moved AS (
                       ELSE d.reason END,
         retry_at = NULL,
         rank = coalesce(d.rank, rank_at(coalesce(:now, clock_timestamp()), r.priority)),
-        finished_at = CASE d.state WHEN 'skipped'
-                      THEN coalesce(:now::timestamptz, clock_timestamp()) END
-    FROM decided d
+        holds_permits = d.permits IS NOT NULL,
+        finished_at = CASE d.state WHEN 'skipped' THEN coalesce(:now, clock_timestamp()) END
+    FROM outcome d
     WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
     RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state, d.until, d.cause,
-              d.blocker, d.asked, r.shared_losses >= :suspect_after::integer AS alone
+              d.blocker, d.asked, d.permits, d.gate_id, d.line_rank,
+              r.shared_losses >= :suspect_after::integer AS alone
 ),
 held AS (
-    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause, blocker, asked)
-    SELECT partition, until, id, due_at, team_id, cause, blocker, asked
-    FROM moved WHERE state = 'waiting'
+    -- include: stayed
+),
+permitted AS (
+    INSERT INTO permits (gate_id, run_id, due_at)
+    SELECT unnest(permits), id, due_at FROM moved
+    ON CONFLICT DO NOTHING
 ),
 queued AS (
     SELECT * FROM moved WHERE state = 'queued'
@@ -131,3 +129,34 @@ enqueued AS (
 SELECT array(SELECT partition FROM fence) AS fenced,
        array(SELECT id FROM believed) AS believed,
        array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools
+
+-- name: in_line
+-- Of the gates that have room those who pass next, and when a rate lets the next one start. By
+-- waiting_line: a look for each gate that has a line. Without :gate_ids of all of them.
+WITH RECURSIVE lined AS (
+    SELECT min(gate_id) AS id FROM waiting WHERE gate_id IS NOT NULL AND :gate_ids::bigint[] IS NULL
+    UNION ALL
+    SELECT (SELECT min(w.gate_id) FROM waiting w WHERE w.gate_id > l.id)
+    FROM lined l
+    WHERE l.id IS NOT NULL
+),
+asked AS (
+    SELECT id FROM lined WHERE id IS NOT NULL UNION SELECT unnest(:gate_ids)
+)
+SELECT w.run_id, w.partition, w.team_id, w.cause, g.id AS gate_id, clock.now,
+       CASE WHEN g.rate IS NOT NULL THEN rate_begin(g.rate, g.next_start_at, clock.now) END
+           AS free_at
+FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+CROSS JOIN asked
+JOIN gates g ON g.id = asked.id
+LEFT JOIN LATERAL (
+    SELECT run_id, partition, team_id, cause
+    FROM (
+        SELECT run_id, partition, team_id, cause
+        FROM waiting
+        WHERE gate_id = g.id
+        ORDER BY line_rank, run_id
+        LIMIT least(gate_room(g, clock.now), :limit)
+    ) AS first
+    WHERE partition = ANY (:partitions::smallint[])
+) AS w ON true

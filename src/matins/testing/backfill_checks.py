@@ -8,8 +8,8 @@ from matins.domain.runs.backfills.expansion import DueThen, Expansion
 from matins.domain.runs.backfills.values import BackfillState
 from matins.domain.runs.states import FINAL, Kind
 from matins.testing.memory.revisions import past_of, unfinished_backfill
-from matins.testing.memory.rows import BackfillRow
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import BackfillRow, RunRow
+from matins.testing.memory.world import World
 
 
 def broken_by_run(world: World, run: RunRow) -> Iterator[str]:

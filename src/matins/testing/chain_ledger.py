@@ -8,7 +8,8 @@ from matins.domain.runs.chains import decide_link
 from matins.domain.runs.states import Kind
 from matins.domain.views import JobAudit
 from matins.testing.memory.chains import MemoryChains, leader_runs, leaders_of
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import JobRow, World
 
 
 def audit_links(world: World, job: JobRow, span: Span) -> JobAudit:

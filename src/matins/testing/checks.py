@@ -16,8 +16,10 @@ from matins.domain.values.ids import run_id
 from matins.owners.upkeep import PAUSE_OVER
 from matins.testing.backfill_checks import broken_at_the_end, broken_by_run
 from matins.testing.chain_ledger import audit_links
+from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import JobRow, World
 from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
 _SHOWN_MAX = 5
@@ -122,6 +124,8 @@ class Checker:
         open_runs = [run for run in self._world.runs.values() if run.state not in FINAL]
         for run in open_runs[:_SHOWN_MAX]:
             self._broken(f"run {run.id} (attempt {run.attempt}) did not end: it is {run.state}")
+        if (held := permits_held(self._world)) and not open_runs:
+            self._broken(f"{held} permits are held by runs that have ended")
         dead = {run.id for run in self._world.runs.values() if run.state is RunState.DEAD}
         if dead != self._world.dead_letters:
             self._broken("the dead letters are not the dead runs")
@@ -183,6 +187,11 @@ class Checker:
             self._broken(f"run {run.id} went from {before} to {run.state}")
         if run.state is RunState.QUEUED and before is not RunState.RUNNING:
             self._check_windows(run, before)
+        if run.state is RunState.QUEUED and before in (RunState.WAITING, RunState.RETRYING):
+            begun = (it for runs in self._unfinished.values() for it in runs.values())
+            self._seen["run passed a gate"] += bool(run.holds_permits)
+            for fault in gate_faults(self._world, run, begun):
+                self._broken(fault)
         if self._world.jobs[run.job_id].reason == AUTO_DELETED:
             self._broken(f"run {run.id} goes on, though its job has expired")
         if run.state is RunState.RUNNING:

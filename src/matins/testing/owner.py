@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from matins.domain.calendars.calendar import Calendar, Item
+from matins.domain.jobs.limits import Concurrency, Limit, Quotas
 from matins.domain.jobs.misfire import Misfire, Missed
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
@@ -63,6 +64,11 @@ CHAINS: Final = {
     15: AfterJobs(["job-6", "job-4"], when="any_success", join="latest"),
 }
 """By number of a job those that it follows at first."""
+KEY: Final = "shared"
+KEYED: Final = (1, 3, 4, 11, 13)
+"""The numbers of jobs that share a key."""
+MAX_RUNNING: Final = {3: 2, 6: 1}
+"""By number of a job how many runs of it go on at once."""
 BACKOFF: Final = Backoff(initial="2s", max="20s")
 
 _PATIENCE_S = 20.0
@@ -97,6 +103,8 @@ def spec_of(number: int, rng: Random) -> JobSpec:
         timeout="2m",  # longer than any attempt lasts
         misfire=rng.choice(MISFIRES),
         retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
+        max_running=MAX_RUNNING.get(number),
+        concurrency=Concurrency(KEY, limit=4) if number in KEYED else None,
     )
 
 
@@ -143,6 +151,7 @@ class SimulatedOwner:
             ),
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
             *(self._backfill, self._backfill, self._steer_backfill),
+            *(self._put_limit, self._put_limit, self._delete_limit, self._put_quotas),
         )
         while True:
             await asyncio.sleep(self._rng.uniform(1, 12))
@@ -266,6 +275,18 @@ class SimulatedOwner:
         )
         return lambda owners: owners.windows.put(TEAM, window)
 
+    def _put_limit(self, _job: JobRow) -> Work:
+        limit = self._rng.choice((2, 3, 6))
+        rate = self._rng.choice((None, None, "120/m"))
+        return lambda owners: owners.limits.put(TEAM, Limit(KEY, limit, rate))
+
+    def _delete_limit(self, _job: JobRow) -> Work:
+        return lambda owners: owners.limits.delete(TEAM, KEY)
+
+    def _put_quotas(self, _job: JobRow) -> Work:
+        quotas = Quotas(max_running=self._rng.choice((None, None, 20, 50)))
+        return lambda owners: owners.limits.put_quotas(TEAM, quotas)
+
     def _delete_window(self, _job: JobRow) -> Work:
         name = self._rng.choice(WINDOWS)
         return lambda owners: owners.windows.delete(TEAM, name)
@@ -300,8 +321,10 @@ class SimulatedOwner:
 
 def _edited(spec: JobSpec, rng: Random) -> JobSpec:
     """Return a job with other policies and the same schedule."""
+    limited = spec.concurrency is not None
     return msgspec.structs.replace(
         spec,
+        max_running=rng.choice((2, 5, None)) if limited else spec.max_running,
         misfire=rng.choice(MISFIRES),
         retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
         priority=rng.choice(("high", "normal", "low")),

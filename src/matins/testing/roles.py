@@ -44,6 +44,7 @@ from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.faulty import Process, faulty
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Door, MemoryLink
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
@@ -72,7 +73,6 @@ class Stage:
     world: World
     settings: Settings
     checker: Checker
-    hints: MemoryHints = field(default_factory=MemoryHints)
     cache: MemoryStatusCache = field(default_factory=MemoryStatusCache)
     gateways: list[Door[GatewayLink]] = field(default_factory=list)
     apis: list[Door[Owners]] = field(default_factory=list)
@@ -85,6 +85,11 @@ class Stage:
     repairs: Callable[[World], MemoryRepairs] = MemoryRepairs
     ended_jobs: Callable[[World], MemoryEndedJobs] = MemoryEndedJobs
     due_times: Callable[[World], MemoryNextDueTimes] = MemoryNextDueTimes
+
+    @property
+    def hints(self) -> MemoryHints:
+        """What all of them hear."""
+        return self.world.hints
 
 
 Role = Callable[[Stage, Process], Coroutine[Any, Any, None]]
@@ -141,6 +146,7 @@ class _WatchedRepairs:
         self._repairs = repairs
         self._checker = checker
         self.stray_runs = repairs.stray_runs
+        self.free_permits = repairs.free_permits
 
     async def repair(self, after: UUID, limit: int, min_age_s: float) -> Repaired:
         page = await self._repairs.repair(after, limit, min_age_s)
@@ -185,6 +191,7 @@ def _owners(stage: Stage, process: Process) -> Owners:
         faulty(MemoryRunChanges(stage.world), process),
         faulty(MemoryWindows(stage.world), process),
         faulty(stage.backfills(stage.world), process),
+        faulty(MemoryLimits(stage.world), process),
         faulty(stage.hints, process),
         process.rng,
         in_thread=at_once,

@@ -28,6 +28,7 @@ from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, usual_fault_rates
+from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Calls
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.windows import MemoryWindows
@@ -167,7 +168,8 @@ class Simulation:
         world, hints = self._stage.world, self._stage.hints
         jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
         ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
-        return owners_on(*ports, MemoryBackfills(world), hints, self._rng, in_thread=at_once)
+        ports_of_rules = MemoryBackfills(world), MemoryLimits(world)
+        return owners_on(*ports, *ports_of_rules, hints, self._rng, in_thread=at_once)
 
     async def _put_jobs(self) -> None:
         owners = self._owners()

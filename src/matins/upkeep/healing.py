@@ -43,7 +43,11 @@ class Healing:
         self._after = _FIRST
 
     async def heal(self) -> None:
-        """Look at as many runs as there is time for, and put back the rows that are missing."""
+        """Look at as many runs as there is time for, and put back the rows that are missing.
+
+        Permits of runs that are over are given back.
+        """
+        _report("permits", await self._repairs.free_permits())
         ends_s = self._clock.elapsed_s() + TURN_S
         while not self._stopping.is_set():
             page = await self._repairs.repair(self._after, PAGE, _MIN_AGE_S)

@@ -67,8 +67,8 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
-from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
+from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
 from matins.testing.memory.runs import MemoryRunChanges
@@ -115,6 +115,15 @@ class Row(NamedTuple):
     kind: str = "scheduled"
 
 
+class GateSeen(NamedTuple):
+    """A gate, its limit, and how many permits are taken of it."""
+
+    key: str
+    limit: int | None
+    taken: int
+    is_set: bool
+
+
 class Rows(Protocol):
     """What a test does beside the ports: what owners do."""
 
@@ -153,6 +162,21 @@ class Rows(Protocol):
 
     async def audit(self, job: UUID, until: datetime) -> JobAudit:
         """Audit the default team's job from `START`."""
+
+    async def gates(self) -> list[GateSeen]:
+        """Return all gates, by kind and name."""
+
+    async def name_of(self, job: UUID) -> str:
+        """Return a job's name."""
+
+    async def lose_permits(self, run: UUID) -> None:
+        """Delete what a run holds."""
+
+    async def respec(self, job: UUID, spec: JobSpec) -> None:
+        """Let a job have another spec, at the same revision."""
+
+    async def permits(self) -> set[tuple[str, UUID]]:
+        """Return all permits: the kind of the gate, and the run."""
 
     async def count(self, table: str) -> int:
         """Return how many rows there are of attempts, executors, handouts or revisions."""
@@ -300,6 +324,38 @@ class MemoryRows:
         found = audit(audited, self._world.revisions[job], ledger, span)
         return with_chain(found, audit_links(self._world, row, span))
 
+    async def gates(self) -> list[GateSeen]:
+        """See `Rows`."""
+        return sorted(
+            GateSeen(
+                f"{row.gate.kind} {row.gate.name}",
+                row.gate.limit,
+                len(row.gate.permits),
+                row.set.limit is not None,
+            )
+            for row in self._world.gates.rows.values()
+            if row.gate.kind != "team" or row.gate.limit is not None
+        )
+
+    async def name_of(self, job: UUID) -> str:
+        """See `Rows`."""
+        return self._world.jobs[job].spec.name
+
+    async def lose_permits(self, run: UUID) -> None:
+        """See `Rows`."""
+        self._world.gates.give_back(run)
+
+    async def respec(self, job: UUID, spec: JobSpec) -> None:
+        """See `Rows`."""
+        row = self._world.jobs[job]
+        row.spec = spec
+        self._world.enter_gates(row)
+
+    async def permits(self) -> set[tuple[str, UUID]]:
+        """See `Rows`."""
+        gates = [row.gate for row in self._world.gates.rows.values()]
+        return {(gate.kind, run) for gate in gates for run in gate.permits}
+
     async def count(self, table: str) -> int:
         """See `Rows`."""
         revisions = [it for rows in self._world.revisions.values() for it in rows]
@@ -423,6 +479,40 @@ class PostgresRows:
         [found] = [it for it in page.jobs if it.id == job]
         return found
 
+    async def gates(self) -> list[GateSeen]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch(
+                "SELECT kind || ' ' || name, run_limit,"
+                " (SELECT count(*)::integer FROM permits WHERE gate_id = gates.id),"
+                " set_limit IS NOT NULL"
+                " FROM gates WHERE kind <> 'team' OR run_limit IS NOT NULL"
+            )
+        return sorted(GateSeen(*row) for row in rows)
+
+    async def name_of(self, job: UUID) -> str:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            name: str = await session.fetchval("SELECT name FROM jobs WHERE id = $1", job)
+        return name
+
+    async def lose_permits(self, run: UUID) -> None:
+        """See `Rows`."""
+        await self._run("DELETE FROM permits WHERE run_id = $1", run)
+
+    async def respec(self, job: UUID, spec: JobSpec) -> None:
+        """See `Rows`."""
+        text = msgspec.json.encode(spec).decode()
+        await self._run("UPDATE jobs SET spec = $2::text::jsonb WHERE id = $1", job, text)
+
+    async def permits(self) -> set[tuple[str, UUID]]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch(
+                "SELECT g.kind, p.run_id FROM permits p JOIN gates g ON g.id = p.gate_id"
+            )
+        return {(kind, run) for kind, run in rows}
+
     async def count(self, table: str) -> int:
         """See `Rows`."""
         name = "all_attempts" if table == "attempts" else table
@@ -439,7 +529,7 @@ def on_memory() -> Ground:
     """Return all ports over an empty world."""
     clock = Clock()
     world = World(clock.now)
-    changes, calendars, hints = MemoryJobChanges(world), MemoryCalendars(world), MemoryHints()
+    changes, calendars, hints = MemoryJobChanges(world), MemoryCalendars(world), world.hints
     return Ground(
         clock,
         MemoryLeases(world),
@@ -462,6 +552,7 @@ def on_memory() -> Ground:
         owners_on(
             *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
             MemoryBackfills(world),
+            MemoryLimits(world),
             hints,
             Random(SEED),
         ),

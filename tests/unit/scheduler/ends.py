@@ -13,7 +13,8 @@ from matins.domain.runs.claims import Advance, FollowUp
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.agenda import MemoryAgenda
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import JobRow, World
 
 
 class Troubled(MemoryAgenda):

@@ -24,11 +24,11 @@ from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
-from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
+from matins.testing.memory.rows import RunRow
 from matins.testing.memory.waiting import MemoryWaitingRoom
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.world import JobRow, World
 from matins.testing.virtual import START, VirtualClock, VirtualTime
 
 TARGET = Target(http=HttpTarget(url="http://localhost/"))
@@ -42,7 +42,7 @@ class Ground:
     def __init__(self) -> None:
         self.time = VirtualTime()
         self.world = World(self.time.now)
-        self.hints = MemoryHints()
+        self.hints = self.world.hints
         self.rng = Random(1)
         self.settings = Settings()
         self.watch = MemoryWatch(self.world)

@@ -17,8 +17,9 @@ from matins.domain.values.ids import partition_of, run_id
 from matins.kernel.settings import Settings
 from matins.scheduler.coverage import PAGE
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.rows import RunRow
 from matins.testing.memory.waiting import MemoryWaitingRoom
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.world import JobRow, World
 from matins.testing.virtual import in_virtual_time
 
 PAGE_S = 10.0

@@ -13,7 +13,7 @@ from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.testing.memory.dispatch import MemoryDispatch
-from matins.testing.memory.world import RunRow
+from matins.testing.memory.rows import RunRow
 from matins.testing.virtual import in_virtual_time
 
 

@@ -19,7 +19,8 @@ from matins.owners.jobs import Jobs
 from matins.testing.checks import Checker
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.hints import MemoryHints
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World
 from matins.testing.virtual import run_virtual
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,6 +12,7 @@ import msgspec
 
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.limits import Concurrency, limit_problems, rate_problems
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.targets import Target
@@ -54,6 +55,9 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     timeout: str = "10m"
     retry: RetryPolicy = RetryPolicy()
     misfire: Misfire = Misfire()
+    max_running: int | None = None
+    rate: str | None = None
+    concurrency: Concurrency | None = None
     keep: Keep | None = None
 
     @property
@@ -77,6 +81,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         problems = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
         parts.append(("misfire", self.misfire.problems()))
+        if self.concurrency is not None:
+            parts.append(("concurrency", self.concurrency.problems()))
         if self.keep is not None:
             parts.append(("keep", self.keep.problems()))
         if self.schedule is not None:
@@ -84,6 +90,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         for part, inner in parts:
             problems += below(part, inner)
         problems += _timeout_problems(self.timeout)
+        problems += limit_problems("max_running", self.max_running)
+        problems += rate_problems("rate", self.rate)
         problems += length_problems("description", self.description, _TEXT_MAX)
         return problems + label_problems(self.labels) + nul_problems(self)
 

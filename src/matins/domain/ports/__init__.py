@@ -24,7 +24,7 @@ from matins.domain.executors.protocol import (
     Running,
     RunStatus,
 )
-from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Waiting
+from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Lines, Waiting
 from matins.domain.runs.chains import Link
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
 from matins.domain.runs.ranking import Started
@@ -174,6 +174,15 @@ class WaitingRoom(Protocol):
         """Queue, skip or hold runs, in one statement with its fence.
 
         Only at the place where they were found, and only under the rules by which it was decided.
+        What is to be queued passes the gates of its job and team: it gets a permit of each, or
+        stands in the line of one that has no room for it.
+        """
+
+    async def in_line(
+        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
+    ) -> Lines:
+        """Return who passes next: at each gate, in the order of its line, as many as it has room
+        for, up to `limit`; of these the runs of the partitions. Without `gate_ids`, at all gates.
         """
 
 

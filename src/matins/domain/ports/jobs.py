@@ -9,6 +9,7 @@ from uuid import UUID
 
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.changes import JobRef, LockedJob
+from matins.domain.jobs.limits import JobQuota
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.chains import LeaderRows
@@ -89,6 +90,9 @@ class JobTransaction(Protocol):
 
     async def advance(self, job_id: UUID, next_due: NextDue) -> None:
         """Write what is next of an active job, which goes on as it is."""
+
+    async def job_quota(self, team: str) -> JobQuota | None:
+        """Return how many jobs a team has and may have, and lock that; None: no limit."""
 
     async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:
         """Make a job, and its team on first use; False if the name is taken."""

@@ -26,6 +26,12 @@ class RunRepairs(Protocol):
         the waiting room. Passed over is a run that was claimed less than `min_age_s` seconds ago.
         """
 
+    async def free_permits(self) -> list[UUID]:
+        """Give back the permits of runs that are neither queued nor running; return those runs.
+
+        What is queued or runs without its permit gets none: it ends soon, and counts no more then.
+        """
+
     async def stray_runs(self, run_ids: Collection[UUID]) -> list[StrayRun]:
         """Return those of the runs that run on an unknown executor, or are in no hand-out of
         theirs.

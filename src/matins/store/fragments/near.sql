@@ -5,3 +5,6 @@ FROM windows
 WHERE ends_at > :oldest_fire_at::timestamptz
   AND starts_at <= coalesce(:now::timestamptz, clock_timestamp())
   AND (policy = 'skip' OR ends_at > coalesce(:now, clock_timestamp()))
+UNION ALL
+-- By gates_of_teams: quotas.
+SELECT team_id FROM gates WHERE kind = 'team' AND (run_limit IS NOT NULL OR rate IS NOT NULL)

@@ -23,7 +23,8 @@ from matins.domain.runs.claims import (
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.next_due import NextDue
 from matins.testing.memory.chains import MemoryChains
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import JobRow, World
 
 HOT_LOCK_S = 0.25
 """How long a claim waits for what somebody has locked."""
@@ -208,8 +209,10 @@ class MemoryAgenda:
 
     def _is_near(self, claim: Claim, job: JobRow, now: datetime) -> bool:
         """Return whether anything might hold a claim, so that it must be asked about."""
-        if claim.state is not RunState.QUEUED or claim.kind is not Kind.SCHEDULED:
+        if claim.state is not RunState.QUEUED:
             return False
+        if job.gates or self._world.gates.limit_team(job.team_id):
+            return True
         return any(
             window.starts_at <= now
             and (

@@ -23,8 +23,8 @@ from matins.domain.runs.backfills.values import (
 )
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.revisions import past_of, unfinished_backfill
-from matins.testing.memory.rows import BackfillRow
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import BackfillRow, RunRow
+from matins.testing.memory.world import JobRow, World
 
 _HOLDS_UP: Final = timedelta(hours=1)
 

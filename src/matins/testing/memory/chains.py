@@ -14,7 +14,8 @@ from matins.domain.runs.claims import Claimed
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.timetables.next_due import INSTANT
-from matins.testing.memory.world import JobRow, RunRow, World, day_of
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import JobRow, World, day_of
 
 _OWN = (Kind.SCHEDULED, Kind.CHAINED)
 _KINDS = (*_OWN, Kind.MANUAL)

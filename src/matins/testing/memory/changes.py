@@ -10,9 +10,11 @@ from typing import TypeVar
 from uuid import UUID
 
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.jobs.limits import JobQuota
 from matins.domain.jobs.revisions import JobRevision
-from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
+from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
@@ -29,7 +31,8 @@ from matins.testing.memory.chains import (
 )
 from matins.testing.memory.job_rows import locked_job, names_of, pauses_over
 from matins.testing.memory.revisions import unfinished_backfill
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World
 
 LOCK_S = 4.0
 """How long a transaction waits for a lock."""
@@ -235,6 +238,18 @@ class MemoryTransaction:
 
         self._writes.append(write)
 
+    async def job_quota(self, team: str) -> JobQuota | None:
+        """See `domain.ports.jobs.JobTransaction`."""
+        self._go_on()
+        gates, team_id = self._world.gates, self._world.teams.get(team, 0)
+        max_jobs = gates.max_jobs.get(team_id)
+        if max_jobs is None and gates.max_jobs_default is None:
+            return None
+        await self._lock(("team", team))
+        jobs = [it for it in self._world.jobs.values() if it.team == team]
+        alive = sum(it.state is not JobState.DELETED for it in jobs)
+        return JobQuota(max_jobs if max_jobs is not None else gates.max_jobs_default or 0, alive)
+
     async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
@@ -303,8 +318,10 @@ class MemoryTransaction:
         self._world.insert_job(job_id, team, revision)
 
     def _insert(self, run: RunRow) -> None:
-        if self._world.insert(run) and run.state is RunState.QUEUED:
-            self._world.enqueue(run, None)
+        if run.state is RunState.QUEUED and self._world.is_gated(run.job_id):
+            run.state, run.reason = RunState.WAITING, TO_BE_ADMITTED
+        if self._world.insert(run):
+            self._world.place(run)
 
 
 def recorded(run: RunRow) -> RecordedRun:

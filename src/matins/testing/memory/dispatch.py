@@ -29,8 +29,8 @@ from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
 from matins.testing.memory.pools import note_starts
 from matins.testing.memory.revisions import spec_of
-from matins.testing.memory.rows import ExecutorRow, StoredAttempt
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import ExecutorRow, RunRow, StoredAttempt
+from matins.testing.memory.world import World
 
 
 class MemoryDispatch:
@@ -176,6 +176,7 @@ class MemoryDispatch:
                     self._world.enqueue(run, run.rank)
                 else:
                     run.finished_at = self._world.now()
+                    self._world.give_back(run)
                     self._world.move(run, RunState.CANCELLED)
 
     def _stop(self, heartbeat: Heartbeat, run_id: UUID, number: int) -> Stop | None:
@@ -295,6 +296,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
     world.attempts[run.id, run.attempt] = StoredAttempt(
         run.id, run.attempt, executor, result.outcome, result.reason, run.started_at, now
     )
+    world.give_back(run)
     world.move(run, state)
     return status_of(world, run)
 

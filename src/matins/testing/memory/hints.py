@@ -14,6 +14,10 @@ class MemoryHints:
 
     async def send(self, channel: str, words: Collection[str]) -> None:
         """See `domain.ports.Hints`."""
+        self.tell(channel, words)
+
+    def tell(self, channel: str, words: Collection[str]) -> None:
+        """Send words as part of a statement."""
         for queue in self._listeners.get(channel, []):
             for word in words:
                 queue.put_nowait(word)

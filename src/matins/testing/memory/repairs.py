@@ -9,10 +9,11 @@ from uuid import UUID
 from matins.domain.runs.admission.waiting import LOST, RETRY
 from matins.domain.runs.states import RunState
 from matins.domain.upkeep.healing import Repaired, StrayRun
-from matins.testing.memory.rows import ExecutorRow
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import ExecutorRow, RunRow
+from matins.testing.memory.world import World
 
 _WAIT = (RunState.WAITING, RunState.RETRYING)
+_BEGUN = (RunState.QUEUED, RunState.RUNNING)
 
 
 class MemoryRepairs:
@@ -49,6 +50,21 @@ class MemoryRepairs:
         strays = [run.id for run in runs if run.executor == executor and self._is_stray(run)]
         if strays:
             world.handouts.setdefault((executor, 0), []).extend(strays)
+
+    async def free_permits(self) -> list[UUID]:
+        """See `domain.ports.upkeep.RunRepairs`."""
+        freed: list[UUID] = []
+        for row in self._world.gates.rows.values():
+            over = [it for it in row.gate.permits if not self._is_begun(it)]
+            row.gate.permits.difference_update(over)
+            freed += over
+            if over:
+                self._world.tell_of_room([row.gate.id])
+        return freed
+
+    def _is_begun(self, run_id: UUID) -> bool:
+        run = self._world.runs_by_id.get(run_id)
+        return run is not None and run.holds_permits and run.state in _BEGUN
 
     def _enqueue(self, runs: Iterable[RunRow]) -> list[UUID]:
         """Put runs on the queue that are not there."""

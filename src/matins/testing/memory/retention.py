@@ -14,7 +14,8 @@ from matins.domain.runs.states import RunState
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.testing.memory.days import counts_runs
 from matins.testing.memory.revisions import unfinished_backfill
-from matins.testing.memory.world import RunRow, World, day_of
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World, day_of
 
 
 class MemoryRetention:

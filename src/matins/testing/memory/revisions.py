@@ -8,8 +8,8 @@ from uuid import UUID
 from matins.domain.audit import Revision
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.backfills.expansion import JobPast, PastRevision
-from matins.testing.memory.rows import BackfillRow
-from matins.testing.memory.world import JobRow, RunRow, World
+from matins.testing.memory.rows import BackfillRow, RunRow
+from matins.testing.memory.world import JobRow, World
 
 
 def past_of(world: World, job: JobRow) -> JobPast:

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.locks import KeyLocks
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "waiting": dict(world.waiting),
         "backfills": {key: row.copied() for key, row in world.backfills.items()},
         "rules": dict(world.rules),
+        "gates": world.gates.copied(),
         "zone_data": world.zone_data,
         "days": set(world.days),
         "past_days": set(world.past_days),

@@ -11,7 +11,8 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, Span
-from matins.domain.runs.states import Outcome, RunState
+from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.states import Kind, Outcome, RunState
 
 
 @dataclass(slots=True)
@@ -99,6 +100,9 @@ class WaitingRow:
     blocker: str = ""
     asked: int | None = None
     """The revision of the team's rules by which it was found to be held."""
+    gate_id: int | None = None
+    line_rank: int | None = None
+    """Its place in the line of that gate."""
 
 
 @dataclass(slots=True)
@@ -128,3 +132,41 @@ class BackfillRow:
         """Return a copy that shares nothing with it."""
         ended, runs = Counter(self.ended), set(self.open)
         return replace(self, ended=ended, open=runs, left_out=[*self.left_out])
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A row of `runs`."""
+
+    id: UUID
+    job_id: UUID
+    due_at: datetime
+    fire_at: datetime
+    claimed_at: datetime
+    epoch: int
+    partition: int
+    pool: str
+    priority: int
+    kind: Kind
+    state: RunState
+    reason: str = ""
+    due_until: datetime | None = None
+    due_count: int = 1
+    attempt: int = 0
+    lost_count: int = 0
+    shared_losses: int = 0
+    executor: UUID | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None
+    cancel_at: datetime | None = None
+    input: RunInput = NO_INPUT
+    rank: int | None = None
+    revision: int | None = None
+    """The revision by which it is called; None: the one in force."""
+    holds_permits: bool = False
+
+    @property
+    def key(self) -> tuple[UUID, datetime, Kind]:
+        """What is unique of it."""
+        return self.job_id, self.due_at, self.kind

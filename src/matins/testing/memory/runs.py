@@ -8,12 +8,12 @@ from uuid import UUID
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
-from matins.domain.runs.admission.waiting import RETRY
+from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.dispatch import status_of
-from matins.testing.memory.rows import TriggerKeyRow
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import RunRow, TriggerKeyRow
+from matins.testing.memory.world import World
 
 
 class MemoryRunChanges:
@@ -55,6 +55,8 @@ class MemoryRunChanges:
             state=RunState.QUEUED,
             input=run_input,
         )
+        if self._world.is_gated(job_id):
+            run.state, run.reason = RunState.WAITING, TO_BE_ADMITTED
         if job.state is JobState.DELETED or (job_id, key) in self._world.trigger_keys:
             return None
         if not self._world.insert(run):
@@ -63,7 +65,7 @@ class MemoryRunChanges:
             self._world.trigger_keys[job_id, key] = TriggerKeyRow(
                 run_id, run_input.fingerprint, now
             )
-        self._world.enqueue(run, None)
+        self._world.place(run)
         self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
+from matins.domain.runs.admission.gates import CAUSE, IN_LINE, Gate, Passed, Place
 from matins.domain.runs.admission.waiting import (
     Candidate,
     CarriedOut,
     Decision,
     Facts,
+    Lines,
     Rules,
     Waiting,
 )
 from matins.domain.runs.claims import Mark
+from matins.domain.runs.ranking import rank_at
 from matins.domain.runs.states import RunState
 from matins.testing.memory.agenda import first_places
-from matins.testing.memory.rows import WaitingRow
-from matins.testing.memory.world import RunRow, World
+from matins.testing.memory.rows import RunRow, WaitingRow
+from matins.testing.memory.world import World
 
 
 class MemoryWaitingRoom:
@@ -75,6 +78,7 @@ class MemoryWaitingRoom:
             and not self._is_current(team, decision.rules)
         }
         done = CarriedOut(wanted - fenced, outdated)
+        decided: list[tuple[RunRow, Decision]] = []
         for decision in decisions:
             place = decision.waiting
             key = (place.partition, place.run_id)
@@ -85,10 +89,77 @@ class MemoryWaitingRoom:
                 del self._world.waiting[key]
                 run = self._world.runs_by_id[place.run_id]
                 if run.state in (RunState.WAITING, RunState.RETRYING):
-                    self._move(run, decision)
-                    if decision.verdict.state is RunState.QUEUED:
-                        done.pools.add(run.pool)
+                    decided.append((run, decision))
+        passed = self._pass_gates(
+            [run for run, it in decided if it.verdict.state is RunState.QUEUED]
+        )
+        for run, decision in decided:
+            if run.id in passed and passed[run.id].blocked_by is not None:
+                self._line_up(run, passed[run.id])
+                continue
+            run.holds_permits = run.id in passed
+            self._move(run, decision)
+            if decision.verdict.state is RunState.QUEUED:
+                done.pools.add(run.pool)
         return done
+
+    async def in_line(
+        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
+    ) -> Lines:
+        """See `domain.ports.WaitingRoom`."""
+        world, now = self._world, self._world.now()
+        lined = {row.gate_id for row in world.waiting.values() if row.gate_id is not None}
+        first, free_ats = [], {}
+        for gate_id in sorted(lined if gate_ids is None else lined.intersection(gate_ids)):
+            gate = world.gates.rows[gate_id].gate
+            room = min(gate.room(now), limit)
+            first += [it for it in _line(world, gate_id)[:room] if it[1] in partitions]
+            if (
+                gate.rate is not None
+                and gate.next_start_at is not None
+                and gate.next_start_at > now
+            ):
+                free_ats[gate_id] = gate.next_start_at
+        runs = [
+            Waiting(place.run_id, partition, IN_LINE, row.team_id, row.cause)
+            for place, partition in first
+            for row in [world.waiting[partition, place.run_id]]
+        ]
+        return Lines(runs, now, min(free_ats.values(), default=None), {*free_ats})
+
+    def _pass_gates(self, runs: Sequence[RunRow]) -> dict[UUID, Passed]:
+        """Let those of the runs pass their gates for which there is room."""
+        asked = {
+            Place(rank_at(run.fire_at, run.priority), run.id): gates
+            for run in runs
+            if (gates := self._gates_of(run))
+        }
+        gate_ids = {gate.id for gates in asked.values() for gate in gates}
+        lines = {
+            gate_id: [
+                place
+                for place, partition in _line(self._world, gate_id)
+                if (holder := self._world.partitions[partition].holder) is not None
+                and self._world.is_in_force(holder)
+            ]
+            for gate_id in gate_ids
+        }
+        return self._world.gates.ask(asked, lines, self._world.now())
+
+    def _gates_of(self, run: RunRow) -> list[Gate]:
+        """Return the gates that a run has to pass."""
+        job, gates = self._world.jobs[run.job_id], self._world.gates
+        named = [gates.rows[gate_id].gate for gate_id in job.gates]
+        return named + gates.limit_team(job.team_id)
+
+    def _line_up(self, run: RunRow, passed: Passed) -> None:
+        """Put a run into the line of the gate that has no room for it."""
+        assert passed.blocked_by is not None
+        run.reason, run.retry_at = passed.reason, None
+        line = passed.blocked_by.id, passed.place.rank
+        self._world.wait(run, IN_LINE, CAUSE, line=line)
+        if run.state is not RunState.WAITING:
+            self._world.move(run, RunState.WAITING)
 
     def _candidate(self, cause: str, run: RunRow) -> Candidate:
         labels = self._world.jobs[run.job_id].spec.labels
@@ -115,6 +186,15 @@ class MemoryWaitingRoom:
             self._world.move(run, verdict.state)
         if verdict.state is RunState.QUEUED:
             self._world.enqueue(run, decision.rank)
+
+
+def _line(world: World, gate_id: int) -> list[tuple[Place, int]]:
+    """Return a gate's line: the places in their order, each with its partition."""
+    return sorted(
+        (Place(row.line_rank, run_id), partition)
+        for (partition, run_id), row in world.waiting.items()
+        if row.gate_id == gate_id and row.line_rank is not None
+    )
 
 
 def _from(rules: Rules, now: datetime) -> Rules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from heapq import heapify, heappush
@@ -15,20 +15,22 @@ from matins.domain.jobs.authors import NOBODY, Author
 from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.runs.admission.waiting import Rules
-from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.admission.waiting import CLAIM, Rules
 from matins.domain.runs.ranking import PoolSeen, rank_at
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import INSTANT
 from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import PARTITIONS, partition_of
+from matins.testing.memory.gates import Gates
+from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.locks import KeyLocks
 from matins.testing.memory.rows import (
     BackfillRow,
     CalendarRow,
     ExecutorRow,
     PartitionRow,
+    RunRow,
     StoredAttempt,
     TriggerKeyRow,
     WaitingRow,
@@ -62,43 +64,8 @@ class JobRow:
     """Who changed it last."""
     is_asked: bool = False
     """Whether each claim of it is asked about."""
-
-
-@dataclass(slots=True)
-class RunRow:
-    """A row of `runs`."""
-
-    id: UUID
-    job_id: UUID
-    due_at: datetime
-    fire_at: datetime
-    claimed_at: datetime
-    epoch: int
-    partition: int
-    pool: str
-    priority: int
-    kind: Kind
-    state: RunState
-    reason: str = ""
-    due_until: datetime | None = None
-    due_count: int = 1
-    attempt: int = 0
-    lost_count: int = 0
-    shared_losses: int = 0
-    executor: UUID | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    retry_at: datetime | None = None
-    cancel_at: datetime | None = None
-    input: RunInput = NO_INPUT
-    rank: int | None = None
-    revision: int | None = None
-    """The revision by which it is called; None: the one in force."""
-
-    @property
-    def key(self) -> tuple[UUID, datetime, Kind]:
-        """What is unique of it."""
-        return self.job_id, self.due_at, self.kind
+    gates: tuple[int, ...] = ()
+    """The gates that its spec names."""
 
 
 @dataclass
@@ -140,6 +107,7 @@ class World:
     backfills: dict[UUID, BackfillRow] = field(default_factory=dict)
     rules: dict[int, Rules] = field(default_factory=dict)
     """By team what may hold its runs."""
+    gates: Gates = field(default_factory=Gates)
     zone_data: tuple[str | None, datetime | None] = (None, None)
     """The version with which next due times were computed last, and when."""
     days: set[date] = field(default_factory=set)
@@ -153,6 +121,8 @@ class World:
     walk: Walk = field(default_factory=Walk)
     watchers: list[Callable[[RunRow, RunState | None], None]] = field(default_factory=list)
     locks: KeyLocks = field(default_factory=KeyLocks)
+    hints: MemoryHints = field(default_factory=MemoryHints)
+    """What statements tell is heard here."""
     era: int = 0
     """Rises when the database goes back in time."""
     rewound: asyncio.Event = field(default_factory=asyncio.Event)
@@ -182,6 +152,7 @@ class World:
     def revise(self, job: JobRow, revision: JobRevision) -> None:
         """Write what a job becomes."""
         job.revision += 1
+        former = job.spec.concurrency.key if job.spec.concurrency else ""
         job.spec, job.state, job.reason = revision.spec, revision.state, revision.reason
         job.timing, job.calendars, job.changed_at = revision.timing, revision.calendars, revision.at
         job.next_due_at, job.next_fire_at, job.follows = revision.next_due
@@ -191,6 +162,7 @@ class World:
         job.pause, job.author = revision.pause, revision.author
         kept = Revision(revision.at, revision.state, revision.timing, revision.spec)
         self.revisions.setdefault(job.id, []).append(kept)
+        self.enter_gates(job, former)
         if job.state is JobState.ACTIVE:
             self.wake_chains(job, job.next_due_at or job.follows)
 
@@ -211,6 +183,20 @@ class World:
             is_following = job.spec.name in led.spec.upstream and led.team == job.team
             if is_following and led.state is not JobState.DELETED:
                 self.links_again.add((led.partition, led.id, due_at))
+
+    def enter_gates(self, job: JobRow, former: str = "") -> None:
+        """Write a job's limits to its gates; what of it has begun holds permits of them."""
+        self.gates.enter(job, former, self.jobs.values(), self.runs.values())
+
+    def give_back(self, run: RunRow) -> None:
+        """Give back the permits of a run whose attempt has ended; tell where somebody waits."""
+        if run.holds_permits:
+            self.tell_of_room(self.gates.give_back(run.id))
+
+    def tell_of_room(self, gate_ids: Iterable[int]) -> None:
+        """Tell those who ask that there is room, at gates that have a line."""
+        lined = {row.gate_id for row in self.waiting.values()}
+        self.hints.tell("admission", [f"gate:{it}" for it in gate_ids if it in lined])
 
     def find_job(self, team: str, name: str) -> JobRow | None:
         """Return the job of a name that is not deleted."""
@@ -233,6 +219,7 @@ class World:
             run.retry_at, run.reason = None, reason
             run.cancel_at = run.cancel_at or self.now()
             run.finished_at = self.now()
+            self.give_back(run)
             self.move(run, RunState.CANCELLED)
 
     def insert(self, run: RunRow) -> bool:
@@ -274,6 +261,18 @@ class World:
         run.rank = rank_at(self.now(), run.priority) if rank is None else rank
         heappush(self.queues.setdefault(run.pool, []), (run.rank, run.id))
 
+    def is_gated(self, job_id: UUID) -> bool:
+        """Return whether the runs of a job pass gates."""
+        job = self.jobs[job_id]
+        return bool(job.gates or self.gates.limit_team(job.team_id))
+
+    def place(self, run: RunRow) -> None:
+        """Put a run that was just made where it belongs by its state."""
+        if run.state is RunState.QUEUED:
+            self.enqueue(run, None)
+        if run.state is RunState.WAITING:
+            self.wait(run, self.now(), CLAIM)
+
     def dequeue(self, run_id: UUID) -> bool:
         """Delete a run's place on the dispatch queue; False if it has none."""
         for queue in self.queues.values():
@@ -292,10 +291,11 @@ class World:
         *,
         blocker: str = "",
         asked: int | None = None,
+        line: tuple[int, int] | tuple[None, None] = (None, None),
     ) -> None:
-        """Put a run into the waiting room."""
+        """Put a run into the waiting room; `line` is a gate, and the run's place in its line."""
         team_id = self.jobs[run.job_id].team_id
-        row = WaitingRow(ready_at, team_id, cause, blocker, asked)
+        row = WaitingRow(ready_at, team_id, cause, blocker, asked, *line)
         self.waiting[run.partition, run.id] = row
 
     def rules_of(self, team_id: int) -> Rules:

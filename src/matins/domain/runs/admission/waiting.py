@@ -105,6 +105,18 @@ class Decision(msgspec.Struct, frozen=True):
         return None if self.rules is None else self.rules.revision
 
 
+class Lines(msgspec.Struct, frozen=True):
+    """Runs that stand first in the lines of gates with room, and are to be asked about.
+
+    `now` is when it was looked, `free_at` when a rate lets the next one start, at one of `gates`.
+    """
+
+    runs: list[Waiting]
+    now: datetime
+    free_at: datetime | None = None
+    gates: set[int] = set()
+
+
 class CarriedOut(msgspec.Struct, frozen=True):
     """What came of a batch of decisions.
 

@@ -1,0 +1,93 @@
+"""The lines at the gates: who stands first where there is room is asked about."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from matins.domain.ports import Clock, Hints, WaitingRoom
+from matins.domain.values.errors import UnavailableError
+from matins.kernel.service import pause, restarted
+from matins.scheduler.admission import BATCH
+from matins.scheduler.working_set import WorkingSet
+
+log = structlog.get_logger()
+
+_LEAST_PAUSE_S: Final = 0.01
+"""How long a rate is waited for at least. Its tolerance is longer, so that no start is lost."""
+
+
+class LineWatch:
+    """Looks at the lines of gates when a hint says that there is room, when a rate lets the next
+    one start, and again and again behind that.
+    """
+
+    def __init__(
+        self,
+        working_set: WorkingSet,
+        room: WaitingRoom,
+        hints: Hints,
+        clock: Clock,
+        *,
+        fired: asyncio.Event,
+        poll_s: float,
+    ) -> None:
+        """`fired` wakes whoever asks; all lines are looked at every `poll_s`."""
+        self._working_set = working_set
+        self._room = room
+        self._hints = hints
+        self._clock = clock
+        self._fired = fired
+        self._poll_s = poll_s
+        self._hinted = asyncio.Event()
+        self._gates: set[int] = set()
+        self._next_poll_s = 0.0
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Look until `stop`."""
+        listening = asyncio.create_task(restarted(self._listen, self._clock, name="lines.listen"))
+        try:
+            while not self._stopping.is_set():
+                try:
+                    pause_s = await self._look()
+                except UnavailableError as error:
+                    log.warning("lines.unavailable", error=str(error))
+                    pause_s = self._poll_s
+                await pause(pause_s, self._clock, self._hinted, self._stopping)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def _look(self) -> float:
+        """Have those asked about who stand first; return how long nothing more is to be seen."""
+        self._hinted.clear()
+        gates, self._gates = self._gates, set()
+        is_poll = self._clock.elapsed_s() >= self._next_poll_s
+        if is_poll:
+            self._next_poll_s = self._clock.elapsed_s() + self._poll_s
+        lines = await self._room.in_line(
+            None if is_poll else gates, self._working_set.epochs.keys(), BATCH
+        )
+        waiting = self._working_set.waiting
+        if first := [run for run in lines.runs if run.run_id not in waiting]:
+            waiting.ask_about(first)
+            self._fired.set()
+        left_s = self._next_poll_s - self._clock.elapsed_s()
+        if lines.free_at is not None:
+            left_s = min(left_s, (lines.free_at - lines.now).total_seconds())
+            self._gates |= lines.gates
+        return max(left_s, _LEAST_PAUSE_S)
+
+    async def _listen(self) -> None:
+        async for word in self._hints.listen("admission"):
+            with suppress(ValueError):
+                self._gates.add(int(word.removeprefix("gate:")))
+                self._hinted.set()

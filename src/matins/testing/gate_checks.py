@@ -1,0 +1,32 @@
+"""What must be true of gates and permits whenever a run is admitted, and at rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from matins.domain.runs.states import RunState
+from matins.testing.memory.rows import RunRow
+from matins.testing.memory.world import World
+
+
+def gate_faults(world: World, run: RunRow, unfinished: Iterable[RunRow]) -> Iterator[str]:
+    """Yield where a run that was just admitted is one too many: by the permits, or by the runs."""
+    begun = Counter(
+        gate_id
+        for other in unfinished
+        if other.state in (RunState.QUEUED, RunState.RUNNING)
+        for gate_id in world.jobs[other.job_id].gates
+    )
+    for gate in (row.gate for row in world.gates.rows.values()):
+        if gate.limit is None or run.id not in gate.permits:
+            continue
+        most = max(len(gate.permits), begun[gate.id])
+        if most > gate.limit:
+            told = f"{most} at {gate.kind} {gate.name}, whose limit is {gate.limit}"
+            yield f"run {run.id} was one too many: {told}"
+
+
+def permits_held(world: World) -> int:
+    """Return how many permits are taken."""
+    return sum(len(row.gate.permits) for row in world.gates.rows.values())

@@ -1,0 +1,159 @@
+"""Gates and permits in memory, as migration 27 keeps them in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from matins.domain.jobs.limits import parse_rate
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.runs.admission.gates import Gate, GateKind, Passed, Place, pass_gates
+from matins.domain.runs.states import RunState
+
+if TYPE_CHECKING:
+    from matins.testing.memory.rows import RunRow
+    from matins.testing.memory.world import JobRow
+
+
+@dataclass(slots=True)
+class Limits:
+    """A limit of runs at once, and a rate of starts, as they are written."""
+
+    limit: int | None = None
+    rate: str | None = None
+
+
+@dataclass(slots=True)
+class GateRow:
+    """A row of `gates`, with its permits."""
+
+    team_id: int
+    gate: Gate
+    set: Limits = field(default_factory=Limits)
+    own: Limits = field(default_factory=Limits)
+
+    def renew(self) -> None:
+        """Let the gate have the limits that count."""
+        rate = self.own.rate if self.set.rate is None else self.set.rate
+        self.gate.limit = self.own.limit if self.set.limit is None else self.set.limit
+        self.gate.rate = None if rate is None else parse_rate(rate)
+        self.gate.rate_text = rate or ""
+
+    @property
+    def key(self) -> tuple[int, GateKind, str]:
+        """What is unique of it."""
+        return self.team_id, self.gate.kind, self.gate.name
+
+    def copied(self) -> GateRow:
+        """Return a copy that changes apart."""
+        gate = copy(self.gate)
+        gate.permits = set(gate.permits)
+        return GateRow(self.team_id, gate, copy(self.set), copy(self.own))
+
+
+@dataclass
+class Gates:
+    """The gates of all teams by their ids."""
+
+    rows: dict[int, GateRow] = field(default_factory=dict)
+    team_default: Limits = field(default_factory=Limits)
+    max_jobs: dict[int, int] = field(default_factory=dict)
+    """By team its quota of jobs."""
+    max_jobs_default: int | None = None
+
+    def copied(self) -> Gates:
+        """Return a copy that changes apart."""
+        rows = {key: row.copied() for key, row in self.rows.items()}
+        return Gates(rows, copy(self.team_default), dict(self.max_jobs), self.max_jobs_default)
+
+    def find(self, team_id: int, kind: GateKind, name: str) -> GateRow | None:
+        """Return a gate, if there is one."""
+        key = (team_id, kind, name)
+        return next((row for row in self.rows.values() if row.key == key), None)
+
+    def make(self, team_id: int, kind: GateKind, name: str) -> GateRow:
+        """Return a gate, which is made where there is none."""
+        row = self.find(team_id, kind, name)
+        if row is None:
+            row = GateRow(team_id, Gate(len(self.rows) + 1, kind, name))
+            self.rows[row.gate.id] = row
+        return row
+
+    def of_team(self, team_id: int) -> GateRow:
+        """Return the gate of a team's quotas."""
+        row = self.find(team_id, "team", "")
+        if row is None:
+            row = self.make(team_id, "team", "")
+            row.own = copy(self.team_default)
+            row.renew()
+        return row
+
+    def enter(
+        self, job: JobRow, former: str, jobs: Iterable[JobRow], runs: Iterable[RunRow]
+    ) -> None:
+        """Write a job's limits to its gates; what of it has begun holds permits of them.
+
+        `former` is the key that it named before.
+        """
+        before, spec = set(job.gates), job.spec
+        alive = [
+            it.spec for it in jobs if it.team_id == job.team_id and it.state is not JobState.DELETED
+        ]
+        entered = []
+        own = self.find(job.team_id, "job", str(job.id))
+        if spec.max_running is not None or spec.rate is not None:
+            own = self.make(job.team_id, "job", str(job.id))
+            entered.append(own.gate.id)
+        if own is not None:
+            own.own = Limits(spec.max_running, spec.rate)
+            own.renew()
+        key = spec.concurrency.key if spec.concurrency else ""
+        if key:
+            entered.append(self.make(job.team_id, "key", key).gate.id)
+        for named in {key, former} - {""}:
+            self._lower(job.team_id, named, alive)
+        job.gates = tuple(sorted(entered))
+        if not before.issuperset(entered):
+            for run in runs:
+                if run.job_id == job.id and run.state in (RunState.QUEUED, RunState.RUNNING):
+                    run.holds_permits = True
+                    for gate_id in entered:
+                        self.rows[gate_id].gate.permits.add(run.id)
+
+    def _lower(self, team_id: int, key: str, specs: Iterable[JobSpec]) -> None:
+        """Let a key have the lowest limit of the jobs that name it, and their lowest rate."""
+        row = self.make(team_id, "key", key)
+        named = [it.concurrency for it in specs if it.concurrency and it.concurrency.key == key]
+        rates = [it.rate for it in named if it.rate is not None]
+        row.own = Limits(
+            min((it.limit for it in named if it.limit is not None), default=None),
+            max(rates, key=lambda rate: parse_rate(rate).spacing, default=None),
+        )
+        row.renew()
+
+    def limit_team(self, team_id: int) -> list[Gate]:
+        """Return the gate of a team's quotas, if it has any that runs meet."""
+        gate = self.of_team(team_id).gate
+        return [] if gate.limit is None and gate.rate is None else [gate]
+
+    def give_back(self, run_id: UUID) -> set[int]:
+        """Take back what a run holds; return of which gates."""
+        held = [row.gate for row in self.rows.values() if run_id in row.gate.permits]
+        for gate in held:
+            gate.permits.discard(run_id)
+        return {gate.id for gate in held}
+
+    def ask(
+        self,
+        asked: Mapping[Place, Collection[Gate]],
+        lines: Mapping[int, Collection[Place]],
+        now: datetime,
+    ) -> dict[UUID, Passed]:
+        """Let those of the runs pass for which there is room."""
+        ordered = {place: list(gates) for place, gates in asked.items()}
+        passed = pass_gates(ordered, lambda gate: lines.get(gate.id, ()), now)
+        return {it.place.run_id: it for it in passed}
