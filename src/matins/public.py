@@ -23,6 +23,7 @@ from matins.domain.jobs.limit_views import (
 )
 from matins.domain.jobs.limits import Concurrency, Limit, Quotas
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.sharing import TeamShare
@@ -120,6 +121,7 @@ __all__ = [
     "MatinsError",
     "Misfire",
     "NotFoundError",
+    "Overlap",
     "Override",
     "PartitionRecord",
     "Pause",

@@ -11,6 +11,7 @@ from tests.docs.tables import DOCS, tables
 from matins.cli.applying import read_jobs
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobFile, JobSpec
 from matins.domain.jobs.targets import CommandTarget, HttpTarget
@@ -19,7 +20,17 @@ from matins.domain.values.errors import InvalidInputError
 PAGE = "job-file.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
 FIELDS = "| field | meaning | default |"
-STRUCTS = (JobFile, JobSpec, HttpTarget, CommandTarget, RetryPolicy, Backoff, Misfire, Keep)
+STRUCTS = (
+    JobFile,
+    JobSpec,
+    HttpTarget,
+    CommandTarget,
+    RetryPolicy,
+    Backoff,
+    Overlap,
+    Misfire,
+    Keep,
+)
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))

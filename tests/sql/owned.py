@@ -44,7 +44,7 @@ _LONG_S = 1e8
 def spec(schedule: Schedule | None, *, name: str = "job", program: str = "true") -> JobSpec:
     """Return a job with that schedule, which catches up all of a day that nobody claimed."""
     target, misfire = Target(command=CommandTarget([program])), Misfire("all", max_age="1d")
-    return JobSpec(name=name, target=target, schedule=schedule, misfire=misfire)
+    return JobSpec(name, target, schedule, misfire=misfire, overlap="allow")
 
 
 EVERY_MINUTE = spec(Schedule(cron="* * * * *"))

@@ -49,8 +49,14 @@ FILLS: dict[str, type[msgspec.Struct]] = {
 DERIVED = {"fault", "timing"}
 """What a Struct says of its row, and no column holds."""
 
-ASIDE = {"reads.sql:statuses", "reads.sql:runs_recent", "reads.sql:runs_of_team"}
-"""The queries that tell the pool of a run as well, for the reason why it waits."""
+ASIDE: dict[str, dict[str, type]] = {
+    "reads.sql:statuses": {"pool": str},
+    "reads.sql:runs_recent": {"pool": str},
+    "reads.sql:runs_of_team": {"pool": str},
+    "dispatch.sql:record": {"awaited": UUID, "is_followed": bool},
+    "manual.sql:cancel": {"job_id": UUID},
+}
+"""What queries tell of a run beside its status: its pool, for the reason why it waits; its job."""
 
 TIMING = {"anchor": datetime, "since": datetime, "overrides": str, "calendars": list}
 """The columns out of which `timing` is made."""
@@ -90,10 +96,8 @@ async def test_prepares_and_fills_its_type(session: asyncpg.Connection, query: Q
         if "timing" in hints:
             made_of = {name: columns.pop(name) for name in TIMING}
             assert made_of == TIMING
-        if query.name in ASIDE:
-            assert columns.pop("pool") is str
-        if query.name == "dispatch.sql:record":
-            assert columns.pop("is_followed") is bool
+        for name, aside in ASIDE.get(query.name, {}).items():
+            assert columns.pop(name) is aside
         assert columns.keys() == hints.keys() - DERIVED
         for name, python in columns.items():
             assert _is_filled_by(hints[name], python), (name, python)

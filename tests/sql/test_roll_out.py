@@ -58,7 +58,7 @@ async def test_a_job_of_the_version_before_goes_on(postgres: str, written: str) 
             await world.fire()
             assert await world.rows() == [
                 (1, "queued", 1),
-                (2, "queued", 1),
+                (2, "to be admitted", 1),  # of a job that says nothing of overlap
                 (3, "skipped by an override", 1),
             ]
             await world.end()

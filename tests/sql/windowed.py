@@ -114,8 +114,8 @@ class Windowed(Owned):
         """Let an attempt fail, to be tried again in a while."""
         end = End(attempt.run_id, attempt.number, Result(Outcome.FAILED, "no"))
         ending = Ending(end, RunState.RETRYING, "no", retry_in.total_seconds())
-        [status] = await self.dispatch.record(self.executor, [ending])
-        return status
+        [recorded] = await self.dispatch.record(self.executor, [ending])
+        return recorded.status
 
     async def status(self, run: UUID) -> RunStatus:
         """Return how a run stands."""

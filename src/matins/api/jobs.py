@@ -16,7 +16,6 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.authors import Author
 from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.spec import Job, JobList, JobSpec
-from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.schedules.schedule import Override
 from matins.domain.views import (
     Changed,
@@ -26,6 +25,7 @@ from matins.domain.views import (
     RevisionRecord,
     Rollback,
     RunPage,
+    Trigger,
 )
 
 Limit = Annotated[
@@ -219,7 +219,7 @@ async def roll_back_job(
 @post(
     "/teams/{team:str}/jobs/{name:str}/trigger",
     status_code=202,
-    dto=Strict[RunInput],
+    dto=Strict[Trigger],
     return_dto=None,
 )
 async def trigger_job(
@@ -227,15 +227,23 @@ async def trigger_job(
     team: FromPath[str],
     name: FromPath[str],
     key: Key = None,
-    data: JSONBody[RunInput | None] = None,
+    data: JSONBody[Trigger | None] = None,
 ) -> RunStatus:
     """Run a job now, a paused one too; what the body says is changed of its target for this run.
+
+    Its overlap policy may skip the run, or let it wait, unless `allow_overlap`: see its state.
 
     Its schedule goes on as if nothing had happened. Repeated with the same `Idempotency-Key`, it
     answers how the first run stands and makes no other; 422 where the body is another one.
     """
-    run_input = data or NO_INPUT
-    return await owners.runs.trigger(team, name, run_input, key=None if key is None else bare(key))
+    said = data or Trigger()
+    return await owners.runs.trigger(
+        team,
+        name,
+        said.run_input,
+        key=None if key is None else bare(key),
+        allow_overlap=said.allow_overlap,
+    )
 
 
 @put("/teams/{team:str}/jobs/{name:str}/overrides", dto=Strict[Override], return_dto=None)

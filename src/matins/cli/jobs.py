@@ -18,6 +18,7 @@ from matins.cli.words import Reason, change_words
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
+from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Override, Schedule, Times
 from matins.domain.values.errors import ConflictError
@@ -26,6 +27,9 @@ from matins.insight.explain.english import listed
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
+
+UNDECIDED_LOOKS = 7
+"""So many looks at a triggered run no scheduler decides about, then it is told as it is."""
 
 _HEADS = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
 _STACKS = (
@@ -123,7 +127,10 @@ def delete(
     change(work, change_words, as_json=as_json)
 
 
-@commands.command(epilog="Example: matins jobs trigger demo/on-demand --env DAY=monday --wait")
+@commands.command(
+    epilog="Examples: matins jobs trigger demo/on-demand --env DAY=monday --wait;"
+    " matins jobs trigger demo/report --allow-overlap"
+)
 def trigger(  # noqa: PLR0913 # an option each
     job: Named,
     *,
@@ -135,13 +142,27 @@ def trigger(  # noqa: PLR0913 # an option each
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
     ] = False,
+    allow_overlap: Annotated[
+        bool,
+        typer.Option("--allow-overlap", help="Start it whatever other runs of the job there are."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a job now, whatever its schedule says. Options change its target for this run alone."""
+    """Run a job now, whatever its schedule says. Options change its target for this run alone.
+
+    Its overlap policy decides about the run: exit code 1 if it is skipped.
+    """
     run_input = read_input(args, env, headers, body)
 
     async def work(client: Matins) -> RunStatus:
-        status = await client.trigger_job(*split_name(job), run_input, key=key)
+        status = await client.trigger_job(
+            *split_name(job), run_input, key=key, allow_overlap=allow_overlap
+        )
+        looks = UNDECIDED_LOOKS
+        while looks and _is_undecided(status):
+            await asyncio.sleep(LOOK_AGAIN_S)
+            status = await client.run(status.id)
+            looks -= 1
         while wait and status.state not in FINAL:
             await asyncio.sleep(LOOK_AGAIN_S)
             status = await client.run(status.id)
@@ -153,8 +174,13 @@ def trigger(  # noqa: PLR0913 # an option each
     else:
         reason = f": {status.reason}" if status.reason else ""
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{reason}")
-    if wait and status.state is not RunState.SUCCEEDED:
+    if status.state is RunState.SKIPPED or (wait and status.state is not RunState.SUCCEEDED):
         raise typer.Exit(1)
+
+
+def _is_undecided(status: RunStatus) -> bool:
+    """Return whether no scheduler has decided about a run yet, which takes some milliseconds."""
+    return status.state is RunState.WAITING and status.reason.startswith(TO_BE_ADMITTED)
 
 
 def describe(schedule: Schedule | None) -> str:

@@ -15,7 +15,15 @@ from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import InvalidInputError, check
-from matins.domain.views import Changed, JobPage, Resume, RevisionPage, RevisionRecord, Rollback
+from matins.domain.views import (
+    Changed,
+    JobPage,
+    Resume,
+    RevisionPage,
+    RevisionRecord,
+    Rollback,
+    Trigger,
+)
 from matins.insight.why.explanation import Explanation
 
 
@@ -142,10 +150,17 @@ class JobCalls:
         return await self._calls.ask(Changed, "POST", path, content=rollback, query=query)
 
     async def trigger_job(
-        self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None
+        self,
+        team: str,
+        name: str,
+        run_input: RunInput = NO_INPUT,
+        *,
+        key: str | None = None,
+        allow_overlap: bool = False,
     ) -> RunStatus:
         """Run a job now, whatever its schedule says; a paused one too.
 
+        Its overlap policy may skip the run, or let it wait, unless `allow_overlap`.
         `run_input` is changed of its target for this run. Repeated with the same `key`, as after
         UnavailableError, it answers how the first run stands and makes no other.
         """
@@ -153,7 +168,10 @@ class JobCalls:
             check(key_problems(key))
         headers = {} if key is None else {"Idempotency-Key": key}
         path = job_path(team, name) + "/trigger"
-        return await self._calls.ask(RunStatus, "POST", path, content=run_input, headers=headers)
+        said = Trigger(
+            run_input.args, run_input.env, run_input.headers, run_input.body, allow_overlap
+        )
+        return await self._calls.ask(RunStatus, "POST", path, content=said, headers=headers)
 
     async def override(self, team: str, name: str, override: Override) -> Changed:
         """Skip one occurrence of a job, or move it."""

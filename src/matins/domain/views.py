@@ -14,6 +14,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.windows import Window, WindowState
+from matins.domain.runs.inputs import RunInput
 from matins.domain.schedules.schedule import Override, Schedule
 
 
@@ -30,6 +31,17 @@ class Changed(msgspec.Struct, frozen=True):
     skipped: int = 0
     queued: int = 0
     cancelled: int = 0
+
+
+class Trigger(RunInput, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The body of a trigger. `allow_overlap`: start it whatever else of the job runs."""
+
+    allow_overlap: bool = False
+
+    @property
+    def run_input(self) -> RunInput:
+        """What is changed of the target."""
+        return RunInput(self.args, self.env, self.headers, self.body)
 
 
 class Resume(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

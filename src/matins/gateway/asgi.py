@@ -57,7 +57,7 @@ class Gateway:
         assert executor_token, "an empty token would let everybody in"
         self._starts = StartsCounter(dispatch, clock)
         self._dispatcher = Dispatcher(dispatch, self._starts, hints, clock, settings.poll_s)
-        self._recorder = Recorder(dispatch, cache, rng)
+        self._recorder = Recorder(dispatch, cache, hints, rng)
         self._heartbeats = HeartbeatReceiver(dispatch)
         self._credentials = b"Bearer " + executor_token.encode()
         self._handlers: dict[str, Callable[[Receive, bytes, str], Awaitable[msgspec.Struct]]] = {

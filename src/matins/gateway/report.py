@@ -11,12 +11,23 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from matins.domain.executors.protocol import End, Ending, Report, ReportAnswer, Running, RunStatus
-from matins.domain.ports import Dispatch, StatusCache
+from matins.domain.executors.protocol import (
+    End,
+    Ending,
+    Recorded,
+    Report,
+    ReportAnswer,
+    Running,
+    RunStatus,
+    awaited_words,
+)
+from matins.domain.ports import Dispatch, Hints, StatusCache
+from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.checks import check_report
+from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import RECORDED, SUPERSEDED
 
 log = structlog.get_logger()
@@ -45,7 +56,8 @@ class Recorder:
     Batches are made for each executor, in turn; all reports in a batch share its fate.
     """
 
-    def __init__(self, dispatch: Dispatch, cache: StatusCache, rng: Random) -> None:
+    def __init__(self, dispatch: Dispatch, cache: StatusCache, hints: Hints, rng: Random) -> None:
+        self._admission_hints = HintSender(hints, CHANNEL)
         self._dispatch = dispatch
         self._cache = cache
         self._rng = rng
@@ -69,6 +81,7 @@ class Recorder:
     async def run(self) -> None:
         """Carry statuses to the cache, off the way of the answers."""
         carrying = asyncio.create_task(self._publish_statuses())
+        hinting = asyncio.create_task(self._admission_hints.run())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait([carrying, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -77,7 +90,8 @@ class Recorder:
         finally:
             stopping.cancel()
             carrying.cancel()
-            await asyncio.gather(carrying, return_exceptions=True)
+            hinting.cancel()
+            await asyncio.gather(carrying, hinting, return_exceptions=True)
         if not carrying.cancelled():
             carrying.result()
 
@@ -129,7 +143,7 @@ class Recorder:
         recorded = await self._record(executor, list(ends.values()))
         if len(recorded) == len(ends):
             return set()
-        missing = ends.keys() - {(status.id, status.attempt) for status in recorded}
+        missing = ends.keys() - {(it.status.id, it.status.attempt) for it in recorded}
         if not missing:
             return set()
         superseded = {run for run, _ in missing} - await self._dispatch.recorded(missing)
@@ -138,7 +152,7 @@ class Recorder:
             log.info("ends.superseded", executor=str(executor), count=len(superseded))
         return superseded
 
-    async def _record(self, executor: UUID, ends: list[End]) -> list[RunStatus]:
+    async def _record(self, executor: UUID, ends: list[End]) -> list[Recorded]:
         """Record ends; those that can't be are found by halving, and set aside.
 
         Unless it was "not now", an error is the fault of some row: it must not hold up the others.
@@ -161,9 +175,9 @@ class Recorder:
         self._note(endings, recorded)
         return recorded
 
-    async def _record_free(self, executor: UUID, ends: list[End]) -> list[RunStatus]:
+    async def _record_free(self, executor: UUID, ends: list[End]) -> list[Recorded]:
         """Record both halves of what is blocked, each as far as it goes. Raises BlockedError."""
-        recorded: list[RunStatus] = []
+        recorded: list[Recorded] = []
         blocked: BlockedError | None = None
         half = len(ends) // 2
         for part in (ends[:half], ends[half:]):
@@ -190,7 +204,7 @@ class Recorder:
                 endings.append(_ending(end, run, self._rng))
         return endings
 
-    async def _record_bare(self, executor: UUID, end: End, error: Exception) -> list[RunStatus]:
+    async def _record_bare(self, executor: UUID, end: End, error: Exception) -> list[Recorded]:
         """Record that an attempt ended, with nothing of what it said: its run must end.
 
         If even that fails it is not the data's fault, so it is to be tried again later.
@@ -206,12 +220,14 @@ class Recorder:
         self._note([ending], recorded)
         return recorded
 
-    def _note(self, endings: Sequence[Ending], recorded: list[RunStatus]) -> None:
+    def _note(self, endings: Sequence[Ending], recorded: list[Recorded]) -> None:
         if not recorded:
             return
-        _count(endings, recorded)
+        statuses = [it.status for it in recorded]
+        _count(endings, statuses)
+        self._admission_hints.send(awaited_words(recorded))
         try:
-            self._statuses.put_nowait(recorded)
+            self._statuses.put_nowait(statuses)
         except asyncio.QueueFull:
             log.warning("statuses.dropped", count=len(recorded))
 

@@ -30,10 +30,12 @@ from matins.domain.jobs.revisions import (
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.ports import Hints
 from matins.domain.ports.jobs import JobChanges, JobTransaction
+from matins.domain.runs.admission.hints import CHANNEL, partition_word
 from matins.domain.runs.following import next_after_change
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import NextDue, chain_from, next_due
 from matins.domain.values.errors import NotFoundError
+from matins.domain.values.ids import partition_of
 from matins.domain.views import Changed
 from matins.kernel.hints import notify
 from matins.owners.recording import Reconciled, record_missing, recorded_until, run_count
@@ -105,6 +107,8 @@ async def notify_changed(hints: Hints, changes: Sequence[Changed]) -> None:
         await notify(hints, "jobs", *jobs)
     if pools := {change.job.spec.pool for change in changes if change.queued}:
         await notify(hints, "dispatch", *sorted(pools))
+        partitions = {partition_of(change.job.id) for change in changes if change.queued}
+        await notify(hints, CHANNEL, *map(partition_word, sorted(partitions)))
 
 
 async def _change(

@@ -8,13 +8,18 @@ from uuid import UUID
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.targets import Target
 from matins.domain.ports import Hints
-from matins.domain.ports.runs import KeyedRun, RunChanges
+from matins.domain.ports.runs import KeyedRun, RunChanges, TriggeredRun
+from matins.domain.runs.admission.hints import CHANNEL, job_word, partition_word
+from matins.domain.runs.admission.overlap import ask_trigger
 from matins.domain.runs.inputs import NO_INPUT, RunInput, input_problems, key_problems
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError, check
-from matins.domain.values.ids import names_instant, run_id, whole_ms
+from matins.domain.values.ids import names_instant, partition_of, run_id, whole_ms
 from matins.domain.values.names import check_name
 from matins.kernel.hints import notify
+
+CANCELLED = "cancelled by its owner"
+"""The reason of a run that its owner ends."""
 
 _MS = timedelta(milliseconds=1)
 
@@ -27,12 +32,19 @@ class Runs:
         self._hints = hints
 
     async def trigger(
-        self, team: str, name: str, run_input: RunInput = NO_INPUT, *, key: str | None = None
+        self,
+        team: str,
+        name: str,
+        run_input: RunInput = NO_INPUT,
+        *,
+        key: str | None = None,
+        allow_overlap: bool = False,
     ) -> RunStatus:
-        """Queue a run of a job now, also of a paused one; its due time is now, in whole ms.
+        """Run a job now, also a paused one; the due time of the run is now, in whole ms.
 
-        When the answer is lost, the run may have been made: repeated with the same key, this
-        answers that run. Without one, list the job's runs before repeating.
+        Its overlap policy decides about the run as about any other, unless `allow_overlap`. When
+        the answer is lost, the run may have been made: repeated with the same key, this answers
+        that run. Without one, list the job's runs before repeating.
         """
         check_name("team", team)
         check_name("name", name)
@@ -45,11 +57,11 @@ class Runs:
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(job.now)
             run = run_id(job.id, due_at, Kind.MANUAL)
-            if made := await self._changes.trigger(run, job.id, due_at, run_input, key):
-                if made.status.state is RunState.WAITING:
-                    await notify(self._hints, "jobs")
-                else:
-                    await notify(self._hints, "dispatch", made.pool)
+            verdict = ask_trigger(job.overlap, job.first_open, allow_overlap=allow_overlap)
+            if made := await self._changes.trigger(
+                run, job.id, due_at, verdict, run_input, key, allow_overlap=allow_overlap
+            ):
+                await self._notify(job.id, made)
                 return made.status
         raise NotFoundError(f"team {team} has no job {name!r}")
 
@@ -61,8 +73,10 @@ class Runs:
         """
         if not names_instant(run):
             raise NotFoundError(f"there is no run {run}")
-        if status := await self._changes.cancel(run):
-            return status
+        if cancelled := await self._changes.cancel(run, CANCELLED):
+            if cancelled.status.state in FINAL:
+                await notify(self._hints, CHANNEL, job_word(cancelled.job_id))
+            return cancelled.status
         status = await self._changes.status(run)
         if status is None:
             raise NotFoundError(f"there is no run {run}")
@@ -94,6 +108,13 @@ class Runs:
         raise ConflictError(
             f"only a dead run can be replayed, and it is {status.state}: trigger its job"
         )
+
+    async def _notify(self, job_id: UUID, made: TriggeredRun) -> None:
+        match made.status.state:
+            case RunState.QUEUED:
+                await notify(self._hints, "dispatch", made.pool)
+            case RunState.WAITING:
+                await notify(self._hints, CHANNEL, partition_word(partition_of(job_id)))
 
     async def _made_before(self, keyed: KeyedRun, run_input: RunInput) -> RunStatus:
         """Return how the run stands that was made with a key."""

@@ -6,19 +6,25 @@ What it decides, and by what, is `domain.runs.admission`.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from uuid import UUID
 
+import msgspec
 import structlog
 
 from matins.domain.ports import Agenda, Clock, WaitingRoom
-from matins.domain.runs.admission.deciding import decide
-from matins.domain.runs.admission.waiting import Waiting
+from matins.domain.runs.admission.deciding import decide, left_open
+from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
+from matins.domain.runs.admission.overlap import REPLACED
+from matins.domain.runs.admission.waiting import Candidate, CarriedOut, Decision, Facts, Waiting
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import ADMISSIONS
 from matins.kernel.service import pause
-from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
 from matins.scheduler.ranking import Ranker
@@ -28,6 +34,9 @@ log = structlog.get_logger()
 
 BATCH = 1_000
 """The most runs about which one statement decides."""
+
+_AGAIN_S = 0.25
+"""The pause before decisions are sent again of which the outcome is unknown."""
 
 
 class Admission:
@@ -45,10 +54,12 @@ class Admission:
         dispatch_hints: HintSender,
         clock: Clock,
         *,
+        claiming: Callable[[AbstractSet[UUID]], AbstractSet[UUID]],
         fired: asyncio.Event,
         pause_s: float,
     ) -> None:
-        """`fired` is set whenever something may have come due; `pause_s` is waited while all is
+        """`claiming` gives those of some jobs of which a claim is under way; `fired` is set
+        whenever none is any more, or something may have come due; `pause_s` is waited while all is
         away.
         """
         self._working_set = working_set
@@ -58,6 +69,8 @@ class Admission:
         self._ranker = ranker
         self._dispatch_hints = dispatch_hints
         self._clock = clock
+        self._claiming = claiming
+        self._postponed: list[Waiting] = []
         self._fired = fired
         self._pause_s = pause_s
         self._stopping = asyncio.Event()
@@ -80,6 +93,8 @@ class Admission:
 
     async def _admit_all(self) -> None:
         runs = self._working_set.waiting
+        postponed, self._postponed = self._postponed, []
+        runs.ask_about(postponed)
         while (batch := runs.ready(BATCH)) and not self._stopping.is_set():
             blocked = await piecewise(batch, self._admit_free)
             for waiting in blocked:
@@ -110,26 +125,120 @@ class Admission:
             self._working_set.drop_partitions(lost)
         if not kept:
             return
-        decisions = self._ranker.rank_admitted(decide(kept, await self._room.look_up(kept)))
-        done = await self._room.carry_out(self._leases.holder, trusted, decisions)
+        facts = await self._room.look_up(kept)
+        minding = {run.job_id for run in facts.candidates.values() if run.minds_others}
+        # A claim that is under way may or may not be seen: what is of its job is decided after it.
+        busy = self._claiming(minding)
+        free = self._postpone(kept, facts, busy)
+        # What is claimed from here on is asked about as well.
+        with self._working_set.open_runs.asking(minding - busy):
+            await self._decide(free, facts, minding - busy, trusted)
+
+    def _postpone(
+        self, batch: Sequence[Waiting], facts: Facts, busy: AbstractSet[UUID]
+    ) -> Sequence[Waiting]:
+        """Put aside what is of some jobs; return the rest."""
+        if not busy:
+            return batch
+        later = {
+            run_id
+            for run_id, run in facts.candidates.items()
+            if run.minds_others and run.job_id in busy
+        }
+        self._postponed += [waiting for waiting in batch if waiting.run_id in later]
+        return [waiting for waiting in batch if waiting.run_id not in later]
+
+    async def _decide(
+        self,
+        batch: Sequence[Waiting],
+        facts: Facts,
+        minding: AbstractSet[UUID],
+        trusted: Mapping[int, int],
+    ) -> None:
+        if not batch:
+            return
+        runs = {waiting.run_id for waiting in batch}
+        candidates = {it: run for it, run in facts.candidates.items() if it in runs}
+        facts = msgspec.structs.replace(facts, candidates=candidates)
+        where = {
+            run.job_id: self._working_set.where_to_look(run.job_id, run.open_since)
+            for run in candidates.values()
+            if run.job_id in minding
+        }
+        facts = await self._with_open_runs(facts, where)
+        decisions = decide(batch, facts)
+        if replaced := [it for decision in decisions for it in decision.verdict.replaces]:
+            await self._room.replace(replaced, REPLACED)
+            facts = await self._with_open_runs(facts, where)
+            decisions = decide(batch, facts)
+        found = _found(decisions, facts, where)
+        decisions = self._ranker.rank_admitted(decisions)
+        done = await self._carry_out(trusted, decisions)
+        for job_id, place in found.items():
+            self._working_set.note_open(job_id, place)
+        self._apply(batch, decisions, done)
+        if lagging := _lagging(facts, found):
+            await self._room.note_open(self._leases.holder, trusted, lagging)
+
+    async def _with_open_runs(self, facts: Facts, where: Mapping[UUID, OpenRuns]) -> Facts:
+        if not where:
+            return facts
+        open_runs = await self._room.open_runs(where)
+        return msgspec.structs.replace(facts, open_runs=open_runs)
+
+    async def _carry_out(
+        self, trusted: Mapping[int, int], decisions: Sequence[Decision]
+    ) -> CarriedOut:
+        """Send decisions until their outcome is known: what may have been carried out must not be
+        decided anew in another order. Raises BlockedError, and UnavailableError when the leases can
+        no longer be trusted.
+        """
+        while True:
+            try:
+                return await self._room.carry_out(self._leases.holder, trusted, decisions)
+            except BlockedError:
+                raise
+            except UnavailableError as error:
+                log.warning("admission.unknown", decisions=len(decisions), error=str(error))
+                still = self._working_set.trusted(self._leases.epochs())
+                if self._stopping.is_set() or not trusted.items() <= still.items():
+                    raise
+                await pause(_AGAIN_S, self._clock, self._stopping)
+
+    def _apply(
+        self, batch: Sequence[Waiting], decisions: Sequence[Decision], done: CarriedOut
+    ) -> None:
         if done.refused:
             self._leases.drop(done.refused)
             self._working_set.drop_partitions(done.refused)
-        for waiting in kept:
+        for waiting in batch:
             self._working_set.waiting.forget(waiting)
-        fenced = [
-            decision for decision in decisions if decision.waiting.partition not in done.refused
-        ]
-        again = [
-            decision.waiting for decision in fenced if decision.waiting.team_id in done.outdated
-        ]
+        fenced = [it for it in decisions if it.waiting.partition not in done.refused]
+        again = [it.waiting for it in fenced if it.waiting.team_id in done.outdated]
         self._working_set.waiting.ask_about(again)
-        _count(
-            decision.verdict.state
-            for decision in fenced
-            if decision.waiting.team_id not in done.outdated
-        )
+        _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)
         self._dispatch_hints.send(done.pools)
+
+
+def _found(
+    decisions: Sequence[Decision], facts: Facts, where: Mapping[UUID, OpenRuns]
+) -> dict[UUID, OpenRuns]:
+    """Return by job where to look for unfinished runs once the decisions are carried out."""
+    asked = defaultdict[UUID, list[Candidate]](list)
+    for run in facts.candidates.values():
+        asked[run.job_id].append(run)
+    left = left_open(decisions, facts)
+    return {job_id: place.advanced(asked[job_id], left[job_id]) for job_id, place in where.items()}
+
+
+def _lagging(facts: Facts, found: Mapping[UUID, OpenRuns]) -> dict[UUID, datetime]:
+    """Return what the rows of jobs are to say of it, where they lag far behind."""
+    stored = {run.job_id: run.open_since for run in facts.candidates.values()}
+    return {
+        job_id: place.safe_since
+        for job_id, place in found.items()
+        if place.safe_since - stored[job_id] > NOTED_EVERY
+    }
 
 
 def _count(states: Iterable[RunState]) -> None:

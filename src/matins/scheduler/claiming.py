@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
+from itertools import chain
 from random import Random
+from uuid import UUID
 
 import structlog
 
@@ -13,6 +16,7 @@ from matins.domain.ports import Agenda, Clock
 from matins.domain.runs.claims import Claim, Claimed
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import (
     CLAIM_LAG,
     CLAIM_REFUSED,
@@ -23,7 +27,6 @@ from matins.kernel.metrics import (
 from matins.kernel.service import pause
 from matins.scheduler.batches import Batch, Step
 from matins.scheduler.blocked_claims import BlockedClaims
-from matins.scheduler.hinting import HintSender
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import LoadedJob, instant_of, plan, seconds_of, slot_of
 from matins.scheduler.ranking import Ranker
@@ -157,6 +160,17 @@ class Claimer:
             await self._blocked.put(batch, error)
         finally:
             self._in_flight.remove(batch)
+            self.fired.set()
+
+    def claiming(self, job_ids: Collection[UUID]) -> set[UUID]:
+        """Return those of the jobs of which claims are under way, or their outcome is unknown."""
+        under_way = chain(self._in_flight, self._blocked.batches())
+        return {
+            step.entry.job.id
+            for batch in under_way
+            for step in batch.steps
+            if step.entry.job.id in job_ids
+        }
 
     def _trusted(self) -> dict[int, int]:
         """Return the partitions that are in memory under a lease that can still be trusted."""
@@ -182,7 +196,8 @@ class Claimer:
 
     def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float) -> None:
         try:
-            claims, next_s, looked_at = plan(entry, now_s)
+            must_ask = self._working_set.open_runs.must_ask(entry.job.id)
+            claims, next_s, looked_at = plan(entry, now_s, must_ask=must_ask)
         except Exception as error:  # of this one job; the others go on
             self._working_set.quarantine(entry.job, error)
             return
@@ -247,10 +262,13 @@ class Claimer:
         stale = answer.stale | (conflicts.keys() if batch.is_repeated else set())
         if stale:
             self._working_set.mark_stale(stale)
-        for entry, _, next_s in batch.steps:
+        straight = answer.made.difference(waiting.run_id for waiting in answer.waiting)
+        for entry, claims, next_s in batch.steps:
             job = entry.job
             if job.partition in answer.refused or job.id in stale:
                 continue
+            if entry.minds_others:
+                self._note_straight(entry, claims, straight)
             if job.id in conflicts and entry.due_s is not None:
                 # The range hit an existing row. We can't tell how much that row covers, so retry
                 # with one row per due time.
@@ -259,6 +277,13 @@ class Claimer:
             else:
                 self._working_set.advance(entry, next_s)
         self._measure(batch, answer)
+
+    def _note_straight(
+        self, entry: LoadedJob, claims: Iterable[Claim], made: AbstractSet[UUID]
+    ) -> None:
+        for claim in claims:
+            if claim.state is RunState.QUEUED and claim.run_id in made:
+                self._working_set.claimed_straight(entry, claim.due_at)
 
     def _refused(self, batch: Batch, refused: set[int]) -> None:
         count = sum(1 for claim in batch.claims if claim.partition in refused)
@@ -276,8 +301,9 @@ class Claimer:
             new = [claim for claim in batch.claims if claim.run_id in made]
             CLAIM_REPEATED.inc(_known_before(batch.claims, answer))
         states = Counter(claim.state for claim in new)
-        states[RunState.QUEUED] -= len(answer.waiting)
-        states[RunState.WAITING] = len(answer.waiting)
+        held = len(answer.waiting) - states[RunState.WAITING]
+        states[RunState.QUEUED] -= held
+        states[RunState.WAITING] += held
         for state, count in states.items():
             CLAIMED.labels(state).inc(count)
         lag = (self._clock.now() - instant_of(batch.oldest_s)).total_seconds()

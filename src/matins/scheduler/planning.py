@@ -60,6 +60,7 @@ class LoadedJob:
         "jitter_s",
         "job",
         "no_ranges_until_s",
+        "open_since_s",
         "recorded_s",
         "timetable",
     )
@@ -78,6 +79,10 @@ class LoadedJob:
         self.recorded_s = self.due_s - 1
         """Every due time up to here has its row."""
         self.fire_s = slot_of(job.next_fire_at)
+        self.open_since_s = int(seconds_of(job.open_since))
+        """All its runs due before are over, but for those that admission knows of; where overlap is
+        allowed, nobody asks for it.
+        """
         self.armed = False
         """Whether its name lies in the slot of `fire_s`."""
         self.busy = False
@@ -98,6 +103,11 @@ class LoadedJob:
         self.due_s = due_s
         self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
 
+    @property
+    def minds_others(self) -> bool:
+        """Whether it matters which of its runs are unfinished."""
+        return self.job.overlap != "allow"
+
     def catch_up_with(self, other: LoadedJob) -> None:
         """Be no further behind than another entry of the same job and revision."""
         if self.due_s is not None and self.due_s <= other.recorded_s:
@@ -112,10 +122,11 @@ class Plan(NamedTuple):
     looked_at: int
 
 
-def plan(entry: LoadedJob, now_s: float) -> Plan:
+def plan(entry: LoadedJob, now_s: float, *, must_ask: bool = False) -> Plan:
     """Plan the claims of a job whose fire time has come: one in the common case.
 
-    Raises whatever a broken schedule raises.
+    `must_ask`: what is to run must be asked about, as something of the job is unfinished. So must
+    whatever of it comes second. Raises whatever a broken schedule raises.
     """
     due_s = entry.due_s
     assert due_s is not None
@@ -126,8 +137,10 @@ def plan(entry: LoadedJob, now_s: float) -> Plan:
         reason = entry.timetable.skip_reason(due_s)
         if reason:
             return Plan([_skipped(entry, [due], reason)], coming, 1)
-        return Plan([_queued(entry, due, instant_of(entry.fire_s))], coming, 1)
-    return _plan_many(entry, due_s, now_s)
+        claim = _queued(entry, due, instant_of(entry.fire_s))
+        return Plan([_waiting(claim) if must_ask else claim], coming, 1)
+    claims, next_s, looked_at = _plan_many(entry, due_s, now_s)
+    return Plan(_asking(entry, claims, must_ask=must_ask), next_s, looked_at)
 
 
 def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
@@ -199,6 +212,24 @@ def _claims_of(
     return [_skipped(entry, [due], skip_reason) for due in due_times], len(due_times)
 
 
+def _asking(entry: LoadedJob, claims: list[Claim], *, must_ask: bool) -> list[Claim]:
+    """Have claims asked about: all, or all but the first that is to run; none where overlap is
+    allowed.
+    """
+    if not entry.minds_others:
+        return claims
+    asked = []
+    for claim in claims:
+        runs = claim.state is RunState.QUEUED
+        asked.append(_waiting(claim) if runs and must_ask else claim)
+        must_ask = must_ask or runs
+    return asked
+
+
+def _waiting(claim: Claim) -> Claim:
+    return msgspec.structs.replace(claim, state=RunState.WAITING, open_since=None)
+
+
 def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
     job = entry.job
     return Claim(
@@ -211,6 +242,7 @@ def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
         fire,
         follows_end=job.schedule.follows_end,
         priority=job.priority,
+        open_since=instant_of(entry.open_since_s) if entry.minds_others else None,
     )
 
 

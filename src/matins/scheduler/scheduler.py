@@ -13,7 +13,9 @@ import structlog
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.pools import Queues
+from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.hinting import HintSender
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
 from matins.scheduler.admission import Admission
@@ -21,7 +23,7 @@ from matins.scheduler.backfilling import Backfiller
 from matins.scheduler.chaining import Chaining
 from matins.scheduler.claiming import Claimer
 from matins.scheduler.flushing import Flusher
-from matins.scheduler.hinting import HintSender
+from matins.scheduler.hearing import AdmissionListener
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.lines import LineWatch
 from matins.scheduler.loading import OVERLAP, Loader
@@ -56,17 +58,14 @@ class Scheduler:
     ) -> None:
         self._clock = clock
         self._stopping = asyncio.Event()
-        working_set = WorkingSet()
-        poll_s = settings.poll_s
+        working_set, poll_s = WorkingSet(), settings.poll_s
         self._leases = LeaseHolder(
-            holder,
-            leases,
-            clock,
-            settings.lease_term_s,
+            *(holder, leases, clock, settings.lease_term_s),
             watermark=self._watermark,
             before_release=self._flush_released,
         )
         self._dispatch_hints = HintSender(hints, "dispatch")
+        self._admission_hints = HintSender(hints, CHANNEL)
         shared = (working_set, self._leases, agenda)
         self._ranker = Ranker(queues, self._leases, clock)
         self._flusher = Flusher(*shared, clock, settings.flush_s)
@@ -75,18 +74,19 @@ class Scheduler:
         )
         handing = (self._ranker, self._dispatch_hints, clock)
         self._claimer = Claimer(*shared, *handing, rng=rng, batch_max=settings.claim_batch)
-        fired = self._claimer.fired
-        self._admission = Admission(*(*shared, room, *handing), fired=fired, pause_s=poll_s)
+        claiming, fired = self._claimer.claiming, self._claimer.fired
+        self._admission = Admission(
+            *(*shared, room, *handing), claiming=claiming, fired=fired, pause_s=poll_s
+        )
         self._chaining = Chaining(*(*shared, hints, clock), fired=fired, pause_s=poll_s / 2)
         self._backfiller = Backfiller(
             *(working_set, self._leases, backfills, hints, clock, fired, poll_s)
         )
         self._lines = LineWatch(*(working_set, room, hints, clock), fired=fired, poll_s=poll_s)
+        self._listener = AdmissionListener(working_set, room, hints, clock)
+        watching = (self._leases, watch, self._admission_hints, clock)
         self._watcher = Watcher(
-            *(self._leases, watch, clock),
-            rng=rng,
-            every_s=settings.heartbeat_s,
-            lost_after_s=settings.lost_after_s,
+            *watching, rng=rng, every_s=settings.heartbeat_s, lost_after_s=settings.lost_after_s
         )
         self._timekeeper = Timekeeper(clock, self._claimer.hold)
 
@@ -102,6 +102,7 @@ class Scheduler:
         # They are stopped last first: whoever makes work ends before whoever finishes it.
         services = (
             self._dispatch_hints,
+            self._admission_hints,
             self._flusher,
             self._leases,
             self._ranker,
@@ -109,6 +110,7 @@ class Scheduler:
             self._admission,
             self._chaining,
             self._lines,
+            self._listener,
             self._claimer,
             self._backfiller,
             self._watcher,

@@ -10,11 +10,12 @@ import msgspec
 import structlog
 
 from matins.domain.executors.liveness import Silence, company, listen, lost
-from matins.domain.executors.protocol import End, Ending, Running
+from matins.domain.executors.protocol import End, Ending, Running, awaited_words
 from matins.domain.ports import Clock, Watch
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.ids import partition_of
+from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import EXECUTORS_LOST, MASS_LOSS_GUARD, RECORDED
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
@@ -36,6 +37,7 @@ class Watcher:
         self,
         leases: LeaseHolder,
         watch: Watch,
+        admission_hints: HintSender,
         clock: Clock,
         *,
         rng: Random,
@@ -48,6 +50,7 @@ class Watcher:
         self._rng = rng
         self._every_s = every_s
         self._lost_after_s = lost_after_s
+        self._admission_hints = admission_hints
         self._heard: dict[UUID, Silence] = {}
         self._looked_s: float | None = None
         self._is_guarding = False
@@ -102,7 +105,9 @@ class Watcher:
             abandoned = await self._watch.abandoned(_ABANDONED_MAX)
             own = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
             for executor, runs in own:
-                await self._watch.record(executor, [self._ending(run, runs) for run in runs])
+                endings = [self._ending(run, runs) for run in runs]
+                recorded = await self._watch.record(executor, endings)
+                self._admission_hints.send(awaited_words(recorded))
                 RECORDED.labels(Outcome.LOST).inc(len(runs))
                 log.info("attempts.lost", executor=str(executor), attempts=len(runs))
                 await self._watch.forget(executor)

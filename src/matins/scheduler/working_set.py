@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
 from matins.domain.jobs.misfire import ON_TIME
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.admission.open_runs import OpenRuns
 from matins.domain.runs.claims import Advance, DueJob
-from matins.scheduler.planning import LoadedJob, instant_of
+from matins.scheduler.open_runs import KnownOpenRuns
+from matins.scheduler.planning import LoadedJob, instant_of, seconds_of
 from matins.scheduler.turns import Turns
 from matins.scheduler.waiting_runs import WaitingRuns
 from matins.scheduler.wheel import Wheel
@@ -46,6 +49,8 @@ class WorkingSet:
         self._flushed: list[LoadedJob] = []
         self.waiting = WaitingRuns(overdue=self.overdue, unread=self.unread)
         """The runs that wait, which are asked about when their time has come."""
+        self.open_runs = KnownOpenRuns()
+        """What admission found unfinished."""
 
     # Partitions
 
@@ -72,6 +77,7 @@ class WorkingSet:
         for job_id in [entry.job.id for entry in entries if entry.job.partition in gone]:
             self.forget(job_id)
         self.waiting.drop_partitions(gone)
+        self.open_runs.drop_partitions(gone)
 
     # The horizon
 
@@ -219,6 +225,22 @@ class WorkingSet:
             self._dirty[entry.job.id] = entry
             self._arm(entry)
 
+    def claimed_straight(self, entry: LoadedJob, due: datetime) -> None:
+        """Note that a run was queued by its claim: nothing due before it was unfinished."""
+        entry.open_since_s = int(seconds_of(due))
+
+    def where_to_look(self, job_id: UUID, stored_since: datetime) -> OpenRuns:
+        """Return where unfinished runs of a job are to be looked for; its row says since when."""
+        entry = self._entries.get(job_id)
+        since = stored_since if entry is None else instant_of(entry.open_since_s)
+        return OpenRuns(since, self.open_runs.of(job_id))
+
+    def note_open(self, job_id: UUID, found: OpenRuns) -> None:
+        """Note where to look from now on."""
+        self.open_runs.note(job_id, found.runs)
+        if (entry := self._entries.get(job_id)) is not None:
+            entry.open_since_s = int(seconds_of(found.since))
+
     def oldest_s(self) -> int | None:
         """Return the oldest fire time in the wheel and the queues."""
         seconds = [entry.fire_s for queue in (self._on_time, self._late) for entry in queue]
@@ -239,7 +261,7 @@ class WorkingSet:
         taken = []
         for job_id in list(self._dirty)[:count]:
             entry = self._dirty.pop(job_id)
-            taken.append((entry, _advance(entry)))
+            taken.append((entry, _advance(entry, self.open_runs.of(job_id))))
         return taken
 
     def return_advances(self, entries: Iterable[LoadedJob]) -> None:
@@ -269,8 +291,19 @@ class WorkingSet:
                 self.overdue.set()
 
 
-def _advance(entry: LoadedJob) -> Advance:
+def _advance(entry: LoadedJob, open_runs: tuple[UUID, ...]) -> Advance:
     due = None if entry.due_s is None else instant_of(entry.due_s)
     fire = None if entry.due_s is None else instant_of(entry.fire_s)
     accounted = instant_of(entry.recorded_s)
-    return Advance(entry.job.id, entry.job.revision, due, fire, accounted)
+    # Of what was dropped from memory it is not known any more which runs are unfinished.
+    is_known = entry.minds_others and not entry.gone
+    since = OpenRuns(instant_of(entry.open_since_s), open_runs).safe_since
+    since = since if due is None else min(since, due)  # what is claimed next may be due earlier
+    return Advance(
+        entry.job.id,
+        entry.job.revision,
+        due,
+        fire,
+        accounted,
+        open_since=since if is_known else None,
+    )

@@ -107,6 +107,7 @@ class PostgresAgenda:
             next_due_ats=[advance.next_due_at for advance in ordered],
             next_fire_ats=[advance.next_fire_at for advance in ordered],
             accounted_untils=[advance.accounted_until for advance in ordered],
+            open_sinces=[advance.open_since for advance in ordered],
         )
 
     async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
@@ -190,6 +191,8 @@ def _due_job(row: asyncpg.Record, versions: Versions) -> DueJob:
         next_fire_at=row["next_fire_at"],
         team_id=row["team_id"],
         priority=row["priority"],
+        overlap=row["overlap"],
+        open_since=row["open_since"],
         fault=fault,
     )
 

@@ -16,6 +16,7 @@ from matins.domain.jobs.limits import JobQuota
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
+from matins.domain.runs.admission.open_runs import MARGIN
 from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
@@ -245,9 +246,19 @@ class _Transaction:
             paused_until=revision.pause.until,
             resume_missed=revision.pause.missed if revision.pause.until else None,
             overrides=as_json(revision.timing.overrides),
+            open_since=await self._open_since(job, revision),
             **_columns(revision),
         )
         await self._write_upstream(job.id, revision)
+
+    async def _open_since(self, job: LockedJob, revision: JobRevision) -> datetime | None:
+        """Return since when unfinished runs are to be looked for, where nobody has kept it."""
+        if job.spec.overlapping.policy != "allow" or revision.spec.overlapping.policy == "allow":
+            return None
+        safe_since = revision.at - MARGIN
+        [row] = await self._fetch(_Q["open_since"], job_id=job.id, safe_since=safe_since)
+        open_since: datetime = row["open_since"]
+        return open_since
 
     async def cancel_waiting(self, job: LockedJob) -> int:
         args = {"job_id": job.id, "partition": job.partition}

@@ -66,8 +66,9 @@ WHERE job_id = :job_id::uuid
 ORDER BY due_at
 
 -- name: record
--- Records due times that have passed, and queues them if they are to run. Under the lock of
--- the job's row instead of a lease: whoever claims them as well loses to the unique key.
+-- Records due times that have passed; those that are to run go on the queue, or are asked about.
+-- Under the lock of the job's row instead of a lease: whoever claims them as well loses to the
+-- unique key. `open_since` goes back to the first that is to be asked about.
 WITH due AS (
     SELECT *
     FROM unnest(
@@ -85,18 +86,23 @@ made AS (
            due_until, 0,
            rank_at(coalesce(:now::timestamptz, clock_timestamp()), :priority::smallint),
            :team_id::integer, due_count, :partition::smallint, :priority, :kind::text,
-           CASE WHEN state = 'queued' AND is_gated THEN 'waiting' ELSE state END, :pool::text,
-           CASE WHEN state = 'queued' AND is_gated THEN 'to be admitted' ELSE reason END
+           CASE WHEN state = 'queued' AND is_asked THEN 'waiting' ELSE state END, :pool::text,
+           CASE WHEN state = 'queued' AND is_asked THEN 'to be admitted' ELSE reason END
     FROM due
     CROSS JOIN (
-        SELECT
+        SELECT j.overlap <> 'allow' OR
             -- include: is_gated
-            AS is_gated
+            AS is_asked
         FROM jobs j
         WHERE j.id = :job_id
-    ) AS gated
+    ) AS job
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, rank, state, partition, team_id, claimed_at, false AS alone
+),
+reopened AS (
+    UPDATE jobs
+    SET open_since = least(open_since, (SELECT min(due_at) FROM made WHERE state = 'waiting'))
+    WHERE id = :job_id AND EXISTS (SELECT FROM made WHERE state = 'waiting')
 ),
 -- include: placed
 SELECT id FROM made
@@ -105,13 +111,13 @@ SELECT id FROM made
 WITH made AS (
     INSERT INTO jobs (
         id, team_id, partition, name, revision, state, spec, schedule, misfire, keep, keep_days,
-        pool, priority,
+        pool, priority, overlap, open_since,
         anchor, since, calendars, created_at, changed_at, next_due_at, next_fire_at, follows
     )
     SELECT :id::uuid, t.id, :partition::smallint, :name::text, 1, 'active', :spec::jsonb,
            :schedule::jsonb, :misfire::jsonb, :keep::jsonb, :keep_days::integer, :pool::text,
-           :priority::smallint,
-           :anchor::timestamptz, :since::timestamptz, :calendars::integer[], :at::timestamptz, :at,
+           :priority::smallint, :overlap::text, :at::timestamptz,
+           :anchor::timestamptz, :since::timestamptz, :calendars::integer[], :at, :at,
            :next_due_at::timestamptz, :next_fire_at::timestamptz, :follows::timestamptz
     FROM teams t
     WHERE t.name = :team::text
@@ -154,6 +160,8 @@ WITH changed AS (
         keep_days = :keep_days::integer,
         pool = :pool::text,
         priority = :priority::smallint,
+        overlap = :overlap::text,
+        open_since = coalesce(:open_since::timestamptz, open_since),
         since = :since::timestamptz,
         overrides = :overrides::jsonb,
         calendars = :calendars::integer[],
@@ -231,3 +239,13 @@ SELECT (SELECT count(*)::integer FROM cancelled) AS cancelled FROM given_back
 SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS NULL)
     OR EXISTS (SELECT FROM backfills WHERE job_id = :job_id AND finished_at IS NULL)
     AS is_unfinished
+
+-- name: open_since
+-- By the unique key (job_id, due_at, kind). What is claimed at this moment is due next at the earliest.
+SELECT least(
+    (SELECT min(due_at) FROM runs WHERE job_id = j.id AND finished_at IS NULL),
+    j.next_due_at,
+    :safe_since::timestamptz
+) AS open_since
+FROM jobs j
+WHERE j.id = :job_id::uuid

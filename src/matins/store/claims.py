@@ -137,6 +137,7 @@ def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, ob
     """Return what each claim statement is told of its claims, column by column."""
     due_ats = [claim.due_at for claim in claims]
     fire_ats = [claim.fire_at for claim in claims]
+    open_sinces = [claim.open_since for claim in claims]
     return {
         "run_ids": [claim.run_id for claim in claims],
         "job_ids": [claim.job_id for claim in claims],
@@ -146,6 +147,7 @@ def _columns(claims: Sequence[Claim], epochs: Mapping[int, int]) -> dict[str, ob
         "due_ats": due_ats,
         "ranks": [claim.rank for claim in claims],
         "fire_ats": [] if fire_ats == due_ats else fire_ats,
+        "open_sinces": open_sinces if any(open_sinces) else [],
     }
 
 

@@ -7,7 +7,8 @@
 --   no join of it. `fire_ats` comes empty where all are the due times.
 -- made: the row's unique key decides who owns the firing. Where any of them has its row already,
 --   nothing at all is done, and they go by `claim_rest`: to look beforehand costs each claim a tenth.
--- asked: what a window is near to waits, and is asked about by admission.
+-- asked: what a window is near to, a gate may hold, or meets an unfinished run of its job, waits,
+--   and is asked about by admission. `open_sinces` comes empty where all jobs allow overlap.
 WITH fence AS (
     -- include: fence
 ),
@@ -16,14 +17,15 @@ near AS (
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           CASE WHEN j.gates <> '{}' OR j.team_id IN (SELECT team_id FROM near)
-                THEN 'waiting' ELSE 'queued' END AS state,
+           CASE WHEN
+               -- include: must_be_asked
+           THEN 'waiting' ELSE 'queued' END AS state,
            coalesce(j.revision = c.revision AND j.state = 'active', false) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids::uuid[], :revisions::integer[], :claim_partitions::smallint[],
         :claim_epochs::bigint[], :due_ats::timestamptz[], :ranks::bigint[],
-        :fire_ats::timestamptz[]
-    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at)
+        :fire_ats::timestamptz[], :open_sinces::timestamptz[]
+    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at, open_since)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE (c.held_partition IN (SELECT partition FROM fence)) IS TRUE
 ),
@@ -61,19 +63,19 @@ near AS (
 ),
 due AS (
     SELECT c.*, j.partition, j.team_id, j.pool, j.priority,
-           CASE WHEN c.wanted = 'queued'
-                     AND (j.gates <> '{}' OR j.team_id IN (SELECT team_id FROM near))
-                THEN 'waiting' ELSE c.wanted END AS state,
+           CASE WHEN c.wanted = 'queued' AND (
+               c.kind <> 'scheduled' AND j.overlap <> 'allow' OR
+               -- include: must_be_asked
+           ) THEN 'waiting' ELSE c.wanted END AS state,
            coalesce(j.revision = c.revision AND j.state = 'active', false)
            AND (NOT c.is_locked OR c.job_id IN (SELECT id FROM locked)) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids, :revisions, :claim_partitions::smallint[],
         :claim_epochs::bigint[], :due_ats::timestamptz[], :ranks::bigint[],
-        :fire_ats::timestamptz[], :kinds::text[],
-        :states::text[], :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[],
-        :are_locked
-    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at, kind, wanted, reason,
-            due_until, due_count, is_locked)
+        :fire_ats::timestamptz[], :open_sinces::timestamptz[], :kinds::text[], :states::text[],
+        :reasons::text[], :due_untils::timestamptz[], :due_counts::integer[], :are_locked
+    ) AS c (id, job_id, revision, held_partition, epoch, due_at, rank, fire_at, open_since, kind,
+            wanted, reason, due_until, due_count, is_locked)
     LEFT JOIN jobs j ON j.id = c.job_id
     WHERE (c.held_partition IN (SELECT partition FROM fence)) IS TRUE
 ),

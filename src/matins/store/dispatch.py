@@ -17,6 +17,7 @@ from matins.domain.executors.protocol import (
     Heartbeat,
     HeartbeatAnswer,
     Poll,
+    Recorded,
     Running,
     RunStatus,
     Stop,
@@ -135,7 +136,7 @@ class PostgresDispatch:
         )
         return [running_of(row) for row in rows]
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Dispatch`."""
         return await record(self._records, executor, endings)
 
@@ -225,7 +226,7 @@ class PostgresDispatch:
         ]
 
 
-async def record(database: Database, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+async def record(database: Database, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
     """Record ends in one statement. Rows are given in the order of their ids, against deadlocks."""
     ordered = sorted(endings, key=lambda ending: ending.end.run_id.int)
     ends = [ending.end for ending in ordered]
@@ -249,7 +250,7 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
     )
     if any(row["is_followed"] and row["finished_at"] for row in rows):
         await wake_followers(database)
-    return [status_of(row) for row in rows]
+    return [Recorded(status_of(row), row["awaited"]) for row in rows]
 
 
 def status_of(row: asyncpg.Record) -> RunStatus:

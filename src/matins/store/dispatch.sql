@@ -180,8 +180,8 @@ buried AS (
 )
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
        m.state, m.reason, m.attempt, t.name AS team, j.name AS job,
-       EXISTS (SELECT FROM upstreams u WHERE u.team_id = j.team_id AND u.name = j.name)
-           AS is_followed
+       EXISTS (SELECT FROM upstreams WHERE team_id = j.team_id AND name = j.name) AS is_followed,
+       CASE WHEN j.overlap IN ('queue', 'replace') OR m.kind = 'backfill' THEN m.job_id END AS awaited
 FROM given_back
 CROSS JOIN moved m
 JOIN jobs j ON j.id = m.job_id

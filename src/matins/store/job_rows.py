@@ -63,6 +63,7 @@ def spec_columns(spec: JobSpec) -> dict[str, object]:
         "spec": as_json(spec),
         "schedule": None if spec.schedule is None else as_json(spec.schedule),
         "misfire": as_json(_in_full(spec.misfire)),
+        "overlap": spec.overlapping.policy,
         "pool": spec.pool,
         "priority": PRIORITIES[spec.priority],
         "keep": None if spec.keep is None else as_json(spec.keep),

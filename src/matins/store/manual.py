@@ -10,9 +10,11 @@ import msgspec
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.targets import Target
-from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
+from matins.domain.ports.runs import CancelledRun, FoundJob, KeyedRun, TriggeredRun
+from matins.domain.runs.admission.open_runs import OpenRun
+from matins.domain.runs.admission.waiting import Verdict
 from matins.domain.runs.inputs import NO_INPUT, RunInput
-from matins.domain.runs.states import RunState
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.ids import due_of
 from matins.store.chains import wake_followers
 from matins.store.database import Database
@@ -38,16 +40,25 @@ class PostgresRunChanges:
         row = await self._database.fetchrow(_Q["find_job"], team=team, name=name, key=key)
         if row is None:
             return None
-        keyed = KeyedRun(row["run_id"], row["fingerprint"]) if row["run_id"] else None
-        return FoundJob(row["id"], row["now"], _target(row["target"]), keyed)
+        return FoundJob(
+            row["id"],
+            row["now"],
+            row["overlap"],
+            None if row["open_id"] is None else _open_run(row),
+            _target(row["target"]),
+            KeyedRun(row["run_id"], row["fingerprint"]) if row["run_id"] else None,
+        )
 
     async def trigger(
         self,
         run_id: UUID,
         job_id: UUID,
         due_at: datetime,
+        verdict: Verdict,
         run_input: RunInput = NO_INPUT,
         key: str | None = None,
+        *,
+        allow_overlap: bool = False,
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`. The status says why the run waits."""
 
@@ -57,6 +68,9 @@ class PostgresRunChanges:
                 run_id=run_id,
                 job_id=job_id,
                 due_at=due_at,
+                state=verdict.state,
+                reason=verdict.reason,
+                allow_overlap=allow_overlap,
                 input=None if run_input == NO_INPUT else as_json(run_input),
                 key=key,
                 fingerprint=run_input.fingerprint,
@@ -71,13 +85,15 @@ class PostgresRunChanges:
         [status] = await self._fleet.tell_waiting([row], [status_of(row)])
         return TriggeredRun(status, row["pool"])
 
-    async def cancel(self, run_id: UUID) -> RunStatus | None:
+    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
         """See `domain.ports.runs.RunChanges`."""
-        row = await self._database.fetchrow(_Q["cancel"], run_id=run_id, due_at=due_of(run_id))
+        row = await self._database.fetchrow(
+            _Q["cancel"], run_id=run_id, due_at=due_of(run_id), reason=reason
+        )
         if row is None:
             return None
         await wake_followers(self._database)
-        return status_of(row)
+        return CancelledRun(status_of(row), row["job_id"])
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`. A day that is over is opened again."""
@@ -106,3 +122,15 @@ def _target(text: str | None) -> Target | None:
         return msgspec.json.decode(text or "", type=Target)
     except msgspec.DecodeError:
         return None
+
+
+def _open_run(row: asyncpg.Record) -> OpenRun:
+    return OpenRun(
+        id=row["open_id"],
+        due_at=row["due_at"],
+        claimed_at=row["claimed_at"],
+        kind=Kind(row["kind"]),
+        state=RunState(row["state"]),
+        attempt=row["attempt"],
+        cancel_at=row["cancel_at"],
+    )

@@ -1,25 +1,36 @@
 -- What owners do to single runs.
 
 -- name: find_job
-SELECT j.id, coalesce(:now::timestamptz, clock_timestamp()) AS now, j.spec ->> 'target' AS target,
-       k.run_id, k.fingerprint
+-- With its first unfinished run, if that decides: by the unique key (job_id, due_at, kind).
+SELECT j.id, j.overlap, coalesce(:now::timestamptz, clock_timestamp()) AS now,
+       j.spec ->> 'target' AS target, k.run_id, k.fingerprint,
+       r.id AS open_id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN trigger_keys k ON k.job_id = j.id AND k.key = :key::text
+LEFT JOIN LATERAL (
+    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at
+    FROM runs
+    WHERE job_id = j.id AND due_at >= j.open_since AND finished_at IS NULL
+    ORDER BY due_at
+    LIMIT 1
+) AS r ON j.overlap = 'skip'
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 
 -- name: trigger
--- Made and enqueued in one statement, as a claim does it. A second run for the same key runs into
--- that of `trigger_keys`, and then nothing at all is made.
+-- Made in one statement with its place on the queue, or in the waiting room. A second run for the
+-- same key runs into that of `trigger_keys`, and then nothing at all is made.
 WITH made AS (
     INSERT INTO runs (
-        id, job_id, due_at, fire_at, claimed_at, epoch, rank, team_id, partition, priority, kind,
-        state, reason, pool, input
+        id, job_id, due_at, fire_at, claimed_at, finished_at, epoch, rank, team_id, partition,
+        priority, kind, state, reason, pool, input, allow_overlap
     )
-    SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now, 0, rank_at(now, j.priority),
-           j.team_id, j.partition, j.priority, 'manual',
-           CASE WHEN is_gated THEN 'waiting' ELSE 'queued' END,
-           CASE WHEN is_gated THEN 'to be admitted' ELSE '' END, j.pool, :input::jsonb
+    SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now,
+           CASE :state::text WHEN 'skipped' THEN now END, 0, rank_at(now, j.priority), j.team_id,
+           j.partition, j.priority, 'manual',
+           CASE WHEN :state = 'queued' AND is_gated THEN 'waiting' ELSE :state END,
+           CASE WHEN :state = 'queued' AND is_gated THEN 'to be admitted' ELSE :reason::text END,
+           j.pool, :input::jsonb, :allow_overlap::boolean
     FROM coalesce(:now::timestamptz, clock_timestamp()) AS now, jobs j
     CROSS JOIN LATERAL (
         SELECT
@@ -73,7 +84,7 @@ unqueued AS (
 cancelled AS (
     UPDATE runs
     SET state = CASE state WHEN 'running' THEN 'running' ELSE 'cancelled' END,
-        reason = CASE state WHEN 'running' THEN reason ELSE 'cancelled by its owner' END,
+        reason = CASE state WHEN 'running' THEN reason ELSE :reason::text END,
         finished_at = CASE state WHEN 'running' THEN finished_at
                                  ELSE coalesce(:now::timestamptz, clock_timestamp()) END,
         retry_at = NULL,
@@ -86,7 +97,7 @@ given_back AS MATERIALIZED (
     SELECT give_back(array(SELECT id FROM cancelled WHERE holds_permits AND state = 'cancelled'))
 )
 SELECT c.id, c.due_at, c.fire_at, c.claimed_at, c.started_at, c.finished_at, c.retry_at, c.kind,
-       c.state, c.reason, c.attempt, t.name AS team, j.name AS job
+       c.state, c.reason, c.attempt, c.job_id, t.name AS team, j.name AS job
 FROM given_back
 CROSS JOIN cancelled c
 JOIN jobs j ON j.id = c.job_id

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
+from matins.domain.jobs.overlap import WrittenOverlap, overlap_of
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.admission.gates import IN_LINE
+from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import (
     CLAIM,
     Candidate,
@@ -20,16 +23,18 @@ from matins.domain.runs.admission.waiting import (
     Lines,
     Rules,
     Waiting,
+    may_be_held,
 )
 from matins.domain.runs.claims import Mark
-from matins.domain.runs.states import SUSPECT_AFTER, Kind
-from matins.domain.values.ids import due_of
+from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
+from matins.domain.values.ids import due_of, partition_of
 from matins.store.agenda import marks_of
 from matins.store.columns import fence_columns
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
 _Q = load_queries("waiting.sql")
+_MANUAL = load_queries("manual.sql")
 
 
 class PostgresWaitingRoom:
@@ -61,10 +66,37 @@ class PostgresWaitingRoom:
         runs = {
             run.run_id: run
             for run in batch
-            if run.team_id in rules and not rules[run.team_id].hold_nothing()
+            if run.team_id in rules and may_be_held(run, rules[run.team_id])
         }
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
         return Facts(now, rules, await self._candidates(runs) if runs else {})
+
+    async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
+        """See `domain.ports.WaitingRoom`."""
+        known = [run for place in jobs.values() for run in place.runs]
+        rows = await self._reads.fetch(
+            _Q["open_runs"],
+            job_ids=list(jobs),
+            sinces=[place.since for place in jobs.values()],
+            known_ids=known,
+            known_due_ats=[due_of(run) for run in known],
+        )
+        found: dict[UUID, list[OpenRun]] = {job_id: [] for job_id in jobs}
+        for row in rows:
+            found[row["job_id"]].append(OpenRun(**_open_columns(row)))
+        return found
+
+    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+        """See `domain.ports.WaitingRoom`. One after the other: it is rare that they are many."""
+        for run_id in run_ids:
+            await self._reads.fetch(
+                _MANUAL["cancel"], run_id=run_id, due_at=due_of(run_id), reason=reason
+            )
+
+    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+        """See `domain.ports.WaitingRoom`."""
+        rows = await self._reads.fetch(_Q["wake"], blockers=[str(job_id) for job_id in job_ids])
+        return [Waiting(**row) for row in rows]
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -118,20 +150,43 @@ class PostgresWaitingRoom:
         ]
         return Lines(runs, now, min(free_ats.values(), default=None), {*free_ats})
 
+    async def note_open(
+        self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
+    ) -> None:
+        """See `domain.ports.WaitingRoom`."""
+        partitions = [partition_of(job_id) for job_id in since]
+        await self._reads.fetch(
+            _Q["note_open"],
+            holder=holder,
+            **fence_columns(set(partitions), epochs),
+            job_ids=list(since),
+            job_partitions=partitions,
+            sinces=list(since.values()),
+        )
+
     async def _candidates(self, runs: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
         rows = await self._reads.fetch(
             _Q["candidates"], run_ids=list(runs), due_ats=[due_of(run) for run in runs]
         )
         return {
             row["id"]: Candidate(
+                **_open_columns(row),
                 cause=runs[row["id"]].cause,
-                kind=Kind(row["kind"]),
                 fire_at=row["fire_at"],
-                claimed_at=row["claimed_at"],
+                job_id=row["job_id"],
+                open_since=row["open_since"],
                 labels=msgspec.json.decode(row["labels"], type=dict[str, str]),
+                overlap=overlap_of(msgspec.json.decode(row["overlap"], type=WrittenOverlap)),
+                allow_overlap=row["allow_overlap"],
             )
             for row in rows
         }
+
+
+def _open_columns(row: asyncpg.Record) -> dict[str, Any]:
+    columns = ("id", "due_at", "claimed_at", "attempt", "cancel_at")
+    kind, state = Kind(row["kind"]), RunState(row["state"])
+    return {"kind": kind, "state": state} | {column: row[column] for column in columns}
 
 
 def _rules(row: asyncpg.Record) -> Rules:

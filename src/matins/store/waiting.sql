@@ -68,15 +68,57 @@ CROSS JOIN unnest(:team_ids::integer[]) AS asked (team_id)
 JOIN teams t ON t.id = asked.team_id
 
 -- name: candidates
-SELECT r.id, r.kind, r.fire_at, r.claimed_at, coalesce(j.spec -> 'labels', '{}')::text AS labels
+SELECT r.*, j.id AS job_id, j.open_since, coalesce(j.spec -> 'labels', '{}')::text AS labels,
+       coalesce(j.spec -> 'overlap', '"skip"')::text AS overlap
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 CROSS JOIN LATERAL (
-    SELECT id, job_id, kind, fire_at, claimed_at
+    SELECT id, job_id, due_at, kind, state, fire_at, claimed_at, attempt, cancel_at, allow_overlap
     FROM runs
     WHERE id = w.run_id AND due_at = w.due_at
     LIMIT 1
 ) AS r
 JOIN jobs j ON j.id = r.job_id
+
+-- name: open_runs
+-- By the unique key (job_id, due_at, kind) and by runs_id: what was due later, what is known, and what
+-- backfills have made, by backfills_unfinished.
+SELECT w.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
+FROM unnest(:job_ids::uuid[], :sinces::timestamptz[]) AS w (job_id, since)
+CROSS JOIN LATERAL (
+    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at
+    FROM runs
+    WHERE job_id = w.job_id AND due_at >= w.since AND finished_at IS NULL
+    OFFSET 0
+) AS r
+UNION
+SELECT r.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
+FROM (
+    SELECT * FROM unnest(:known_ids::uuid[], :known_due_ats::timestamptz[])
+    UNION ALL
+    SELECT o.run_id, o.due_at
+    FROM backfills b
+    JOIN backfill_runs o ON o.backfill_id = b.id
+    WHERE b.job_id = ANY (:job_ids) AND b.finished_at IS NULL
+) AS w (run_id, due_at)
+CROSS JOIN LATERAL (
+    SELECT job_id, id, due_at, claimed_at, kind, state, attempt, cancel_at
+    FROM runs
+    WHERE id = w.run_id AND due_at = w.due_at AND finished_at IS NULL
+    LIMIT 1
+) AS r
+
+-- name: wake
+-- By waiting_overlap. What is being decided about, or woken by another, is passed over.
+UPDATE waiting w
+SET ready_at = coalesce(:now::timestamptz, clock_timestamp())
+FROM (
+    SELECT partition, ready_at, run_id
+    FROM waiting
+    WHERE cause = 'overlap' AND blocker = ANY (:blockers::text[])
+    FOR UPDATE SKIP LOCKED
+) AS held
+WHERE w.partition = held.partition AND w.ready_at = held.ready_at AND w.run_id = held.run_id
+RETURNING w.run_id, w.partition, w.ready_at, w.team_id, w.cause
 
 -- name: carry_out
 -- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules by
@@ -160,3 +202,14 @@ LEFT JOIN LATERAL (
     ) AS first
     WHERE partition = ANY (:partitions::smallint[])
 ) AS w ON true
+
+-- name: note_open
+-- Up to when all runs of jobs are over; what is claimed next may be due earlier.
+WITH fence AS (
+    -- include: fence
+)
+UPDATE jobs j
+SET open_since = greatest(j.open_since, least(o.since, j.next_due_at))
+FROM unnest(:job_ids::uuid[], :job_partitions::smallint[], :sinces::timestamptz[])
+    AS o (job_id, partition, since)
+WHERE (o.partition IN (SELECT partition FROM fence)) IS TRUE AND j.id = o.job_id

@@ -8,7 +8,7 @@ from functools import partial
 from uuid import UUID
 
 from matins.domain.executors.liveness import ExecutorSeen
-from matins.domain.executors.protocol import Ending, Running, RunStatus
+from matins.domain.executors.protocol import Ending, Recorded, Running
 from matins.store.database import Database
 from matins.store.dispatch import record, running_of
 from matins.store.queries import load_queries
@@ -57,6 +57,6 @@ class PostgresWatch:
         """See `domain.ports.Watch`."""
         await self._database.fetch(_Q["forget"], executor=executor)
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Watch`."""
         return await record(self._database, executor, endings)

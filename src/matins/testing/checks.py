@@ -20,6 +20,7 @@ from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
+from matins.testing.overlap_checks import overlap_faults
 from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
 _SHOWN_MAX = 5
@@ -191,6 +192,10 @@ class Checker:
             begun = (it for runs in self._unfinished.values() for it in runs.values())
             self._seen["run passed a gate"] += bool(run.holds_permits)
             for fault in gate_faults(self._world, run, begun):
+                self._broken(fault)
+        if run.state is RunState.QUEUED and before in (None, RunState.WAITING):
+            is_timed = not self._back
+            for fault in overlap_faults(self._world, run, unfinished.values(), is_timed=is_timed):
                 self._broken(fault)
         if self._world.jobs[run.job_id].reason == AUTO_DELETED:
             self._broken(f"run {run.id} goes on, though its job has expired")

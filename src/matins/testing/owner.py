@@ -14,6 +14,7 @@ import msgspec
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.jobs.limits import Concurrency, Limit, Quotas
 from matins.domain.jobs.misfire import Misfire, Missed
+from matins.domain.jobs.overlap import Overlap, WrittenOverlap
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobSpec
@@ -69,6 +70,10 @@ KEYED: Final = (1, 3, 4, 11, 13)
 """The numbers of jobs that share a key."""
 MAX_RUNNING: Final = {3: 2, 6: 1}
 """By number of a job how many runs of it go on at once."""
+OVERLAPS: Final[tuple[WrittenOverlap, ...]] = (
+    *("skip", "skip", "allow", "queue", "replace"),
+    Overlap("queue", depth=3),
+)
 BACKOFF: Final = Backoff(initial="2s", max="20s")
 
 _PATIENCE_S = 20.0
@@ -87,6 +92,8 @@ _BACKFILLED_S: Final = 150.0
 
 _AGAIN: Final = 0.6
 """How many of them are also for what ran."""
+_ALLOWS_OVERLAP = 0.2
+"""How often the owner starts a run whatever else of its job runs."""
 
 _MISSED: Final[tuple[Missed, ...]] = ("skip", "last", "all")
 
@@ -102,6 +109,7 @@ def spec_of(number: int, rng: Random) -> JobSpec:
         schedule=_first_schedule(number),
         timeout="2m",  # longer than any attempt lasts
         misfire=rng.choice(MISFIRES),
+        overlap=rng.choice(OVERLAPS),
         retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
         max_running=MAX_RUNNING.get(number),
         concurrency=Concurrency(KEY, limit=4) if number in KEYED else None,
@@ -224,10 +232,13 @@ class SimulatedOwner:
         key = str(self._rng.getrandbits(64))
         run_input = RunInput(body=key)
         times = self._rng.choice((1, 2))  # as who is not sure of the answer
+        allow_overlap = self._rng.random() < _ALLOWS_OVERLAP
 
         async def work(owners: Owners) -> None:
             for _ in range(times):
-                await owners.runs.trigger(TEAM, job.spec.name, run_input, key=key)
+                await owners.runs.trigger(
+                    TEAM, job.spec.name, run_input, key=key, allow_overlap=allow_overlap
+                )
 
         return work
 
@@ -326,6 +337,7 @@ def _edited(spec: JobSpec, rng: Random) -> JobSpec:
         spec,
         max_running=rng.choice((2, 5, None)) if limited else spec.max_running,
         misfire=rng.choice(MISFIRES),
+        overlap=rng.choice(OVERLAPS),
         retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
         priority=rng.choice(("high", "normal", "low")),
     )

@@ -164,7 +164,7 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     hints = faulty(stage.hints, process)
     starts = StartsCounter(dispatch, process.clock)
     dispatcher = Dispatcher(dispatch, starts, hints, process.clock, stage.settings.poll_s)
-    recorder = Recorder(dispatch, stage.cache, process.rng)
+    recorder = Recorder(dispatch, stage.cache, hints, process.rng)
     gateway: GatewayLink = _Gateway(dispatcher, recorder, HeartbeatReceiver(dispatch))
     door = (process, gateway)
     stage.gateways.append(door)

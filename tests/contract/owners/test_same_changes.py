@@ -205,8 +205,8 @@ class BothSides(RuleBasedStateMachine):
                 end = End(it.run_id, it.number, Result(outcome, "why"))
                 wait_s = 5.0 if state is RunState.RETRYING else None
                 ends.append(Ending(end, state, "why", wait_s))
-            statuses = await side.dispatch.record(EXECUTOR, ends) if ends else []
-            return [(status.id, status.state) for status in statuses]
+            recorded = await side.dispatch.record(EXECUTOR, ends) if ends else []
+            return [(it.status.id, it.status.state) for it in recorded]
 
         self.both(call)
         self.look()

@@ -32,7 +32,8 @@ from matins.domain.ports.upkeep import (
     RunRepairs,
 )
 from matins.domain.runs.admission.deciding import decide
-from matins.domain.runs.admission.waiting import CarriedOut, Rules, Waiting
+from matins.domain.runs.admission.open_runs import OpenRuns
+from matins.domain.runs.admission.waiting import CarriedOut, Facts, Rules, Waiting
 from matins.domain.runs.claims import BEGINNING, Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
@@ -81,6 +82,7 @@ SPEC = JobSpec(
     name="job",
     target=Target(http=HttpTarget(url="http://127.0.0.1:9/")),
     schedule=Schedule(every="1m"),
+    overlap="allow",
     retry=RetryPolicy(attempts=2, backoff=Backoff(initial="10s", jitter="none")),
 )
 
@@ -219,8 +221,15 @@ class Ground:
         self, holder: UUID, epochs: Mapping[int, int], batch: Sequence[Waiting]
     ) -> CarriedOut:
         """Decide about runs that wait, and carry it out."""
-        decisions = decide(batch, await self.room.look_up(batch))
-        return await self.room.carry_out(holder, epochs, decisions)
+        facts = await self.facts(batch)
+        return await self.room.carry_out(holder, epochs, decide(batch, facts))
+
+    async def facts(self, batch: Sequence[Waiting]) -> Facts:
+        """Return what admission must know of runs, with all that is unfinished of their jobs."""
+        facts = await self.room.look_up(batch)
+        minding = [run for run in facts.candidates.values() if run.minds_others]
+        found = await self.room.open_runs({run.job_id: OpenRuns(run.open_since) for run in minding})
+        return msgspec.structs.replace(facts, open_runs=found)
 
     async def advance(self, *advances: Advance) -> None:
         """Write next due times, as a scheduler does that has a lease."""
@@ -386,9 +395,9 @@ class PostgresRows:
         await self._run(
             "INSERT INTO jobs (id, team_id, partition, name, revision, state, spec, schedule,"
             " misfire, pool, priority, anchor, created_at, changed_at, next_due_at, next_fire_at,"
-            " follows)"
+            " follows, overlap, open_since)"
             " SELECT $1, id, $2, $3, 1, 'active', $4::text::jsonb, ($4::text::jsonb) -> 'schedule',"
-            " $5::text::jsonb, $6, $7, $8, $8, $8, $8, $8, $9 FROM teams",
+            " $5::text::jsonb, $6, $7, $8, $8, $8, $8, $8, $9, $10, $8 FROM teams",
             job,
             partition_of(job),
             f"{spec.name}-{job}",
@@ -398,6 +407,7 @@ class PostgresRows:
             PRIORITIES[spec.priority],
             now,
             now if spec.schedule and spec.schedule.follows_end else None,
+            spec.overlapping.policy,
         )
         await self._run(
             "INSERT INTO revisions SELECT id, revision, partition, changed_at, state, anchor, spec"

@@ -81,7 +81,7 @@ async def test_what_was_decided_by_older_rules_is_not_done(
 ) -> None:
     await ground.rows.put_windows(msgspec.structs.replace(HOLD, name="before"))
     answer = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START)])
-    decisions = decide(answer.waiting, await ground.room.look_up(answer.waiting))
+    decisions = decide(answer.waiting, await ground.facts(answer.waiting))
     await ground.rows.put_windows(*windows)
     done = await ground.room.carry_out(HOLDER, epochs, decisions)
     assert done.outdated == {it.team_id for it in answer.waiting}
@@ -94,7 +94,7 @@ async def test_what_was_decided_before_a_window_began_is_not_done_in_it(
     later = msgspec.structs.replace(HOLD, name="later", starts_at=START + MINUTE / 2)
     await ground.rows.put_windows(SKIP, later)
     answer = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START)])
-    decisions = decide(answer.waiting, await ground.room.look_up(answer.waiting))
+    decisions = decide(answer.waiting, await ground.facts(answer.waiting))
     ground.clock.move(30)
     done = await ground.room.carry_out(HOLDER, epochs, decisions)
     assert len(done.outdated) == 1

@@ -86,7 +86,8 @@ async def test_success_is_recorded_once(ground: Ground) -> None:
     await register(ground)
     await dequeue(ground, 1)
     ending = Ending(End(run, 1, DONE), RunState.SUCCEEDED)
-    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    [recorded] = await ground.dispatch.record(EXECUTOR, [ending])
+    status = recorded.status
     assert (status.id, status.state, status.attempt) == (run, RunState.SUCCEEDED, 1)
     assert status.finished_at == ground.clock.now()
     assert await ground.dispatch.record(EXECUTOR, [ending]) == []
@@ -113,7 +114,8 @@ async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -
     await register(ground)
     await dequeue(ground, 1)
     ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
-    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    [recorded] = await ground.dispatch.record(EXECUTOR, [ending])
+    status = recorded.status
     assert (status.state, status.retry_at) == (
         RunState.RETRYING,
         ground.clock.now() + timedelta(seconds=10),
@@ -147,7 +149,8 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     await dequeue(ground, 1)
     await ground.rows.cancel(run)
     ending = Ending(End(run, 1, BAD), RunState.RETRYING, "exit code 1", 10.0)
-    [status] = await ground.dispatch.record(EXECUTOR, [ending])
+    [recorded] = await ground.dispatch.record(EXECUTOR, [ending])
+    status = recorded.status
     assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
     later = ground.clock.now() + timedelta(hours=1)
     mine = {partition_of(JOB): BEGINNING}

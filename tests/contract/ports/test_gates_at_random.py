@@ -306,7 +306,8 @@ class Gated(RuleBasedStateMachine):
 async def _record(side: Ground, run: UUID, number: int, state: RunState) -> list[tuple[Any, ...]]:
     retry_in_s = 1.0 if state is RunState.RETRYING else None
     ending = Ending(End(run, number, Result(ENDS[state])), state, retry_in_s=retry_in_s)
-    return [(it.id, it.state) for it in await side.dispatch.record(EXECUTOR, [ending])]
+    recorded = await side.dispatch.record(EXECUTOR, [ending])
+    return [(it.status.id, it.status.state) for it in recorded]
 
 
 async def _is_set(side: Ground) -> bool:

@@ -164,7 +164,7 @@ class BothPorts(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             batch = await side.waiting()
-            decisions = decide(batch, await side.room.look_up(batch))
+            decisions = decide(batch, await side.facts(batch))
             if windows is not None:
                 await side.rows.put_windows(*([WINDOWS[windows]] if windows in WINDOWS else []))
             done = await side.room.carry_out(holder, epochs, decisions)
@@ -200,10 +200,11 @@ class BothPorts(RuleBasedStateMachine):
         ending = Ending(End(run, number, Result(ENDS[state], "why")), state, "why", wait_s)
 
         async def call(side: Ground) -> Any:
-            statuses = await side.dispatch.record(executor, [ending])
+            ends = await side.dispatch.record(executor, [ending])
             known = await side.dispatch.recorded([(run, number)])
             return [
-                (status.id, status.state, status.attempt, status.retry_at) for status in statuses
+                (it.status.id, it.status.state, it.status.attempt, it.status.retry_at, it.awaited)
+                for it in ends
             ], known
 
         self.both(call)

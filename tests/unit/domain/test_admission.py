@@ -16,6 +16,7 @@ from matins.domain.runs.admission.waiting import (
     RETRY,
     Candidate,
     Facts,
+    Question,
     Rules,
     Waiting,
 )
@@ -23,7 +24,7 @@ from matins.domain.runs.admission.windows import CAUSE
 from matins.domain.runs.states import Kind, RunState
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-RUN = UUID(int=1)
+RUN, JOB = UUID(int=1), UUID(int=2)
 
 
 def minute(number: float) -> datetime:
@@ -33,7 +34,18 @@ def minute(number: float) -> datetime:
 
 def candidate(cause: str = CLAIM, at: float = 1, **given: object) -> Candidate:
     """Return a run that was to fire, and was claimed, some minutes after noon."""
-    made = Candidate(cause, Kind.SCHEDULED, minute(at), minute(at), {"tier": "gold"})
+    made = Candidate(
+        RUN,
+        minute(at),
+        minute(at),
+        Kind.SCHEDULED,
+        RunState.WAITING,
+        cause=cause,
+        fire_at=minute(at),
+        job_id=JOB,
+        open_since=NOON,
+        labels={"tier": "gold"},
+    )
     return msgspec.structs.replace(made, **given)
 
 
@@ -44,7 +56,7 @@ def window(first: float, last: float, **given: object) -> Window:
 
 def state(run: Candidate, *windows: Window, at: float = 1) -> RunState:
     """Return what becomes of a run, some minutes after noon."""
-    return ask(run, Rules(1, windows), minute(at)).state
+    return ask(Question(run, Rules(1, windows), minute(at))).state
 
 
 @pytest.mark.parametrize(
@@ -69,14 +81,16 @@ def test_a_window_is_over_at_its_last_instant() -> None:
 
 
 def test_of_windows_that_hold_the_last_to_end_decides() -> None:
-    verdict = ask(candidate(), Rules(1, [window(1, 3), window(0, 4, name="long")]), minute(1))
+    verdict = ask(
+        Question(candidate(), Rules(1, [window(1, 3), window(0, 4, name="long")]), minute(1))
+    )
     assert (verdict.until, verdict.cause, verdict.blocker) == (minute(4), CAUSE, "long")
     assert verdict.reason == "held by maintenance long until 2026-03-02T12:04:00Z"
 
 
 def test_a_window_that_skips_goes_before_one_that_holds() -> None:
     skipping = window(1, 2, name="short", policy="skip", reason="disks")
-    verdict = ask(candidate(), Rules(1, [window(1, 9), skipping]), minute(1))
+    verdict = ask(Question(candidate(), Rules(1, [window(1, 9), skipping]), minute(1)))
     assert (verdict.state, verdict.reason) == (RunState.SKIPPED, "maintenance short: disks")
 
 

@@ -25,6 +25,7 @@ from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.executor.fleet import Executor
 from matins.gateway.report import Recorder
 from matins.kernel.settings import Settings
+from matins.testing.memory.hints import MemoryHints
 from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
 
 
@@ -33,7 +34,7 @@ class CutLink:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.recorder = Recorder(rows, Statuses(), Random(1))
+        self.recorder = Recorder(rows, Statuses(), MemoryHints(), Random(1))
         self.away: set[str] = set()
         self.deaf: set[str] = set()
         self.refusal: MatinsError | None = None

@@ -17,6 +17,7 @@ from matins.domain.executors.protocol import (
     Heartbeat,
     HeartbeatAnswer,
     Poll,
+    Recorded,
     Running,
     RunStatus,
     Stop,
@@ -118,7 +119,7 @@ class Rows:
             for row in rows
         ]
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Dispatch`. A poisoned run can only be recorded without its output."""
         await self._enter("record")
         self.batches.append(len(endings))
@@ -133,7 +134,7 @@ class Rows:
             if row and self._runs_on(row.id, executor) and row.attempt == it.end.number:
                 row.state, row.reason, row.retry_in_s = it.state, it.reason, it.retry_in_s
                 self.ends[row.id, row.attempt] = it
-                recorded.append(self._status(row))
+                recorded.append(Recorded(self._status(row)))
         self._leave("record")
         return recorded
 

@@ -16,6 +16,7 @@ from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.report import CACHE_QUEUE_MAX, Recorder
 from matins.kernel.metrics import SUPERSEDED
+from matins.testing.memory.hints import MemoryHints
 
 OK = Result(Outcome.SUCCEEDED)
 BAD = Result(Outcome.FAILED, "exit code 1", exit_code=1)
@@ -27,7 +28,7 @@ class Desk:
     def __init__(self) -> None:
         self.rows = Rows()
         self.statuses = Statuses()
-        self.recorder = Recorder(self.rows, self.statuses, Random(1))
+        self.recorder = Recorder(self.rows, self.statuses, MemoryHints(), Random(1))
         self.executor = uuid4()
         self.rows.executors[self.executor] = Heartbeat(self.executor, "e", ["default"], 100, 1)
         self._seq = 0

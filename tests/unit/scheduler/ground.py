@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.overlap import WrittenOverlap
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, WaitingRoom
@@ -50,15 +51,23 @@ class Ground:
         self.owners = Jobs(MemoryJobChanges(self.world), self.hints, self.rng)
 
     def job(
-        self, *, misfire: Misfire = MISFIRE, pool: str = "default", **schedule: object
+        self,
+        *,
+        misfire: Misfire = MISFIRE,
+        pool: str = "default",
+        overlap: WrittenOverlap = "allow",
+        **schedule: object,
     ) -> JobRow:
-        """Return a job saved now; without a schedule it is due each minute."""
+        """Return a job saved now; without a schedule it is due each minute. Nobody ends its runs,
+        so they may overlap.
+        """
         spec = JobSpec(
             name=f"job-{len(self.world.jobs)}",
             target=TARGET,
             schedule=msgspec.convert(schedule or {"cron": "* * * * *"}, Schedule),
             misfire=misfire,
             pool=pool,
+            overlap=overlap,
         )
         return self.world.add_job(self.uuid(), spec)
 

@@ -51,6 +51,8 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
         pool="default",
         next_due_at=instant_of(due_s),
         next_fire_at=timetable.fire_time(instant_of(due_s)),
+        overlap="allow",
+        open_since=START,
     )
     return LoadedJob(job)
 

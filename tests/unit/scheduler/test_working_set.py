@@ -27,6 +27,8 @@ JOB = DueJob(
     pool="default",
     next_due_at=START,
     next_fire_at=START,
+    overlap="skip",
+    open_since=START,
 )
 
 

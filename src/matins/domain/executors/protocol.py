@@ -6,14 +6,16 @@ the story; the reasons stand there too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
 from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.runs.admission.hints import job_word
 from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.states import RunState, Tried
+from matins.domain.runs.states import FINAL, RunState, Tried
 
 POLL_MAX = 1000
 """The most attempts that one poll may ask for."""
@@ -140,3 +142,21 @@ class RunStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     retry_at: datetime | None = None
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """The end of an attempt that was recorded now; `awaited` is its job, if other runs of it may
+    wait for the end of the run.
+    """
+
+    status: RunStatus
+    awaited: UUID | None = None
+
+
+def awaited_words(recorded: Iterable[Recorded]) -> set[str]:
+    """Return what to send on the channel `admission`, of ends for which other runs may wait."""
+    return {
+        job_word(end.awaited)
+        for end in recorded
+        if end.awaited is not None and end.status.state in FINAL
+    }

@@ -14,6 +14,7 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.limits import Concurrency, limit_problems, rate_problems
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.overlap import Overlap, WrittenOverlap, overlap_of
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.targets import Target
 from matins.domain.schedules.schedule import Override, Schedule
@@ -54,6 +55,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     priority: Literal["high", "normal", "low"] = "normal"
     timeout: str = "10m"
     retry: RetryPolicy = RetryPolicy()
+    overlap: WrittenOverlap = "skip"
     misfire: Misfire = Misfire()
     max_running: int | None = None
     rate: str | None = None
@@ -76,10 +78,16 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         chain = None if self.schedule is None else self.schedule.chain
         return [] if chain is None else chain.jobs
 
+    @property
+    def overlapping(self) -> Overlap:
+        """What becomes of its due times while a run of it is unfinished."""
+        return overlap_of(self.overlap)
+
     def problems(self) -> list[Problem]:
         """Return all that is wrong with the meaning of it; `where` is relative to the job."""
         problems = name_problems("name", self.name) + name_problems("pool", self.pool)
         parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
+        parts.append(("overlap", self.overlapping.problems()))
         parts.append(("misfire", self.misfire.problems()))
         if self.concurrency is not None:
             parts.append(("concurrency", self.concurrency.problems()))

@@ -19,11 +19,13 @@ from matins.domain.executors.protocol import (
     Heartbeat,
     HeartbeatAnswer,
     Poll,
+    Recorded,
     Report,
     ReportAnswer,
     Running,
     RunStatus,
 )
+from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Lines, Waiting
 from matins.domain.runs.chains import Link
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
@@ -165,8 +167,14 @@ class WaitingRoom(Protocol):
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
         """Return what admission must know of these runs: the rules of their teams, of one
-        moment each.
+        moment each; without what is unfinished of their jobs.
         """
+
+    async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
+        """Return what is unfinished of jobs, as far as is told where to look for it."""
+
+    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+        """Cancel those of the runs that wait, and ask for the end of those that are running."""
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -185,6 +193,14 @@ class WaitingRoom(Protocol):
         for, up to `limit`; of these the runs of the partitions. Without `gate_ids`, at all gates.
         """
 
+    async def note_open(
+        self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
+    ) -> None:
+        """Keep in the rows of jobs up to when all their runs that were due are over."""
+
+    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+        """Let what waits for another run of these jobs be asked about now; return it."""
+
 
 class Watch(Protocol):
     """Who still sends heartbeats, and what the lost ones held."""
@@ -201,7 +217,7 @@ class Watch(Protocol):
     async def forget(self, executor: UUID) -> None:
         """Drop the hand-outs of a lost executor, once none of its runs is running."""
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """As Dispatch.record."""
 
 
@@ -225,7 +241,7 @@ class Dispatch(Protocol):
     async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """Return those of the runs that this executor runs, with their policies."""
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """Record ends where (run, attempt, executor) is still running; gives those that were.
 
         Retrying runs are scheduled, dead ones become dead letters, in the same statement.

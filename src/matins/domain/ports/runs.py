@@ -7,7 +7,10 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.jobs.targets import Target
+from matins.domain.runs.admission.open_runs import OpenRun
+from matins.domain.runs.admission.waiting import Verdict
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 
 
@@ -26,15 +29,26 @@ class KeyedRun(NamedTuple):
 
 
 class FoundJob(NamedTuple):
-    """A job that is there, and the database's clock.
+    """A job that is there, what decides about a run of it that is triggered, and the database's
+    clock.
 
-    `target` is None if it can't be read. `keyed` is what was made with the key that was asked for.
+    `first_open` is looked up where it decides. `target` is None if it can't be read. `keyed` is
+    what was made with the key that was asked for.
     """
 
     id: UUID
     now: datetime
+    overlap: OverlapPolicy
+    first_open: OpenRun | None = None
     target: Target | None = None
     keyed: KeyedRun | None = None
+
+
+class CancelledRun(NamedTuple):
+    """A run that was ended, or is to end, and its job."""
+
+    status: RunStatus
+    job_id: UUID
 
 
 class RunChanges(Protocol):
@@ -48,14 +62,17 @@ class RunChanges(Protocol):
         run_id: UUID,
         job_id: UUID,
         due_at: datetime,
+        verdict: Verdict,
         run_input: RunInput = NO_INPUT,
         key: str | None = None,
+        *,
+        allow_overlap: bool = False,
     ) -> TriggeredRun | None:
-        """Make and queue a manual run; None if there is one due then or made with this key, or the
-        job is deleted.
+        """Make a manual run: queued, skipped, or waiting to be asked about. None if there is one
+        due then or made with this key, or the job is deleted.
         """
 
-    async def cancel(self, run_id: UUID) -> RunStatus | None:
+    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
         """Cancel a run that waits, or ask for the end of one that is running; None if neither."""
 
     async def replay(self, run_id: UUID) -> RunStatus | None:

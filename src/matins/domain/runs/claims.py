@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.jobs.misfire import Misfire
+from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.states import Kind, RunState
@@ -45,6 +46,9 @@ class DueJob(msgspec.Struct, frozen=True):
     pool: str
     next_due_at: datetime | None
     next_fire_at: datetime | None
+    overlap: OverlapPolicy
+    open_since: datetime
+    """All its runs that were due before are over; known only where overlap is not allowed."""
     team_id: int = 0
     priority: int = 1
     fault: str = ""
@@ -56,7 +60,10 @@ class DueJob(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A run to be made: `queued`, or `skipped` with its reason; what must be asked about waits.
+    """A run to be made: `queued`, `waiting` to be asked about, or `skipped` with its reason.
+
+    What is to be queued waits as well, if anything must be asked about it: so if any run of its job
+    due from `open_since` on is unfinished. None: nobody looks for one.
 
     A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`. Such
     a range is claimed together with the step past it, to what is due next, or to nothing: its key
@@ -81,6 +88,7 @@ class Claim(msgspec.Struct, frozen=True):
     follows_end: bool = False
     priority: int = 1
     rank: int | None = None
+    open_since: datetime | None = None
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -111,7 +119,8 @@ class Claimed(msgspec.Struct, frozen=True):
 class Advance(msgspec.Struct, frozen=True):
     """A job's next due time, written some seconds after its claims, in batches.
 
-    Every due time up to `accounted_until` has its row.
+    Every due time up to `accounted_until` has its row. All runs due before `open_since` are over;
+    None: that is not known.
     """
 
     job_id: UUID
@@ -119,6 +128,7 @@ class Advance(msgspec.Struct, frozen=True):
     next_due_at: datetime | None
     next_fire_at: datetime | None
     accounted_until: datetime
+    open_since: datetime | None = None
 
 
 class AwaitedEnd(msgspec.Struct, frozen=True):

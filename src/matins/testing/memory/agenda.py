@@ -23,6 +23,7 @@ from matins.domain.runs.claims import (
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.next_due import NextDue
 from matins.testing.memory.chains import MemoryChains
+from matins.testing.memory.open_runs import rows_of
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
 
@@ -109,7 +110,10 @@ class MemoryAgenda:
             job = self._world.jobs.get(advance.job_id)
             if job is None or job.revision != advance.revision or job.state is not JobState.ACTIVE:
                 continue
-            _step(job, advance.accounted_until, advance.next_due_at, advance.next_fire_at)
+            due, since = advance.next_due_at, advance.open_since
+            stepped = _step(job, advance.accounted_until, due, advance.next_fire_at)
+            if stepped and since is not None:
+                job.open_since = max(job.open_since, since)
 
     async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
@@ -180,8 +184,11 @@ class MemoryAgenda:
     def _insert(self, claim: Claim, job: JobRow, epoch: int) -> RunRow | None:
         now = self._world.now()
         state, reason = claim.state, claim.reason
-        if self._is_near(claim, job, now):
-            state, reason = RunState.WAITING, TO_BE_ADMITTED
+        if claim.state is RunState.QUEUED:
+            is_asked = self._is_near(claim, job, now) or job.is_asked or self._minds(claim, job)
+            state = RunState.WAITING if is_asked else state
+        if state is RunState.WAITING:
+            reason = TO_BE_ADMITTED
         run = RunRow(
             id=claim.run_id,
             job_id=claim.job_id,
@@ -208,9 +215,7 @@ class MemoryAgenda:
         return run
 
     def _is_near(self, claim: Claim, job: JobRow, now: datetime) -> bool:
-        """Return whether anything might hold a claim, so that it must be asked about."""
-        if claim.state is not RunState.QUEUED:
-            return False
+        """Return whether gates or windows might hold a claim, so that it must be asked about."""
         if job.gates or self._world.gates.limit_team(job.team_id):
             return True
         return any(
@@ -220,6 +225,13 @@ class MemoryAgenda:
             )
             for window in self._world.rules_of(job.team_id).windows
         )
+
+    def _minds(self, claim: Claim, job: JobRow) -> bool:
+        """Return whether a run of the job is unfinished, or may be."""
+        if claim.kind is not Kind.SCHEDULED:
+            return job.spec.overlapping.policy != "allow"
+        since = claim.open_since
+        return since is not None and bool(rows_of(self._world, claim.job_id, since))
 
     def _step_past(self, ranges: Sequence[Claim], made: Collection[UUID]) -> None:
         """Step past the ranges of jobs of which all were made."""
@@ -242,10 +254,12 @@ def _kept(claims: Sequence[Claim]) -> set[UUID]:
 
 def _step(
     job: JobRow, accounted_until: datetime, due: datetime | None, fire: datetime | None
-) -> None:
-    """Go on to the next due time of a job, if all before it is accounted for."""
-    if job.next_due_at is not None and job.next_due_at <= accounted_until:
-        job.next_due_at, job.next_fire_at = due, fire
+) -> bool:
+    """Go on to the next due time of a job, if all before it is accounted for; whether it was."""
+    if job.next_due_at is None or job.next_due_at > accounted_until:
+        return False
+    job.next_due_at, job.next_fire_at = due, fire
+    return True
 
 
 def first_places(
@@ -280,6 +294,8 @@ def _due_jobs(jobs: Iterable[JobRow]) -> list[DueJob]:
                 next_fire_at=job.next_fire_at,
                 team_id=job.team_id,
                 priority=PRIORITIES[job.spec.priority],
+                overlap=job.spec.overlapping.policy,
+                open_since=job.open_since,
             )
             due_jobs.append(due)
     return due_jobs

@@ -14,7 +14,6 @@ from matins.domain.jobs.limits import JobQuota
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.jobs import CalendarVersion, JobTransaction
-from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.chains import LeaderRow, LeaderRows
 from matins.domain.runs.claims import Claim
 from matins.domain.runs.following import RecordedRun
@@ -30,6 +29,7 @@ from matins.testing.memory.chains import (
     min_of,
 )
 from matins.testing.memory.job_rows import locked_job, names_of, pauses_over
+from matins.testing.memory.open_runs import insert_recorded, revise
 from matins.testing.memory.revisions import unfinished_backfill
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import World
@@ -173,7 +173,7 @@ class MemoryTransaction:
                 continue
             await self._lock(run.key)
             self._runs.append(run)
-            self._writes.append(partial(self._insert, run))
+            self._writes.append(partial(insert_recorded, self._world, run))
             made.add(run.id)
         if claims:
             since = min(claim.due_at for claim in claims)
@@ -269,7 +269,7 @@ class MemoryTransaction:
     async def write_revision(self, job: LockedJob, revision: JobRevision) -> None:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
-        self._writes.append(lambda: self._world.revise(self._world.jobs[job.id], revision))
+        self._writes.append(partial(revise, self._world, job.id, revision))
 
     async def cancel_waiting(self, job: LockedJob) -> int:
         """See `domain.ports.jobs.JobTransaction`."""
@@ -316,12 +316,6 @@ class MemoryTransaction:
 
     def _insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> None:
         self._world.insert_job(job_id, team, revision)
-
-    def _insert(self, run: RunRow) -> None:
-        if run.state is RunState.QUEUED and self._world.is_gated(run.job_id):
-            run.state, run.reason = RunState.WAITING, TO_BE_ADMITTED
-        if self._world.insert(run):
-            self._world.place(run)
 
 
 def recorded(run: RunRow) -> RecordedRun:

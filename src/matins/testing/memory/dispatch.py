@@ -16,6 +16,7 @@ from matins.domain.executors.protocol import (
     Heartbeat,
     HeartbeatAnswer,
     Poll,
+    Recorded,
     Running,
     RunStatus,
     Stop,
@@ -25,7 +26,7 @@ from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.inputs import with_input
 from matins.domain.runs.ranking import Started
-from matins.domain.runs.states import SUSPECT_AFTER, Outcome, RunState, Tried
+from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
 from matins.testing.memory.pools import note_starts
 from matins.testing.memory.revisions import spec_of
@@ -63,7 +64,7 @@ class MemoryDispatch:
         """See `domain.ports.Dispatch`."""
         return [_running(self._world, run) for run in _held(self._world, executor, run_ids)]
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Dispatch`."""
         return record(self._world, executor, endings)
 
@@ -261,12 +262,12 @@ class MemoryWatch:
             if not _held(self._world, executor, handouts[key]):
                 del handouts[key]
 
-    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+    async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Watch`."""
         return record(self._world, executor, endings)
 
 
-def record(world: World, executor: UUID, endings: Sequence[Ending]) -> list[RunStatus]:
+def record(world: World, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
     """Record ends where (run, attempt, executor) is still running; gives those that were."""
     return [
         _end(world, run, executor, ending)
@@ -276,7 +277,7 @@ def record(world: World, executor: UUID, endings: Sequence[Ending]) -> list[RunS
     ]
 
 
-def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus:
+def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> Recorded:
     now = world.now()
     result = ending.end.result
     state = ending.state
@@ -298,7 +299,9 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> RunStatus
     )
     world.give_back(run)
     world.move(run, state)
-    return status_of(world, run)
+    is_awaited = world.jobs[run.job_id].spec.overlapping.policy in ("queue", "replace")
+    awaited = run.job_id if is_awaited or run.kind is Kind.BACKFILL else None
+    return Recorded(status_of(world, run), awaited)
 
 
 def status_of(world: World, run: RunRow) -> RunStatus:

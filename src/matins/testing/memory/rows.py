@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 from uuid import UUID
 
 from matins.domain.calendars.calendar import Calendar
@@ -13,6 +14,8 @@ from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, Span
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, Outcome, RunState
+
+BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -165,6 +168,7 @@ class RunRow:
     revision: int | None = None
     """The revision by which it is called; None: the one in force."""
     holds_permits: bool = False
+    allow_overlap: bool = False
 
     @property
     def key(self) -> tuple[UUID, datetime, Kind]:

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
-from matins.domain.ports.runs import FoundJob, KeyedRun, TriggeredRun
-from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED
+from matins.domain.ports.runs import CancelledRun, FoundJob, KeyedRun, TriggeredRun
+from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED, Verdict
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.dispatch import status_of
+from matins.testing.memory.open_runs import open_run, rows_of
 from matins.testing.memory.rows import RunRow, TriggerKeyRow
 from matins.testing.memory.world import World
 
@@ -29,15 +30,28 @@ class MemoryRunChanges:
             return None
         row = self._world.trigger_keys.get((job.id, key or ""))
         keyed = KeyedRun(row.run_id, row.fingerprint) if row else None
-        return FoundJob(job.id, self._world.now(), job.spec.target, keyed)
+        overlap = job.spec.overlapping.policy
+        runs = rows_of(self._world, job.id, job.open_since) if overlap == "skip" else []
+        first = min(runs, key=lambda run: run.due_at, default=None)
+        return FoundJob(
+            job.id,
+            self._world.now(),
+            overlap,
+            open_run(first) if first else None,
+            job.spec.target,
+            keyed,
+        )
 
     async def trigger(
         self,
         run_id: UUID,
         job_id: UUID,
         due_at: datetime,
+        verdict: Verdict,
         run_input: RunInput = NO_INPUT,
         key: str | None = None,
+        *,
+        allow_overlap: bool = False,
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`."""
         job, now = self._world.jobs[job_id], self._world.now()
@@ -52,10 +66,13 @@ class MemoryRunChanges:
             pool=job.spec.pool,
             priority=PRIORITIES[job.spec.priority],
             kind=Kind.MANUAL,
-            state=RunState.QUEUED,
+            state=verdict.state,
+            reason=verdict.reason,
+            finished_at=now if verdict.state is RunState.SKIPPED else None,
+            allow_overlap=allow_overlap,
             input=run_input,
         )
-        if self._world.is_gated(job_id):
+        if run.state is RunState.QUEUED and self._world.is_gated(job_id):
             run.state, run.reason = RunState.WAITING, TO_BE_ADMITTED
         if job.state is JobState.DELETED or (job_id, key) in self._world.trigger_keys:
             return None
@@ -69,14 +86,14 @@ class MemoryRunChanges:
         self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
-    async def cancel(self, run_id: UUID) -> RunStatus | None:
+    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
         """See `domain.ports.runs.RunChanges`."""
         run = self._world.runs_by_id.get(run_id)
         if run is None or run.state in FINAL:
             return None
         run.cancel_at = run.cancel_at or self._world.now()
-        self._world.cancel_waiting(run, "cancelled by its owner")
-        return status_of(self._world, run)
+        self._world.cancel_waiting(run, reason)
+        return CancelledRun(status_of(self._world, run), run.job_id)
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""

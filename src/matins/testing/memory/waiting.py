@@ -10,6 +10,8 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.runs.admission.gates import CAUSE, IN_LINE, Gate, Passed, Place
+from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
+from matins.domain.runs.admission.overlap import CAUSE as OVERLAP
 from matins.domain.runs.admission.waiting import (
     Candidate,
     CarriedOut,
@@ -18,11 +20,13 @@ from matins.domain.runs.admission.waiting import (
     Lines,
     Rules,
     Waiting,
+    may_be_held,
 )
 from matins.domain.runs.claims import Mark
 from matins.domain.runs.ranking import rank_at
-from matins.domain.runs.states import RunState
+from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.agenda import first_places
+from matins.testing.memory.open_runs import open_run, rows_of
 from matins.testing.memory.rows import RunRow, WaitingRow
 from matins.testing.memory.world import World
 
@@ -61,9 +65,38 @@ class MemoryWaitingRoom:
         candidates = {
             run.run_id: self._candidate(run.cause, self._world.runs_by_id[run.run_id])
             for run in batch
-            if run.team_id is not None and not rules[run.team_id].hold_nothing()
+            if run.team_id is not None and may_be_held(run, rules[run.team_id])
         }
         return Facts(now, rules, candidates)
+
+    async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
+        """See `domain.ports.WaitingRoom`."""
+        found = {}
+        for job_id, place in jobs.items():
+            known = [self._world.runs_by_id.get(run) for run in place.runs]
+            runs = [run for run in known if run is not None and run.finished_at is None]
+            runs += rows_of(self._world, job_id, place.since)
+            runs += [run for run in rows_of(self._world, job_id) if run.kind is Kind.BACKFILL]
+            found[job_id] = [open_run(run) for run in {run.id: run for run in runs}.values()]
+        return found
+
+    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+        """See `domain.ports.WaitingRoom`."""
+        for run_id in run_ids:
+            run = self._world.runs_by_id[run_id]
+            if run.state not in FINAL:
+                run.cancel_at = run.cancel_at or self._world.now()
+                self._world.cancel_waiting(run, reason)
+
+    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+        """See `domain.ports.WaitingRoom`."""
+        rooms, blockers, now = self._world.waiting, set(map(str, job_ids)), self._world.now()
+        woken = []
+        for (partition, run_id), row in rooms.items():
+            if row.cause == OVERLAP and row.blocker in blockers:
+                rooms[partition, run_id] = replace(row, ready_at=now)
+                woken.append(Waiting(run_id, partition, now, row.team_id, row.cause))
+        return woken
 
     async def carry_out(
         self, holder: UUID, epochs: Mapping[int, int], decisions: Sequence[Decision]
@@ -161,9 +194,28 @@ class MemoryWaitingRoom:
         if run.state is not RunState.WAITING:
             self._world.move(run, RunState.WAITING)
 
+    async def note_open(
+        self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
+    ) -> None:
+        """See `domain.ports.WaitingRoom`."""
+        fenced = self._world.fence(holder, epochs)
+        for job_id, at in since.items():
+            job = self._world.jobs[job_id]
+            if job.partition in fenced:
+                job.open_since = max(job.open_since, min(at, job.next_due_at or at))
+
     def _candidate(self, cause: str, run: RunRow) -> Candidate:
-        labels = self._world.jobs[run.job_id].spec.labels
-        return Candidate(cause, run.kind, run.fire_at, run.claimed_at, labels)
+        job = self._world.jobs[run.job_id]
+        return Candidate(
+            **msgspec.structs.asdict(open_run(run)),
+            cause=cause,
+            fire_at=run.fire_at,
+            job_id=job.id,
+            open_since=job.open_since,
+            labels=job.spec.labels,
+            overlap=job.spec.overlapping,
+            allow_overlap=run.allow_overlap,
+        )
 
     def _is_current(self, team_id: int, rules: Rules | None) -> bool:
         """Return whether rules are what still holds."""

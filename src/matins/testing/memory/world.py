@@ -48,6 +48,7 @@ class JobRow:
     timing: Timing
     created_at: datetime
     changed_at: datetime
+    open_since: datetime
     team_id: int = 1
     calendars: tuple[int, ...] = ()
     revision: int = 1
@@ -144,6 +145,7 @@ class World:
             changed_at=first.at,
             team_id=self.teams.setdefault(team, len(self.teams) + 1),
             revision=0,
+            open_since=first.at,
         )
         self.jobs[job_id] = job
         self.revise(job, first)
@@ -321,8 +323,8 @@ class World:
 
     def scheduled(self, job_id: UUID) -> list[RunRow]:
         """Return the scheduled runs of a job."""
-        runs = self.runs.values()
-        return [run for run in runs if run.job_id == job_id and run.kind is Kind.SCHEDULED]
+        own = [run for run in self.runs.values() if run.job_id == job_id]
+        return [run for run in own if run.kind is Kind.SCHEDULED]
 
     def run_count(self, job: JobRow) -> int:
         """Return how many due times a job's schedule has had; counted only where it matters."""

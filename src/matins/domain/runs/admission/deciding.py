@@ -5,48 +5,109 @@ Pure. A new way of waiting is a member: one file beside this one, and a line in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
+from uuid import UUID
 
+import msgspec
+
+from matins.domain.runs.admission.open_runs import OpenRun
+from matins.domain.runs.admission.overlap import ask_overlap
 from matins.domain.runs.admission.waiting import (
     ADMITTED,
     Candidate,
     Decision,
     Facts,
-    Rules,
+    Question,
     Verdict,
     Waiting,
 )
 from matins.domain.runs.admission.windows import ask_windows
 from matins.domain.runs.states import RunState
+from matins.domain.values.ids import due_of
 
 _NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
-Member = Callable[[Candidate, Rules, datetime], Verdict | None]
-"""Says what speaks against a run at an instant; None: nothing that this member knows of."""
+Member = Callable[[Question], Verdict | None]
+"""Says what speaks against a run; None: nothing that this member knows of."""
 
-MEMBERS: Final[tuple[Member, ...]] = (ask_windows,)
+MEMBERS: Final[tuple[Member, ...]] = (ask_windows, ask_overlap)
 """Who is asked. The order does not matter."""
 
 
-def ask(run: Candidate, rules: Rules, now: datetime) -> Verdict:
+def ask(question: Question) -> Verdict:
     """Return what becomes of a run: skipped if any member says so, else it waits for the last."""
-    against = [verdict for member in MEMBERS if (verdict := member(run, rules, now)) is not None]
+    against = [verdict for member in MEMBERS if (verdict := member(question)) is not None]
     return max(against, key=_weight, default=ADMITTED)
 
 
 def decide(batch: Iterable[Waiting], facts: Facts) -> list[Decision]:
-    """Return a decision on each of the runs, under the rules of its team."""
-    return [_decide(waiting, facts) for waiting in batch]
+    """Return a decision on each of the runs, under the rules of its team.
+
+    First come, first served: what is admitted counts for those that came later.
+    """
+    places, open_runs = list(batch), _OpenRuns(facts)
+    decided = {
+        waiting.run_id: _decide(waiting, facts, open_runs)
+        for waiting in sorted(places, key=_turn(facts))
+    }
+    return [decided[waiting.run_id] for waiting in places]
 
 
-def _decide(waiting: Waiting, facts: Facts) -> Decision:
+def left_open(decisions: Iterable[Decision], facts: Facts) -> Mapping[UUID, Sequence[OpenRun]]:
+    """Return by job what is unfinished once it is carried out, where that matters."""
+    open_runs = _OpenRuns(facts)
+    for decision in decisions:
+        if candidate := facts.candidates.get(decision.waiting.run_id):
+            open_runs.move(candidate, decision.verdict)
+    return {job_id: open_runs.of(job_id) for job_id in facts.open_runs}
+
+
+class _OpenRuns:
+    """The unfinished runs of each job, after all that was decided so far."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._by_job = {
+            job_id: {run.id: run for run in runs} for job_id, runs in facts.open_runs.items()
+        }
+        for run in facts.candidates.values():
+            if run.job_id in self._by_job:  # even one that is due earlier than was looked for
+                self._by_job[run.job_id].setdefault(run.id, run)
+
+    def of(self, job_id: UUID) -> Sequence[OpenRun]:
+        return list(self._by_job.get(job_id, {}).values())
+
+    def beside(self, run: Candidate) -> Sequence[OpenRun]:
+        return [other for other in self.of(run.job_id) if other.id != run.id]
+
+    def move(self, run: Candidate, verdict: Verdict) -> None:
+        runs = self._by_job.get(run.job_id)
+        if runs is None:
+            return
+        if verdict.state is RunState.SKIPPED:
+            runs.pop(run.id, None)
+        elif verdict.state is RunState.QUEUED:
+            runs[run.id] = msgspec.structs.replace(runs[run.id], state=RunState.QUEUED)
+
+
+def _decide(waiting: Waiting, facts: Facts, open_runs: _OpenRuns) -> Decision:
     rules = None if waiting.team_id is None else facts.rules.get(waiting.team_id)
-    candidate = facts.candidates.get(waiting.run_id)
-    if rules is None or candidate is None:
+    run = facts.candidates.get(waiting.run_id)
+    if rules is None or run is None:
         return Decision(waiting, ADMITTED, rules)
-    return Decision(waiting, ask(candidate, rules, facts.now), rules)
+    verdict = ask(Question(run, rules, facts.now, open_runs.beside(run)))
+    open_runs.move(run, verdict)
+    return Decision(waiting, verdict, rules)
+
+
+def _turn(facts: Facts) -> Callable[[Waiting], tuple[datetime, datetime, UUID]]:
+    def turn(waiting: Waiting) -> tuple[datetime, datetime, UUID]:
+        run = facts.candidates.get(waiting.run_id)
+        since = waiting.ready_at if run is None else run.claimed_at
+        return since, due_of(waiting.run_id), waiting.run_id
+
+    return turn
 
 
 def _weight(verdict: Verdict) -> tuple[bool, datetime]:

@@ -9,8 +9,10 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
-from matins.domain.runs.states import Kind, RunState
+from matins.domain.runs.admission.open_runs import OpenRun
+from matins.domain.runs.states import RunState
 
 CLAIM: Final = "claim"
 """The cause of a run that was claimed a moment ago, and is to be asked about."""
@@ -41,14 +43,25 @@ class Waiting(msgspec.Struct, frozen=True):
     priority: int = 1
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """What admission knows of a run that something might hold."""
+class Candidate(OpenRun, frozen=True, kw_only=True):
+    """What admission knows of a run that something might hold.
+
+    `open_since`: since when its job's row says that unfinished runs are to be looked for.
+    """
 
     cause: str
-    kind: Kind
     fire_at: datetime
-    claimed_at: datetime
+    job_id: UUID
+    open_since: datetime
     labels: dict[str, str]
+    overlap: Overlap = Overlap()
+    allow_overlap: bool = False
+    """Its owner starts it whatever else of its job runs."""
+
+    @property
+    def minds_others(self) -> bool:
+        """Whether it matters which runs of its job are unfinished. A retry has been admitted."""
+        return self.overlap.policy != "allow" and self.attempt == 0
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -64,18 +77,39 @@ class Rules(msgspec.Struct, frozen=True):
         return not self.windows
 
 
+def may_be_held(waiting: Waiting, rules: Rules) -> bool:
+    """Return whether anything might hold a run; a retry has been admitted: only rules can."""
+    return waiting.cause != RETRY or not rules.hold_nothing()
+
+
 class Facts(msgspec.Struct, frozen=True):
-    """What is known of a batch of waiting runs: the rules by team, and runs that these may hold."""
+    """What is known of a batch of waiting runs: the rules by team, the runs that something may
+    hold, and by job what is unfinished, where that matters.
+    """
 
     now: datetime
     rules: Mapping[int, Rules]
     candidates: Mapping[UUID, Candidate]
+    open_runs: Mapping[UUID, Sequence[OpenRun]] = {}
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a member is asked: of a run, under its team's rules, at an instant.
+
+    `others` are the unfinished runs of its job, as they are after all that was decided before.
+    """
+
+    run: Candidate
+    rules: Rules
+    now: datetime
+    others: Sequence[OpenRun] = ()
 
 
 class Verdict(msgspec.Struct, frozen=True):
     """What becomes of a run: `queued`, `skipped`, or `waiting` until an instant, for a reason.
 
-    `cause` is the member that holds it, `blocker` the name of what it waits for.
+    `cause` is the member that holds it, `blocker` the name of what it waits for. `replaces` are
+    runs that are to be cancelled first.
     """
 
     state: RunState
@@ -83,6 +117,7 @@ class Verdict(msgspec.Struct, frozen=True):
     until: datetime | None = None
     cause: str = ""
     blocker: str = ""
+    replaces: tuple[UUID, ...] = ()
 
 
 ADMITTED: Final = Verdict(RunState.QUEUED)

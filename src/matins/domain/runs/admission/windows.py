@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from operator import attrgetter
 from typing import Final
 
 from matins.domain.jobs.windows import window_at
-from matins.domain.runs.admission.waiting import CLAIM, RETRY, Candidate, Rules, Verdict
+from matins.domain.runs.admission.waiting import CLAIM, RETRY, Question, Verdict
 from matins.domain.runs.states import Kind, RunState
 
 CAUSE: Final = "window"
 
 
-def ask_windows(run: Candidate, rules: Rules, now: datetime) -> Verdict | None:
+def ask_windows(question: Question) -> Verdict | None:
     """Return what the windows of its team make of a run; None: they have nothing against it.
 
     A run that was just claimed is skipped by a window that skips, when it was to fire in it,
@@ -21,6 +20,7 @@ def ask_windows(run: Candidate, rules: Rules, now: datetime) -> Verdict | None:
     waits for the end of any window; its retries wait for those that hold. So does a backfill's run,
     which is never skipped.
     """
+    run, rules, now = question.run, question.rules, question.now
     if run.kind is Kind.MANUAL:
         return None
     if run.cause == CLAIM and run.kind is not Kind.BACKFILL:

@@ -1,0 +1,66 @@
+"""Unfinished runs of a job, and how it is kept in mind which there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.runs.states import Kind, RunState
+from matins.domain.values.ids import due_of
+
+MARGIN: Final = timedelta(seconds=10)
+"""So long after its due time a triggered run has its row at the latest: the trigger's deadline."""
+
+NOTED_EVERY: Final = timedelta(minutes=1)
+"""So far may `open_since` in a job's row lag behind, where nobody writes its next due time."""
+
+
+class OpenRun(msgspec.Struct, frozen=True):
+    """A run that is unfinished."""
+
+    id: UUID
+    due_at: datetime
+    claimed_at: datetime
+    kind: Kind
+    state: RunState
+    attempt: int = 0
+    cancel_at: datetime | None = None
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it was admitted: it is on the queue, runs, or waits for another attempt."""
+        return self.state is not RunState.WAITING or self.attempt > 0
+
+    def goes_before(self, other: OpenRun) -> bool:
+        """Return whether it is admitted first: first come, first served, and backfills last."""
+        return _turn(self) < _turn(other)
+
+
+class OpenRuns(msgspec.Struct, frozen=True):
+    """Where to look for unfinished runs of a job: all that were due before `since` are over, but
+    for `runs`.
+    """
+
+    since: datetime
+    runs: tuple[UUID, ...] = ()
+
+    def advanced(self, asked: Iterable[OpenRun], left: Iterable[OpenRun]) -> OpenRuns:
+        """Return where to look next, after all there was had been looked at: runs were asked
+        about, and these are left. Backfills, which are due in the past, are looked up apart.
+        """
+        since = max([self.since, *(run.due_at for run in asked)])
+        kept = [run for run in left if run.due_at < since and run.kind is not Kind.BACKFILL]
+        return OpenRuns(since, tuple(run.id for run in kept))
+
+    @property
+    def safe_since(self) -> datetime:
+        """Since when whoever knows nothing of `runs` has to look."""
+        return min([self.since, *map(due_of, self.runs)]) - MARGIN
+
+
+def _turn(run: OpenRun) -> tuple[bool, datetime, datetime, UUID]:
+    return run.kind is Kind.BACKFILL, run.claimed_at, run.due_at, run.id

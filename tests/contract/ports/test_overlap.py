@@ -1,0 +1,221 @@
+"""What is unfinished of a job holds its next run back, by the job's policy."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
+
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.jobs.overlap import Overlap, WrittenOverlap
+from matins.domain.runs.admission.open_runs import OpenRuns
+from matins.domain.runs.admission.overlap import CAUSE
+from matins.domain.runs.admission.waiting import CLAIM
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.claims import Claim
+from matins.domain.runs.states import Outcome, RunState
+
+HOLDER, EXECUTOR, JOB, OTHER = (UUID(int=number) for number in range(1, 5))
+SECOND = timedelta(seconds=1)
+
+
+class Scene:
+    """A job of some policy, all leases, and an executor."""
+
+    def __init__(self, ground: Ground, epochs: dict[int, int]) -> None:
+        self.ground = ground
+        self.epochs = epochs
+        self._seq = 0
+
+    async def claim(self, *seconds: int, since: int | None = 0, **given: Any) -> list[UUID]:
+        """Claim due times; gives the runs that wait to be asked about."""
+        open_since = None if since is None else START + since * SECOND
+        claims = [self.of(second, open_since=open_since, **given) for second in seconds]
+        answer = await self.ground.agenda.claim(HOLDER, self.epochs, claims)
+        assert answer.made == {it.run_id for it in claims}
+        assert all(it.cause == CLAIM for it in answer.waiting)
+        return [it.run_id for it in answer.waiting]
+
+    def of(self, second: int, **given: Any) -> Claim:
+        """Return a claim of the job."""
+        return claim(JOB, START + second * SECOND, **given)
+
+    async def admit(self) -> None:
+        """Decide about all that is to be asked about now."""
+        await self.ground.admit(HOLDER, self.epochs, await self.ground.waiting(JOB))
+
+    async def begin(self) -> list[UUID]:
+        """Hand out what is queued."""
+        self._seq += 1
+        poll = Poll(EXECUTOR, self._seq, ["default"], 9)
+        handout = await self.ground.dispatch.dequeue(poll, "default")
+        return [attempt.run_id for attempt in handout.attempts] if handout else []
+
+    async def end(self, run: UUID, state: RunState = RunState.SUCCEEDED) -> UUID | None:
+        """Record the end of a run; gives the job of which others may wait for it."""
+        outcome = Outcome.SUCCEEDED if state is RunState.SUCCEEDED else Outcome.FAILED
+        wait_s = 5.0 if state is RunState.RETRYING else None
+        ending = Ending(End(run, 1, Result(outcome)), state, "", wait_s)
+        [recorded] = await self.ground.dispatch.record(EXECUTOR, [ending])
+        return recorded.awaited
+
+    async def states(self) -> list[str]:
+        """Return the states of the job's runs by due time."""
+        return [row.state for row in await self.ground.rows.runs(JOB)]
+
+
+@pytest.fixture
+async def overlap() -> WrittenOverlap:
+    """The policy of the job, unless a test says another."""
+    return "skip"
+
+
+@pytest.fixture
+async def scene(ground: Ground, overlap: WrittenOverlap) -> Scene:
+    """Everything ready."""
+    await ground.rows.add_job(JOB, msgspec.structs.replace(SPEC, overlap=overlap))
+    await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
+    return Scene(ground, await ground.all_leases(HOLDER))
+
+
+def with_policy(*policies: WrittenOverlap) -> pytest.MarkDecorator:
+    """Let a test be of these policies."""
+    return pytest.mark.parametrize("overlap", policies)
+
+
+@pytest.mark.parametrize("many", [0, 300])
+async def test_a_claim_asks_only_beside_an_unfinished_run(scene: Scene, many: int) -> None:
+    if many:  # so many go by the short statement
+        await scene.claim(*range(-many, 0), since=None)
+        assert len(await scene.begin()) == 9
+    first = scene.of(0).run_id
+    assert await scene.claim(0) == []
+    assert await scene.claim(1) == [scene.of(1).run_id]
+    assert await scene.claim(2, since=1) == [scene.of(2).run_id]  # the one that waits counts
+    assert await scene.claim(3, since=None) == []
+    assert first != scene.of(1).run_id
+
+
+async def test_what_was_due_before_is_not_looked_at(scene: Scene) -> None:
+    assert await scene.claim(0) == []
+    assert await scene.claim(2, since=1) == []
+
+
+async def test_runs_of_other_jobs_and_runs_that_are_over_hold_nothing(
+    scene: Scene, ground: Ground
+) -> None:
+    await ground.rows.add_job(OTHER, SPEC)
+    await ground.agenda.claim(HOLDER, scene.epochs, [claim(OTHER, START)])
+    assert await scene.claim(1) == []
+    for run in await scene.begin():
+        await scene.end(run)
+    assert await scene.claim(2) == []
+
+
+async def test_between_two_attempts_a_run_is_unfinished(scene: Scene) -> None:
+    await scene.claim(0)
+    [run] = await scene.begin()
+    await scene.end(run, RunState.RETRYING)
+    assert await scene.claim(1) == [scene.of(1).run_id]
+    await scene.admit()
+    assert await scene.states() == ["retrying", "skipped"]
+
+
+async def test_a_skipped_run_says_because_of_which(scene: Scene, ground: Ground) -> None:
+    await scene.claim(0)
+    await scene.claim(1)
+    await scene.admit()
+    reason = f"overlap: run {scene.of(0).run_id} due 2026-11-29T12:00:00Z is still queued"
+    assert await ground.rows.runs(JOB) == [Row(0, "queued"), Row(1, "skipped", reason)]
+
+
+async def test_of_what_is_caught_up_the_first_runs(scene: Scene) -> None:
+    waiting = [scene.of(second, state=RunState.WAITING) for second in (1, 2)]
+    first = scene.of(0, open_since=START)
+    answer = await scene.ground.agenda.claim(HOLDER, scene.epochs, [first, *waiting])
+    assert [it.run_id for it in answer.waiting] == [it.run_id for it in waiting]
+    await scene.admit()
+    assert await scene.states() == ["queued", "skipped", "skipped"]
+
+
+@with_policy("queue", Overlap("queue", depth=2))
+async def test_a_queue_is_so_deep_and_goes_on_when_a_run_ends(
+    scene: Scene, ground: Ground, overlap: WrittenOverlap
+) -> None:
+    depth = 1 if overlap == "queue" else 2
+    await scene.claim(0)
+    await scene.claim(1, 2, 3)
+    await scene.admit()
+    waiting = ["waiting"] * depth
+    assert await scene.states() == ["queued", *waiting, *["skipped"] * (3 - depth)]
+    [run] = await scene.begin()
+    assert await scene.end(run) == JOB
+    assert await ground.waiting(JOB) == []
+    woken = await ground.room.wake([JOB])
+    assert {(it.cause, it.ready_at) for it in woken} == {(CAUSE, ground.clock.now())}
+    await scene.admit()
+    assert await scene.states() == [
+        *("succeeded", "queued"),
+        *waiting[1:],
+        *["skipped"] * (3 - depth),
+    ]
+
+
+@with_policy("queue")
+async def test_who_waits_is_asked_about_again_though_nobody_woke_it(
+    scene: Scene, ground: Ground
+) -> None:
+    await scene.claim(0)
+    await scene.claim(1)
+    await scene.admit()
+    [run] = await scene.begin()
+    await scene.end(run)
+    ground.clock.move(1)
+    await scene.admit()
+    assert await scene.states() == ["succeeded", "queued"]
+    assert await ground.room.wake([JOB, OTHER]) == []
+
+
+@with_policy("replace")
+async def test_what_is_replaced_is_cancelled_wherever_it_stands(
+    scene: Scene, ground: Ground
+) -> None:
+    await scene.claim(0)
+    await scene.begin()
+    await scene.claim(1, since=None)
+    await scene.claim(2, since=None, state=RunState.WAITING)
+    runs = [scene.of(second).run_id for second in range(3)]
+    await ground.room.replace(runs, "replaced")
+    reasons = [(row.state, row.reason) for row in await ground.rows.runs(JOB)]
+    assert reasons == [("running", ""), *[("cancelled", "replaced")] * 2]
+    assert await ground.waiting(JOB) == []
+    assert await scene.begin() == []
+    beat = Heartbeat(EXECUTOR, "e", ["default"], 9, 4, open=[1], held=[(runs[0], 1)])
+    [stop] = (await ground.dispatch.heartbeat(beat)).stop
+    assert (stop.run_id, stop.why) == (runs[0], "cancelled")
+
+
+async def test_what_is_known_to_be_unfinished_is_found_wherever_it_was_due(
+    scene: Scene, ground: Ground
+) -> None:
+    await scene.claim(0)
+    await scene.claim(5, since=None)
+    first, later = (scene.of(second).run_id for second in (0, 5))
+    for place, found in (
+        (OpenRuns(START), {first, later}),
+        (OpenRuns(START + SECOND), {later}),
+        (OpenRuns(START + SECOND, (first,)), {first, later}),
+        (OpenRuns(START + 9 * SECOND, (first, UUID(int=9))), {first}),
+        (OpenRuns(START + 9 * SECOND), set()),
+    ):
+        runs = await ground.room.open_runs({JOB: place, OTHER: OpenRuns(START)})
+        assert {run.id for run in runs[JOB]} == found
+        assert runs[OTHER] == []
+    assert {run.state for run in runs[JOB]} == set()
+    [run] = [it for it in await scene.begin() if it == first]
+    await scene.end(run)
+    assert [it.id for it in (await ground.room.open_runs({JOB: OpenRuns(START)}))[JOB]] == [later]
