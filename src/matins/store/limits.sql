@@ -51,7 +51,8 @@ SELECT g.kind, CASE g.kind WHEN 'job' THEN j.name ELSE g.name END AS name, g.run
 FROM teams t
 JOIN gates g ON g.team_id = t.id
 LEFT JOIN jobs j
-    ON g.kind = 'job' AND j.id = g.name::uuid AND j.state <> 'deleted' AND g.id = ANY (j.gates)
+    ON j.id = CASE g.kind WHEN 'job' THEN g.name::uuid END
+   AND j.state <> 'deleted' AND g.id = ANY (j.gates)
 WHERE t.name = :team AND g.kind <> 'team'
   AND (g.kind = 'key' OR j.id IS NOT NULL)
   AND (:name::text IS NULL OR g.kind = 'key' AND g.name = :name)

@@ -6,7 +6,7 @@
 -- rate `minute_starts` are those of the minute `minute_at`, for people to look at.
 CREATE TABLE gates (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    team_id integer NOT NULL REFERENCES teams,
+    team_id integer NOT NULL REFERENCES teams ON DELETE CASCADE,
     kind text NOT NULL CHECK (kind IN ('key', 'job', 'team')),
     name text NOT NULL,
     set_limit integer,
@@ -26,7 +26,7 @@ CREATE INDEX gates_of_teams ON gates (team_id)
     WHERE kind = 'team' AND (run_limit IS NOT NULL OR rate IS NOT NULL);
 
 CREATE TABLE permits (
-    gate_id bigint NOT NULL REFERENCES gates,
+    gate_id bigint NOT NULL REFERENCES gates ON DELETE CASCADE,
     run_id uuid NOT NULL,
     due_at timestamptz NOT NULL,
     PRIMARY KEY (gate_id, run_id)
