@@ -81,16 +81,23 @@ RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
     ) END
 $$;
 
--- How many runs more a gate lets start now.
-CREATE FUNCTION gate_room(gate gates, now timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT greatest(least(
-        gate.run_limit - (SELECT count(*) FROM permits WHERE gate_id = gate.id),
-        CASE WHEN gate.rate IS NOT NULL THEN 1 + floor(
+-- How many runs more a gate lets start now. In plpgsql, as all that is asked for each run, since that
+-- keeps its plans.
+CREATE FUNCTION gate_room(gate gates, now timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    room bigint := 1000000000;
+BEGIN
+    IF gate.run_limit IS NOT NULL THEN
+        room := gate.run_limit - (SELECT count(*) FROM permits WHERE gate_id = gate.id);
+    END IF;
+    IF room > 0 AND gate.rate IS NOT NULL THEN
+        room := least(room, 1 + floor(
             extract(epoch FROM now - rate_begin(gate.rate, gate.next_start_at, now))
             / extract(epoch FROM rate_spacing(gate.rate))
-        ) END,
-        1000000000
-    ), 0)::bigint
+        ));
+    END IF;
+    RETURN greatest(room, 0);
+END
 $$;
 
 -- The limits of a job's spec are written to its gates; `gates` are those that it is in. A key has the
@@ -177,43 +184,50 @@ CREATE TRIGGER jobs_change_gates BEFORE UPDATE OF spec, state ON jobs FOR EACH R
     WHEN (NEW.spec ?| '{max_running,rate,concurrency}' OR OLD.gates <> '{}')
     EXECUTE FUNCTION enter_gates();
 
--- The gates of runs that are asked about, with their places in the lines: by the time at which they
--- were to fire, with the head start of their priority.
-CREATE FUNCTION gates_of(run_ids uuid[])
-RETURNS TABLE (run_id uuid, line_rank bigint, gate_ids bigint[]) LANGUAGE sql STABLE AS $$
+-- A run that is asked about, with its gates, and with its place in their lines: the rank of its fire
+-- time.
+CREATE TYPE asked_run AS (run_id uuid, line_rank bigint, gate_ids bigint[]);
+
+CREATE FUNCTION gates_of(run_ids uuid[]) RETURNS SETOF asked_run LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
     SELECT r.id, rank_at(r.fire_at, r.priority), g.gate_ids
     FROM unnest(run_ids) AS given (id)
     CROSS JOIN LATERAL (
         SELECT id, job_id, team_id, fire_at, priority
         FROM runs
-        WHERE id = given.id AND due_at = run_due_at(given.id)
+        WHERE runs.id = given.id AND due_at = run_due_at(given.id)
         LIMIT 1
     ) AS r
     JOIN jobs j ON j.id = r.job_id
     CROSS JOIN LATERAL (
         SELECT j.gates || array(
-            SELECT id
+            SELECT gates.id
             FROM gates
-            WHERE team_id = r.team_id AND kind = 'team'
+            WHERE gates.team_id = r.team_id AND kind = 'team'
               AND (run_limit IS NOT NULL OR rate IS NOT NULL)
         ) AS gate_ids
     ) AS g
     WHERE g.gate_ids <> '{}'
+    ORDER BY 2, 1;
+END
 $$;
 
 -- Why a run waits for a gate, for people.
 CREATE FUNCTION gate_reason(gate gates, now timestamptz, is_behind boolean) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE
-        WHEN is_behind THEN format('behind other runs in the line for %s', label)
-        WHEN rate_begin(gate.rate, gate.next_start_at, now) > now
-            THEN format('rate of %s for %s is reached', gate.rate, label)
-        ELSE format('limit of %s for %s is taken', gate.run_limit, label)
-    END
-    FROM (
-        SELECT CASE gate.kind WHEN 'key' THEN gate.name WHEN 'job' THEN 'its job'
-                              ELSE 'its team' END AS label
-    ) AS named
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    label text := CASE gate.kind WHEN 'key' THEN gate.name WHEN 'job' THEN 'its job'
+                                 ELSE 'its team' END;
+BEGIN
+    IF is_behind THEN
+        RETURN format('behind other runs in the line for %s', label);
+    ELSIF rate_begin(gate.rate, gate.next_start_at, now) > now THEN
+        RETURN format('rate of %s for %s is reached', gate.rate, label);
+    END IF;
+    RETURN format('limit of %s for %s is taken', gate.run_limit, label);
+END
 $$;
 
 -- Say which of the runs pass their gates, with the permits to be written, or which gate each waits for
@@ -225,19 +239,27 @@ RETURNS TABLE (run_id uuid, gate_ids bigint[], blocked_by bigint, line_rank bigi
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-    asked record;
+    all_asked asked_run[];
+    asked asked_run;
     gate gates;
     rooms jsonb := '{}';
     room bigint;
     ahead bigint;
     now timestamptz;
 BEGIN
+    IF run_ids = '{}' THEN
+        RETURN;
+    END IF;
+    all_asked := array(SELECT g FROM gates_of(run_ids) AS g);
+    IF all_asked = '{}' THEN
+        RETURN;
+    END IF;
     PERFORM FROM gates
-    WHERE id IN (SELECT unnest(g.gate_ids) FROM gates_of(run_ids) AS g)
+    WHERE id IN (SELECT unnest(a.gate_ids) FROM unnest(all_asked) AS a)
     ORDER BY id
     FOR UPDATE;
     now := coalesce(at, clock_timestamp());
-    FOR asked IN SELECT * FROM gates_of(run_ids) AS g ORDER BY g.line_rank, g.run_id LOOP
+    FOREACH asked IN ARRAY all_asked LOOP
         run_id := asked.run_id;
         gate_ids := asked.gate_ids;
         line_rank := asked.line_rank;
