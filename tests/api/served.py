@@ -26,16 +26,8 @@ JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
-    *(
-        "trigger_keys",
-        "revisions",
-        "upstreams",
-        "links_again",
-        "jobs",
-        "calendars",
-        "windows",
-        "teams",
-    ),
+    *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),
+    *("calendars", "windows", "teams"),
 )
 
 SPEC: dict[str, Any] = {

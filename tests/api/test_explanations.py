@@ -294,6 +294,22 @@ async def test_what_was_purged(scene: Scene, database: Database) -> None:
         await record(database, "DELETE FROM purges")
 
 
+async def test_a_run_in_the_line_of_a_gate(scene: Scene, database: Database) -> None:
+    await claimed(scene, concurrency={"key": "vendor", "limit": 1})
+    await run_of(database, "running", await alive(database))
+    scene.hands.at = minute(3)
+    await scene.claim(minute(2), minute(3))
+    told = await explain(scene, minute(3))
+    assert told["state"] == "waiting"
+    [holder] = [step["text"] for step in told["steps"] if step["step"] == "holder"]
+    run = run_id(UUID(scene.job["id"]), minute(1), "scheduled")
+    assert holder == f"run {run} of nightly is in, and is running"
+    assert told["so"] == (
+        "limit of 1 for vendor is taken; 1 run before it in the line; 1 run in; to let more in:"
+        " `matins limits put payments/vendor`"
+    )
+
+
 async def test_a_due_time_of_a_chain_tells_what_it_waits_for(
     scene: Scene, database: Database
 ) -> None:

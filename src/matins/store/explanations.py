@@ -27,6 +27,8 @@ from matins.insight.why.facts import (
     DueFacts,
     ExecutorSeen,
     ExplainedJob,
+    GateSeen,
+    PermitHolder,
     Place,
     RunFacts,
     SameDue,
@@ -45,6 +47,9 @@ from matins.store.windows import windows_of
 _Q = load_queries("explanations.sql")
 _DUE = [Kind.SCHEDULED, Kind.CHAINED]
 _NOT_MADE_UP = [*_DUE, Kind.MANUAL]
+
+HOLDERS_TOLD = 3
+"""How many runs are named that are in the gate for which another waits."""
 
 LOOK_BACK = timedelta(days=12)
 """How far the runs that a chain follows are looked for."""
@@ -149,12 +154,28 @@ class PostgresExplanations:
         if run.kind == Kind.CHAINED:
             facts = _with(facts, link=await self._link(asked, run.due_at))
         if run.state is RunState.WAITING:
-            place = await self._database.fetchrow(_Q["place"], run_id=run.id)
-            facts = _with(facts, place=place and Place(**place))
+            facts = _with(facts, place=await self._place(run.id))
         if run.state is RunState.RUNNING:
             seen = await self._database.fetchrow(_Q["executor"], id=row["executor"])
             facts = _with(facts, executor=seen and ExecutorSeen(**seen))
         return await asyncio.to_thread(explain_run, asked, facts)
+
+    async def _place(self, run_id: UUID) -> Place | None:
+        """Return a run's place in the waiting room, and of a gate's line what the gate is."""
+        row = await self._database.fetchrow(_Q["place"], run_id=run_id)
+        if row is None:
+            return None
+        place = Place(row["cause"], row["blocker"])
+        if row["gate_id"] is None:
+            return place
+        gate_id, line_rank = row["gate_id"], row["line_rank"]
+        gate = await self._database.fetchrow(
+            _Q["gate"], gate_id=gate_id, line_rank=line_rank, run_id=run_id
+        )
+        holders = await self._database.fetch(_Q["holders"], gate_id=gate_id, limit=HOLDERS_TOLD)
+        assert gate is not None, "gates are never removed"
+        told = [PermitHolder(**holder) for holder in holders]
+        return msgspec.structs.replace(place, gate=GateSeen(**gate, holders=told))
 
     async def _of_due(self, asked: Asked, at: datetime) -> Explanation:
         job = asked.job

@@ -65,7 +65,31 @@ WHERE j.id = :job_id::uuid
 
 -- name: place
 -- By waiting_run.
-SELECT cause, blocker FROM waiting WHERE run_id = :run_id::uuid AND cause <> 'retry'
+SELECT cause, blocker, gate_id, line_rank
+FROM waiting
+WHERE run_id = :run_id::uuid AND cause <> 'retry'
+
+-- name: gate
+-- By the primary keys of gates and permits, and by waiting_line, of which a bounded part is counted.
+SELECT kind, name, (SELECT count(*) FROM permits WHERE gate_id = g.id)::integer AS taken, (
+    SELECT count(*)
+    FROM (
+        SELECT
+        FROM waiting
+        WHERE gate_id = g.id AND (line_rank, run_id) < (:line_rank::bigint, :run_id::uuid)
+        LIMIT 10000
+    ) AS ahead
+)::integer AS before
+FROM gates g
+WHERE id = :gate_id::bigint
+
+-- name: holders
+-- By the primary key of permits, then by that of runs. The oldest due times come first.
+SELECT r.id AS run, j.name AS job, r.state, r.started_at
+FROM (SELECT * FROM permits WHERE gate_id = :gate_id::bigint ORDER BY run_id LIMIT :limit) AS p
+JOIN runs r ON r.id = p.run_id AND r.due_at = p.due_at
+JOIN jobs j ON j.id = r.job_id
+ORDER BY r.id
 
 -- name: executor
 -- By the primary key.

@@ -23,7 +23,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import RunState
 from matins.insight.why.explanation import Explanation, Standing
-from matins.insight.why.facts import Asked, ExecutorSeen, Place, SameDue
+from matins.insight.why.facts import Asked, ExecutorSeen, GateSeen, PermitHolder, Place, SameDue
 from matins.insight.why.run_story import ATTEMPTS_TOLD, explain_run
 
 
@@ -109,7 +109,22 @@ def test_a_range_says_how_many_it_stands_for() -> None:
             f"run {JOB} due 13:00 is still running; `matins explain {JOB}` tells of that one, ",
         ),
         ("overlap: another is there", Place("overlap"), "it starts when that has ended"),
-        ("limit of 3 for key vendor is taken", Place("gate", "7"), "or when the limit is raised"),
+        ("limit of 3 for vendor is taken", Place("gate"), "or when the limit is raised"),
+        (
+            "limit of 3 for vendor is taken",
+            Place("gate", gate=GateSeen("key", "vendor", taken=3, before=0)),
+            "is taken; 3 runs in; to let more in: `matins limits put payments/vendor`",
+        ),
+        (
+            "limit of 1 for its job is taken",
+            Place("gate", gate=GateSeen("job", "", taken=1, before=2)),
+            "; 2 runs before it in the line; 1 run in; to let more in: `max_running` or",
+        ),
+        (
+            "rate of 5/s for its team is reached",
+            Place("gate", gate=GateSeen("team", "", taken=0, before=0)),
+            "to let more in: `matins quotas set payments`",
+        ),
         ("held by what is yet to be made", Place("newer"), "held by what is yet to be made"),
         ("held by what is gone", None, "held by what is gone"),
         (TO_BE_ADMITTED, Place("claim"), "it was claimed and is to be asked about; that takes"),
@@ -122,9 +137,13 @@ def test_what_waits_says_for_what(reason: str, place: Place | None, so: str) -> 
     assert (told.steps[-1].step, told.steps[-1].at) == ("waits", second(30))
 
 
-def test_what_is_asked_about_again_says_when() -> None:
-    run = facts(RunState.WAITING, reason="held", retry_at=second(90))
-    assert steps(explain_run(asked(), run))[-1] == ("next", "it is asked about again")
+def test_who_is_in_a_gate_is_named() -> None:
+    holder = PermitHolder(JOB, "extract", "running", second(5))
+    place = Place("gate", gate=GateSeen("key", "vendor", 1, 0, [holder]))
+    run = msgspec.structs.replace(facts(RunState.WAITING, reason="taken"), place=place)
+    told = explain_run(asked(), run)
+    [step] = [step for step in told.steps if step.step == "holder"]
+    assert (step.at, step.text) == (second(5), f"run {JOB} of extract is in, and is running")
 
 
 def test_what_nobody_asks_about_says_that_no_scheduler_is_there() -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 StepName = Literal[
     "asked", "before", "made", "due", "fires", "claimed", "skipped", "waits", "queued", "runs",
-    "attempt", "retry", "cancel", "ended", "stopped", "upstream", "other", "now", "next",
+    "attempt", "retry", "cancel", "ended", "stopped", "upstream", "other", "holder", "now", "next",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -49,6 +50,30 @@ class Place(msgspec.Struct, frozen=True):
 
     cause: str
     blocker: str | None = None
+    gate: GateSeen | None = None
+
+
+class PermitHolder(msgspec.Struct, frozen=True):
+    """A run that has passed a gate, and holds a permit of it."""
+
+    run: UUID
+    job: str
+    state: str
+    started_at: datetime | None = None
+
+
+class GateSeen(msgspec.Struct, frozen=True):
+    """The gate in whose line a run stands.
+
+    `taken`: how many permits are held; the first of their `holders`. `before`: how many stand
+    before the run, up to some bound.
+    """
+
+    kind: Literal["key", "job", "team"]
+    name: str
+    taken: int
+    before: int
+    holders: list[PermitHolder] = []
 
 
 class ExecutorSeen(msgspec.Struct, frozen=True):

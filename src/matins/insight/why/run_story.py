@@ -113,9 +113,8 @@ def _where_it_stands(asked: Asked, facts: RunFacts, told: Told) -> list[Step]:
         steps.append(Step(run.cancel_at, "cancel", "its owner cancelled it"))
     match run.state:
         case RunState.WAITING:
+            steps += _holders(asked, facts)
             steps.append(Step(asked.now, "waits", told.sentence))
-            if run.retry_at is not None and run.retry_at > asked.now:
-                steps.append(Step(run.retry_at, "next", "it is asked about again"))
         case RunState.QUEUED:
             text = f"on the queue of pool {facts.pool}: {_queue(asked, facts)}"
             steps.append(Step(asked.now, "queued", text))
@@ -130,6 +129,19 @@ def _where_it_stands(asked: Asked, facts: RunFacts, told: Told) -> list[Step]:
             why = f": {run.reason}" if run.reason else ""
             steps.append(Step(run.finished_at, "ended", f"{run.state}{why}"))
     return steps
+
+
+def _holders(asked: Asked, facts: RunFacts) -> list[Step]:
+    """Return who is in the gate for which a run waits."""
+    gate = facts.place.gate if facts.place else None
+    return [
+        Step(
+            holder.started_at or asked.now,
+            "holder",
+            f"run {holder.run} of {holder.job} is in, and is {holder.state}",
+        )
+        for holder in (gate.holders if gate else ())
+    ]
 
 
 def _queue(asked: Asked, facts: RunFacts) -> str:

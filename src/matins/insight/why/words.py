@@ -12,6 +12,7 @@ from matins.domain.executors.fleet import instant
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.values.durations import format_duration
 from matins.domain.values.errors import MatinsError
+from matins.insight.explain.english import counted
 from matins.insight.explain.sentences import explain
 from matins.insight.why.facts import ExplainedJob, Place
 
@@ -80,8 +81,17 @@ def _by_overlap(_job: ExplainedJob, reason: str, _place: Place) -> str:
     return f"`matins explain {run}` tells of that one, `matins runs cancel {run}` ends it"
 
 
-def _by_gate(_job: ExplainedJob, _reason: str, _place: Place) -> str:
-    return "it starts when a run that is in has ended, or when the limit is raised"
+def _by_gate(job: ExplainedJob, _reason: str, place: Place) -> str:
+    gate = place.gate
+    if gate is None:
+        return "it starts when a run that is in has ended, or when the limit is raised"
+    raised = {
+        "key": f"`matins limits put {job.team}/{gate.name}`",
+        "job": "`max_running` or `rate` of the job",
+        "team": f"`matins quotas set {job.team}`",
+    }
+    before = f"{counted(gate.before, 'run')} before it in the line; " if gate.before else ""
+    return f"{before}{counted(gate.taken, 'run')} in; to let more in: {raised[gate.kind]}"
 
 
 _RUN: Final = re.compile(r"\brun ([0-9a-f-]{36})\b")
