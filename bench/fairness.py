@@ -86,7 +86,8 @@ async def weights(path: Path, dsn: str, count: int = 6_000, slots: int = 4) -> N
 
 async def priorities(path: Path, dsn: str, rate: int = 600, slots: int = 2) -> None:
     """A few that are low beside a stream that is high, of another team."""
-    due = await whole_second(dsn, LEAD_S)
+    due = await whole_second(dsn, 2 * LEAD_S)
+    await _fill(dsn, 2_000, due - LEAD_S * SECOND, team="before")  # the pace of the pool is known
     every = Schedule(every="1s", anchor=due.isoformat())
     await fill_jobs(dsn, rate, every, due, team="stream", priority=HIGH)
     await _fill(dsn, 10, due + 5 * SECOND, team="low", priority=LOW)

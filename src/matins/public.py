@@ -40,6 +40,7 @@ from matins.domain.runs.backfills.values import (
     LeftOut,
 )
 from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.cron.clock_changes import ClockChanges
@@ -121,6 +122,7 @@ __all__ = [
     "MatinsError",
     "Misfire",
     "NotFoundError",
+    "Outlook",
     "Overlap",
     "Override",
     "PartitionRecord",

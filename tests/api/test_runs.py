@@ -263,3 +263,17 @@ async def test_a_dead_run_is_replayed_as_the_same_run(owner: Owner, database: Da
     assert (again.status, "it is retrying" in again.json["detail"]) == (409, True)
     missing = await owner.post(f"/v1/runs/{UUID(int=7)}/replay")
     assert missing.status == 404
+
+
+async def test_a_run_that_waits_says_what_is_before_it(owner: Owner) -> None:
+    await owner.job()
+    runs = [await trigger(owner) for _ in range(3)]
+    told = [(await owner.get(f"/v1/runs/{run['id']}/outlook")).json for run in runs]
+    assert [view["before"] - told[0]["before"] for view in told] == [0, 1, 2]
+    assert {(view["state"], view["pool"], view["is_all"]) for view in told} == {
+        ("queued", "default", True)
+    }
+    await owner.post(f"/v1/runs/{runs[0]['id']}/cancel")
+    assert (await owner.get(f"/v1/runs/{runs[0]['id']}/outlook")).status == 409
+    second = await owner.get(f"/v1/runs/{runs[1]['id']}/outlook")
+    assert second.json["before"] == told[0]["before"]

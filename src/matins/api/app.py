@@ -55,6 +55,7 @@ from matins.store.explanations import PostgresExplanations
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
+from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.revisions import PostgresRevisions
@@ -106,6 +107,7 @@ def build_api(
         "audits": PostgresAudits(database, known),
         "revisions": PostgresRevisions(database, reads),
         "teams": PostgresTeams(database),
+        "outlooks": PostgresOutlooks(database),
         "status": status,
     }
     resources = _resources(dependencies)

@@ -12,12 +12,14 @@ from matins.store.calendars import PostgresCalendars
 from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
+from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.revisions import PostgresRevisions
 from matins.store.teams import PostgresTeams
 from matins.store.windows import PostgresWindows
 
+Outlooks = NamedDependency[PostgresOutlooks]
 Reads = NamedDependency[PostgresReads]
 Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]

@@ -10,11 +10,12 @@ import msgspec
 from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
-from matins.api.dependencies import Owners, Reads, Status
+from matins.api.dependencies import Outlooks, Owners, Reads, Status
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.domain.views import AttemptRecord, RunPage
 
@@ -56,6 +57,15 @@ async def show_input(reads: Reads, run_id: FromPath[UUID]) -> RunInput:
     return await reads.run_input(run_id)
 
 
+@get("/runs/{run_id:uuid}/outlook")
+async def show_outlook(outlooks: Outlooks, run_id: FromPath[UUID]) -> Outlook:
+    """Show of a run that waits why it does, what is before it, and when it will probably start.
+
+    409 when it does not wait.
+    """
+    return await outlooks.of(run_id)
+
+
 @post("/runs/{run_id:uuid}/cancel", status_code=202)
 async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
     """Cancel a run: at once if it waits; its executor stops it within a heartbeat if it is running.
@@ -87,6 +97,7 @@ ROUTER = Router(
         show_status,
         list_attempts,
         show_input,
+        show_outlook,
         cancel_run,
         replay_run,
     ],

@@ -18,11 +18,13 @@ from rich.text import Text
 from matins.cli.connecting import change, split_name, with_api
 from matins.cli.documents import yaml_text
 from matins.cli.moments import HELP, parse_moment
+from matins.cli.outlooks import find_outlook, outlook_pairs
 from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import UnavailableError
 from matins.domain.views import AttemptRecord, Run, RunPage
@@ -52,11 +54,12 @@ _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", 
 
 
 class RunView(msgspec.Struct, frozen=True):
-    """A run with its attempts and its input, as `runs show --json` prints it."""
+    """A run with its attempts, its input and its outlook, as `runs show --json` prints it."""
 
     run: RunStatus
     attempts: list[AttemptRecord]
     input: RunInput = NO_INPUT
+    outlook: Outlook | None = None
 
 
 class RunQuery(msgspec.Struct, frozen=True):
@@ -124,13 +127,14 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     async def work(client: Matins) -> RunView:
         status = await client.run(run)
         run_input = await client.run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
-        return RunView(status, await client.attempts(run), run_input)
+        outlook = await find_outlook(client, status)
+        return RunView(status, await client.attempts(run), run_input, outlook)
 
     view = with_api(work)
     if as_json:
         print_json(view)
         return
-    console().print(_details(view.run))
+    console().print(_details(view.run, view.outlook))
     if view.input != NO_INPUT:
         console().print("\ninput", style="bold")
         tell(yaml_text(view.input))
@@ -249,7 +253,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
     )
 
 
-def _details(run: RunStatus) -> Table:
+def _details(run: RunStatus, outlook: Outlook | None) -> Table:
     pairs: list[tuple[str, Cell]] = [
         ("run", str(run.id)),
         ("job", f"{run.team}/{run.job}"),
@@ -267,6 +271,7 @@ def _details(run: RunStatus) -> Table:
         ("finished", run.finished_at),
     )
     pairs += [(name, local(instant)) for name, instant in instants if instant]
+    pairs += outlook_pairs(outlook) if outlook else []
     return facts(pairs)
 
 

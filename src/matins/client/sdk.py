@@ -26,6 +26,7 @@ from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import UnavailableError
@@ -199,6 +200,13 @@ class Matins(JobCalls, BackfillCalls):
     async def explain_run(self, run_id: UUID) -> Explanation:
         """Return how a run came to where it stands, and what it waits for."""
         return await self._calls.ask(Explanation, "GET", f"/v1/runs/{run_id}/explanation")
+
+    async def outlook(self, run_id: UUID) -> Outlook:
+        """Return of a run that waits why it does, and when it will probably start.
+
+        Raises ConflictError if it does not wait.
+        """
+        return await self._calls.ask(Outlook, "GET", f"/v1/runs/{run_id}/outlook")
 
     async def cancel_run(self, run_id: UUID) -> RunStatus:
         """End a run: at once while it waits, within a heartbeat of its executor while it runs."""

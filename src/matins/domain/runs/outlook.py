@@ -1,0 +1,70 @@
+"""When a run that waits will probably start, and what is before it."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.runs.states import RunState
+
+BEFORE_MAX: Final = 10_000
+"""No more runs than that are counted before one."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a run stands: `before` are on the queue of its pool and would start first.
+
+    `until`: when it is asked about again, or tried again. `gap_s`: the time from one start in its
+    pool to the next, if that was ever measured.
+    """
+
+    id: UUID
+    state: RunState
+    reason: str
+    pool: str
+    now: datetime
+    before: int
+    until: datetime | None = None
+    gap_s: float | None = None
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """Why a run waits, what is before it, and when it will probably start; None: nobody knows.
+
+    `before`: how many runs of its pool start first; `is_all` says that they were all counted.
+    """
+
+    run: UUID
+    state: RunState
+    reason: str
+    pool: str
+    before: int
+    is_all: bool
+    until: datetime | None = None
+    starts_at: datetime | None = None
+
+
+def outlook(place: Place, served: Container[str]) -> Outlook:
+    """Return the outlook of a run that waits; `served` are the pools that have executors."""
+    starts_at = None
+    is_all = place.before <= BEFORE_MAX
+    if place.pool in served and (place.state is RunState.QUEUED or place.until is not None):
+        begin = place.now if place.until is None else max(place.now, place.until)
+        if not place.before:
+            starts_at = begin
+        elif place.gap_s is not None and is_all:
+            starts_at = max(begin, place.now + timedelta(seconds=place.before * place.gap_s))
+    return Outlook(
+        run=place.id,
+        state=place.state,
+        reason=place.reason,
+        pool=place.pool,
+        before=min(place.before, BEFORE_MAX),
+        is_all=is_all,
+        until=place.until,
+        starts_at=starts_at,
+    )
