@@ -26,6 +26,7 @@ from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.selecting import JobOutcome, SelectionChanged
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
@@ -109,6 +110,7 @@ __all__ = [
     "InvalidInputError",
     "Job",
     "JobAudit",
+    "JobOutcome",
     "JobPage",
     "JobSpec",
     "JobState",
@@ -144,6 +146,7 @@ __all__ = [
     "RunStatus",
     "Schedule",
     "ScheduleError",
+    "SelectionChanged",
     "Share",
     "Standing",
     "Step",

@@ -137,6 +137,8 @@ ROUTES = {
     "/v1/teams/{team}/jobs/{name}/preview": {"get"},
     "/v1/teams/{team}/jobs/{name}/overrides": {"put"},
     "/v1/teams/{team}/jobs/{name}/overrides/{due_at}": {"delete"},
+    "/v1/teams/{team}/pause": {"post"},
+    "/v1/teams/{team}/resume": {"post"},
     "/v1/teams/{team}/keep": {"get", "put"},
     "/v1/teams/{team}/calendars": {"get"},
     "/v1/teams/{team}/calendars/{name}": {"get", "put", "delete"},

@@ -63,3 +63,21 @@ async def test_the_weight_of_a_team_is_set_and_shown(owner: Owner, served: Serve
     refused = await owner.put("/v1/teams/payments/share", {"wait": 2})
     assert refused.status in (400, 422)
     assert (await owner.get("/v1/teams/nobody/share")).status == 404
+
+
+async def test_all_jobs_of_a_team_are_paused_and_resumed_at_once(owner: Owner) -> None:
+    await owner.job(labels={"tier": "gold"})
+    await owner.job(name="other")
+    gold = {"labels": {"tier": "gold"}, "reason": "release"}
+    told = await owner.post("/v1/teams/payments/pause?dry_run=true", gold)
+    assert (told.status, told.json["changed"], len(told.json["jobs"])) == (200, 1, 1)
+    paused = await owner.post("/v1/teams/payments/pause", gold)
+    assert paused.json == told.json
+    job = (await owner.get(f"{JOBS}/nightly")).json
+    assert (job["state"], job["reason"]) == ("paused", "release")
+    [newest, _] = (await owner.get(f"{JOBS}/nightly/revisions")).json["revisions"]
+    assert (newest["author"], newest["reason"]) == ("admin", "release")
+    resumed = await owner.post("/v1/teams/payments/resume")
+    assert [it["change"] for it in resumed.json["jobs"]] == ["resumed", "unchanged"]
+    missing = await owner.post("/v1/teams/payments/pause", {"labels": {"a": "b"}})
+    assert missing.status == 404

@@ -1,13 +1,16 @@
-"""What holds for a whole team: /v1/teams/{team}/keep and share."""
+"""What holds for a whole team, or is done to all of its jobs: /v1/teams/{team}/keep and others."""
 
 from __future__ import annotations
 
-from litestar import Router, get, put
-from litestar.params import FromPath, JSONBody
+from litestar import Router, get, post, put
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from matins.api.bodies import Strict
-from matins.api.dependencies import Teams
+from matins.api.dependencies import Owners, Principal, Teams
+from matins.domain.jobs.authors import Author
 from matins.domain.jobs.keeping import Keep
+from matins.domain.jobs.pausing import Pause
+from matins.domain.jobs.selecting import PauseMany, ResumeMany, SelectionChanged
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.views import TeamRecord
 
@@ -42,6 +45,46 @@ async def put_share(teams: Teams, team: FromPath[str], data: JSONBody[TeamShare]
     return await teams.put_share(team, data)
 
 
+@post("/teams/{team:str}/pause", status_code=200, dto=Strict[PauseMany], return_dto=None)
+async def pause_jobs(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    data: JSONBody[PauseMany | None] = None,
+    dry_run: FromQuery[bool] = False,
+) -> SelectionChanged:
+    """Pause all jobs of a team, or those that have the labels: each as by itself.
+
+    A job that is paused already keeps its own pause. Repeat it if the answer was lost.
+    """
+    wanted = data or PauseMany()
+    pause = Pause(wanted.reason, wanted.until, wanted.missed)
+    author = Author(principal)
+    return await owners.selected.pause(team, wanted.labels, pause, author, dry_run=dry_run)
+
+
+@post("/teams/{team:str}/resume", status_code=200, dto=Strict[ResumeMany], return_dto=None)
+async def resume_jobs(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    data: JSONBody[ResumeMany | None] = None,
+    dry_run: FromQuery[bool] = False,
+) -> SelectionChanged:
+    """Resume all paused jobs of a team, or those that have the labels: each as by itself.
+
+    Repeat it if the answer was lost.
+    """
+    wanted = data or ResumeMany()
+    author = Author(principal, wanted.reason)
+    return await owners.selected.resume(team, wanted.labels, wanted.missed, author, dry_run=dry_run)
+
+
 ROUTER = Router(
-    "/", tags=["teams"], route_handlers=[list_teams, show_keep, put_keep, show_share, put_share]
+    "/",
+    tags=["teams"],
+    route_handlers=[
+        *(list_teams, show_keep, put_keep, show_share, put_share),
+        *(pause_jobs, resume_jobs),
+    ],
 )

@@ -48,13 +48,14 @@ def read_input(
     """Read what options say. Raises InvalidInputError."""
     return RunInput(
         args=list(args or ()),
-        env=_pairs("--env", env or ()),
-        headers=_pairs("--header", headers or ()),
+        env=read_pairs("--env", env or ()),
+        headers=read_pairs("--header", headers or ()),
         body=None if body is None else _body(body),
     )
 
 
-def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+def read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+    """Read what is written as NAME=VALUE. Raises InvalidInputError."""
     wrong = [word for word in words if not word.partition("=")[1]]
     check([Problem(option, f"{word[:40]!r} has no =; write NAME=VALUE") for word in wrong])
     return {name: value for name, _, value in (word.partition("=") for word in words)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from matins.client.calls import ApiCalls
 from matins.client.divided import as_of_all, parts
@@ -11,6 +12,7 @@ from matins.client.paths import all_of, job_path, pages_of, query_of
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.pausing import NO_END, Pause
+from matins.domain.jobs.selecting import PauseMany, ResumeMany, SelectionChanged
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.schedules.schedule import Override
@@ -118,6 +120,36 @@ class JobCalls:
         path, query = job_path(team, name) + "/resume", query_of(dry_run=dry_run or None)
         resume = Resume(missed, reason)
         return await self._calls.ask(Changed, "POST", path, content=resume, query=query)
+
+    async def pause_jobs(
+        self,
+        team: str,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        pause: Pause = NO_END,
+        *,
+        dry_run: bool = False,
+    ) -> SelectionChanged:
+        """Pause all jobs of a team that have these labels, or all; one that is paused stays so.
+
+        Each is changed by itself: repeat it after UnavailableError.
+        """
+        path, query = all_of(team, "pause"), query_of(dry_run=dry_run or None)
+        many = PauseMany(pause.reason, pause.until, pause.missed, dict(labels))
+        return await self._calls.ask(SelectionChanged, "POST", path, content=many, query=query)
+
+    async def resume_jobs(
+        self,
+        team: str,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        missed: Missed = "skip",
+        *,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> SelectionChanged:
+        """Let all paused jobs of a team that have these labels go on, or all that are paused."""
+        path, query = all_of(team, "resume"), query_of(dry_run=dry_run or None)
+        many = ResumeMany(missed, reason, dict(labels))
+        return await self._calls.ask(SelectionChanged, "POST", path, content=many, query=query)
 
     async def delete_job(
         self, team: str, name: str, *, force: bool = False, reason: str = ""

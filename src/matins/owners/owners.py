@@ -18,6 +18,7 @@ from matins.owners.calendars import Calendars, InThread
 from matins.owners.jobs import Jobs
 from matins.owners.limits import Limits
 from matins.owners.runs import Runs
+from matins.owners.selected import SelectedJobs
 from matins.owners.upkeep import OwnersUpkeep
 from matins.owners.windows import Windows
 
@@ -26,6 +27,7 @@ class Owners(NamedTuple):
     """The use cases of owners, and what the upkeep does to jobs as owners would."""
 
     jobs: Jobs
+    selected: SelectedJobs
     calendars: Calendars
     runs: Runs
     windows: Windows
@@ -50,6 +52,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
     use_cases, single_runs = Jobs(jobs, hints, rng), Runs(runs, hints)
     return Owners(
         use_cases,
+        SelectedJobs(jobs, hints),
         Calendars(calendars, use_cases.sync_calendars, in_thread),
         single_runs,
         Windows(windows, hints),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -255,3 +256,49 @@ async def test_a_run_that_is_not_dead_is_not_replayed(typed: Typist, job: str) -
     run = (await typed("jobs", "trigger", job, "--json")).json["id"]
     refused = await typed("runs", "replay", run)
     assert (refused.code, "it is queued" in refused.err) == (1, True)
+
+
+async def test_jobs_that_labels_select_are_paused_and_resumed_at_once(
+    typed: Typist, matins: Matins, job: str
+) -> None:
+    gold = msgspec.structs.replace(SPEC, name="gold", labels={"tier": "gold"})
+    await matins.put_job("payments", gold)
+    words = ["jobs", "pause", "--team", "payments", "--label", "tier=gold", "--reason", "release"]
+    told = await typed(*words, "--dry-run")
+    assert told.out == "paused     gold\n1 of 1 job would be changed\n"
+    assert (await typed(*words)).out == "paused     gold\n1 of 1 job changed\n"
+    again = await typed("jobs", "pause", "--team", "payments")
+    assert again.out == "unchanged  gold: release\npaused     nightly\n1 of 2 jobs changed\n"
+    resumed = await typed("jobs", "resume", "--team", "payments", "--json")
+    assert resumed.json["changed"] == 2
+    for wrong in ([], [job, "--team", "payments"], [job, "--label", "a=b"]):
+        assert (await typed("jobs", "pause", *wrong)).code == 2
+
+
+class _Terminal(io.StringIO):
+    """A standard input at which somebody sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_a_resume_asks_what_becomes_of_what_was_missed(
+    typed: Typist, matins: Matins, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minutely = msgspec.structs.replace(SPEC, schedule=Schedule(cron="* * * * *"))
+    await matins.put_job("payments", minutely)
+    job = "payments/nightly"
+    await typed("jobs", "pause", job)
+    async with database.session() as session:
+        await session.execute(
+            "UPDATE revisions SET effective_at = effective_at - interval '10 minutes'"
+        )
+        await session.execute("UPDATE jobs SET changed_at = changed_at - interval '10 minutes'")
+    refused = await typed("jobs", "resume", job)
+    assert (refused.code, refused.out) == (2, "")
+    assert "due times passed in the pause; say what becomes of it: skip, last, all" in refused.err
+    assert (await matins.job("payments", "nightly")).state is JobState.PAUSED
+    monkeypatch.setattr("sys.stdin", _Terminal("some\nlast\n"))
+    answered = await typed("jobs", "resume", job)
+    assert answered.code == 0
+    assert "skipped, 1 queued" in answered.out
