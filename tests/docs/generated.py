@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from tests.docs.modules import package_table
 
-from matins.domain.runs.states import FIRST, TRANSITIONS
+from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS
 from matins.domain.values.durations import format_duration
 from matins.kernel.settings import Settings, variable
 
@@ -39,7 +39,7 @@ def state_picture() -> str:
         if state in FIRST:
             lines.append(f"    [*] --> {state}")
         lines += [f"    {state} --> {it}" for it in sorted(after)]
-        if not after:
+        if state in FINAL:
             lines.append(f"    {state} --> [*]")
     return "\n".join([*lines, "```"])
 
