@@ -24,7 +24,7 @@ from matins.scheduler.working_set import WorkingSet
 log = structlog.get_logger()
 
 BATCH: Final = 1_000
-"""The most links about which one statement decides."""
+"""The most runs that one statement claims."""
 
 _HINT_PAUSE_S: Final = 0.01
 """Hints come in bursts: for so long they are gathered, and one look answers them all."""
@@ -94,21 +94,22 @@ class Chaining:
         if not trusted:
             return
         begun_at = self._clock.now()
-        links = await self._agenda.links(trusted, BATCH)
-        decided = [(link, verdict) for link in links if (verdict := decide_link(link))]
-        await self._claim(trusted, [it for it in decided if not it[0].is_again])
-        await self._revive(trusted, [it for it in decided if it[0].is_again])
+        page = await self._agenda.links(trusted)
+        await self._decide(trusted, page.links)
+        while page.last is not None and not self._stopping.is_set():
+            page = await self._agenda.links(trusted, page.last)
+            await self._decide(trusted, page.links)
         await self._agenda.settle(trusted)
-        if len(links) < BATCH:
+        if page.last is None:
             self._looked, self._complete_at = trusted, begun_at
-        elif decided:
-            self._hinted.set()  # there is more
 
-    async def _claim(
-        self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, Verdict]]
-    ) -> None:
-        if claims := [claim_of(link, verdict) for link, verdict in decided]:
-            self._note(await self._agenda.claim(self._leases.holder, trusted, claims))
+    async def _decide(self, trusted: Mapping[int, int], links: Sequence[Link]) -> None:
+        decided = [(link, verdict) for link in links if (verdict := decide_link(link))]
+        claims = [claim_of(link, verdict) for link, verdict in decided if not link.is_again]
+        for first in range(0, len(claims), BATCH):
+            batch = claims[first : first + BATCH]
+            self._note(await self._agenda.claim(self._leases.holder, trusted, batch))
+        await self._revive(trusted, [(link, verdict) for link, verdict in decided if link.is_again])
 
     async def _revive(
         self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, Verdict]]

@@ -13,7 +13,7 @@ import msgspec
 from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
-from matins.domain.runs.chains import Link
+from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import (
     Advance,
     AwaitedEnd,
@@ -136,9 +136,9 @@ class PostgresAgenda:
         )
         return {row["id"] for row in rows}
 
-    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+    async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
         """See `domain.ports.Agenda`."""
-        return await self._chains.links(partitions, limit)
+        return await self._chains.links(partitions, after)
 
     async def settle(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""

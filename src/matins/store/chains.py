@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
-from matins.domain.runs.chains import UPSTREAM, Link
+from matins.domain.runs.chains import UPSTREAM, Link, LinkPage
 from matins.domain.runs.claims import Claimed
 from matins.domain.runs.states import Kind
 from matins.domain.values.errors import UnavailableError
@@ -23,7 +23,12 @@ from matins.store.queries import load_queries
 _Q = load_queries("chains.sql")
 _HINTS = load_queries("hints.sql")
 _FIRST = UUID(int=0)
-_PAGE = 500
+
+PAGE = 200
+"""The most chains of a page."""
+
+AGAIN = 1_000
+"""The most that is looked at again in one look."""
 
 
 class ChainStatements:
@@ -32,18 +37,18 @@ class ChainStatements:
     def __init__(self, reads: Database) -> None:
         self._reads = reads
 
-    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+    async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
         """See `domain.ports.Agenda`."""
-        wanted, after = list(partitions), _FIRST
-        again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=limit)
-        found = list(links_of(again, is_again=True))
-        while len(found) < limit:
-            rows = await self._reads.fetch(_Q["links"], partitions=wanted, after=after, limit=_PAGE)
-            found += links_of(rows)
-            if rows[0]["chain_count"] < _PAGE:
-                break
-            after = rows[0]["last"]
-        return found
+        wanted, found = list(partitions), list[Link]()
+        if after is None:
+            again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=AGAIN)
+            found += links_of(again, is_again=True)
+        rows = await self._reads.fetch(
+            _Q["links"], partitions=wanted, after=after or _FIRST, limit=PAGE
+        )
+        found += links_of(rows)
+        is_last = rows[0]["chain_count"] < PAGE
+        return LinkPage(found, None if is_last else rows[0]["last"])
 
     async def settle(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""

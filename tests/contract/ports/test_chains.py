@@ -79,7 +79,7 @@ class Play:
         assert await self.ground.dispatch.record(EXECUTOR, [ending])
 
     async def links(self) -> list[Link]:
-        return await self.ground.agenda.links(EVERYWHERE, 99)
+        return (await self.ground.agenda.links(EVERYWHERE)).links
 
     async def look(self) -> None:
         """Decide about all links, and admit what starts."""
@@ -337,3 +337,19 @@ async def test_a_job_that_others_follow_is_deleted_by_force_only(play: Play) -> 
     await play.end("a")
     await play.look()
     assert await play.rows("b") == [(60.0, "queued", "")]
+
+
+async def test_a_page_says_after_which_chain_the_next_begins(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matins.store.chains.PAGE", 2)
+    names = [f"b{number}" for number in range(5)]
+    await play.put(named("a"), *[chain(name, "a") for name in names])
+    await play.claim("a")
+    await play.end("a")
+    page = await play.ground.agenda.links(EVERYWHERE)
+    found = [link.job_id for link in page.links]
+    while page.last is not None:
+        page = await play.ground.agenda.links(EVERYWHERE, page.last)
+        found += [link.job_id for link in page.links]
+    assert sorted(found) == sorted(play.ids[name] for name in names)

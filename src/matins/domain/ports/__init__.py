@@ -27,7 +27,7 @@ from matins.domain.executors.protocol import (
 )
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Lines, Waiting
-from matins.domain.runs.chains import Link
+from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
 from matins.domain.runs.ranking import Started
 
@@ -135,10 +135,11 @@ class Agenda(Protocol):
         the jobs for which it was done.
         """
 
-    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+    async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
         """Due times of active chains that may be decided: some of what they wait for is over.
 
-        Also what was skipped because of a run that has been replayed since.
+        A page of chains, by id. The first has also what was skipped because of a run that has been
+        replayed since.
         """
 
     async def settle(self, partitions: Collection[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -67,6 +67,13 @@ class Link(msgspec.Struct, frozen=True):
     due_until: datetime | None = None
     due_count: int = 1
     is_again: bool = False
+
+
+class LinkPage(NamedTuple):
+    """A page of links. `last` is the job after which the next page begins; None: there is none."""
+
+    links: list[Link]
+    last: UUID | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from uuid import UUID
 from matins.domain.jobs.revisions import JobRevision
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
-from matins.domain.runs.chains import Link
+from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import (
     Advance,
     AwaitedEnd,
@@ -151,9 +151,10 @@ class MemoryAgenda:
                 done.add(job.id)
         return done
 
-    async def links(self, partitions: Collection[int], limit: int) -> list[Link]:
-        """See `domain.ports.Agenda`."""
-        return MemoryChains(self._world).links(partitions, limit)
+    async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
+        """See `domain.ports.Agenda`. All are one page here."""
+        del after
+        return LinkPage(MemoryChains(self._world).links(partitions))
 
     async def settle(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""

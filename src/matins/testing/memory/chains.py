@@ -27,7 +27,7 @@ class MemoryChains:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def links(self, partitions: Collection[int], limit: int) -> list[Link]:
+    def links(self, partitions: Collection[int]) -> list[Link]:
         """See `domain.ports.Agenda`."""
         found = []
         for partition, job_id, due_at in sorted(self._world.links_again):
@@ -38,7 +38,7 @@ class MemoryChains:
             for leader, run in self._open(job):
                 if run.finished_at is not None or _chain(job).when.startswith("any_"):
                     found.append(self.link(job, leader, run))
-        return found[:limit]
+        return found
 
     def settle(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
