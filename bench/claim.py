@@ -6,7 +6,10 @@ Each round claims the next due time of so many random jobs, all leases held; the
 the revision and the insert into the dispatch queue are in the statement. A maintenance window of
 another team is in force, and a job in a hundred follows the ends of its runs.
 
-By turns with it, the floor: a bare insert of the same rows into the same tables behind the same
+By turns with it, `skip`: the same for jobs whose runs may not overlap, of each of which a run is
+over that was due before.
+
+And the floor: a bare insert of the same rows into the same tables behind the same
 fence, which looks at no job, no window and no row that is there, and is told all that it writes.
 """
 
@@ -20,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import asyncpg
+import msgspec
 import uvloop
 
 from bench.ground import fill_jobs, folder, postgres, spread
@@ -69,6 +73,8 @@ SELECT id, 'bench', 'hold', now() - interval '1 day', now() + interval '1 day', 
 FROM teams WHERE name = 'another'
 """
 
+END = "UPDATE runs SET state = 'succeeded', finished_at = now() WHERE finished_at IS NULL"
+
 SIZES = {1: 1_000, 10: 5_000, 100: 20_000, 1_000: 60_000, 5_000: 60_000}
 """Batch size → runs claimed in a round."""
 
@@ -98,28 +104,38 @@ async def measure(dsn: str, jobs: int, rounds: int) -> None:
     async def claim(batch: list[Claim]) -> int:
         return len((await agenda.claim(holder, epochs, batch)).made)
 
+    async def skip(batch: list[Claim]) -> int:
+        since = [known.get(claim.job_id, claim.due_at) for claim in batch]
+        asked = map(_looking, batch, since)
+        return len((await agenda.claim(holder, epochs, list(asked))).made)
+
     async def insert(batch: list[Claim]) -> int:
         wanted = sorted({claim.partition for claim in batch})
         given = [wanted, [epochs[it] for it in wanted], holder, *_columns(batch, epochs)]
         return int(await floor.fetchval(*given))
 
     due = datetime.now(UTC).replace(microsecond=0)
-    rates: dict[int, list[tuple[float, float]]] = {size: [] for size in SIZES}
+    rates: dict[int, list[tuple[float, ...]]] = {size: [] for size in SIZES}
+    known: dict[UUID, datetime] = {}
     gc.freeze()
     for _ in range(rounds):
         for size, count in SIZES.items():
-            pair = []
-            for work in (claim, insert):
+            taken = []
+            for work in (claim, skip, insert):
                 due += timedelta(seconds=1)
-                batches = _batches(random.sample(ids, min(count, len(ids))), due, size)
-                pair.append(await _rate(work, batches))
-            rates[size].append((pair[0], pair[1]))
+                sample = random.sample(ids, min(count, len(ids)))
+                taken.append(await _rate(work, _batches(sample, due, size)))
+                known |= dict.fromkeys(sample, due)
+                await bare.execute(END)
+            rates[size].append(tuple(taken))
     for size, measured in rates.items():
-        claimed, inserted = zip(*measured, strict=True)
-        shares = [100 * mine / bound for mine, bound in measured]
+        claimed, skipping, inserted = zip(*measured, strict=True)
+        shares = [100 * mine / bound for mine, _, bound in measured]
+        costs = [100 * (mine / other - 1) for mine, other, _ in measured]
         print(
             f"claims/s at batch {size:>5}: {spread(claimed)};"
-            f" bare fenced insert {spread(inserted)}; of that {spread(shares)} %"
+            f" bare fenced insert {spread(inserted)}; of that {spread(shares)} %;"
+            f" overlap skip {spread(skipping)}, which costs {spread(costs)} % more"
         )
     await claims.close()
     await bare.close()
@@ -130,6 +146,10 @@ async def _rate(work: Callable[[list[Claim]], Awaitable[int]], batches: list[lis
     made = sum([await work(batch) for batch in batches])
     assert made == sum(map(len, batches))
     return made / (elapsed_s() - begun_s)
+
+
+def _looking(claim: Claim, since: datetime) -> Claim:
+    return msgspec.structs.replace(claim, open_since=since)
 
 
 def _columns(batch: list[Claim], epochs: dict[int, int]) -> list[list[object]]:

@@ -204,8 +204,12 @@ class Cluster:
     async def put_every_second(
         self, number: int, first: datetime, until_: datetime, **spec: Any
     ) -> list[UUID]:
-        """Make jobs due each second from `first` on, and note what is due before `until_`."""
+        """Make jobs due each second from `first` on, and note what is due before `until_`.
+
+        Their runs may overlap, so that each of them is called.
+        """
         limit = asyncio.Semaphore(16)
+        spec = {"overlap": "allow"} | spec
         schedule = {"every": "1s", "anchor": first.isoformat()}
 
         async def put(index: int) -> UUID:
