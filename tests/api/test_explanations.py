@@ -111,6 +111,7 @@ async def test_a_run_that_waits_for_a_free_slot(scene: Scene, database: Database
     await alive(database)
     told = await explain_run(scene, minute(1))
     assert told["so"].startswith("it is on the queue, and starts when an executor")
+    assert ", probably at 2026-12-01T12:01:10Z" in told["so"]
 
 
 async def test_a_run_that_runs(scene: Scene, database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,7 +13,7 @@ import msgspec
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
 from matins.domain.runs.states import Kind, RunState
-from matins.domain.values.errors import NotFoundError
+from matins.domain.values.errors import ConflictError, NotFoundError
 from matins.domain.views import Run
 from matins.insight.why.chain_story import is_open
 from matins.insight.why.due_story import (
@@ -38,6 +39,7 @@ from matins.store.chains import links_of
 from matins.store.database import Database
 from matins.store.fleet import PostgresFleet
 from matins.store.ledger import ledger_row, revisions_of
+from matins.store.outlooks import PostgresOutlooks
 from matins.store.past import LATEST, around, day_ranges
 from matins.store.queries import load_queries
 from matins.store.reads import PostgresReads, due_at_of
@@ -63,6 +65,7 @@ class PostgresExplanations:
         self._reads = reads
         self._calendars = calendars
         self._fleet = PostgresFleet(database)
+        self._outlooks = PostgresOutlooks(database)
 
     async def of_run(self, run: UUID) -> Explanation:
         """Explain a run. Raises NotFoundError."""
@@ -155,6 +158,9 @@ class PostgresExplanations:
             facts = _with(facts, link=await self._link(asked, run.due_at))
         if run.state is RunState.WAITING:
             facts = _with(facts, place=await self._place(run.id))
+        if run.state is RunState.QUEUED:
+            with suppress(ConflictError):  # it has started meanwhile
+                facts = _with(facts, outlook=await self._outlooks.of(run.id))
         if run.state is RunState.RUNNING:
             seen = await self._database.fetchrow(_Q["executor"], id=row["executor"])
             facts = _with(facts, executor=seen and ExecutorSeen(**seen))

@@ -18,6 +18,7 @@ SPEC = JobSpec(
     Target(command=CommandTarget(["true"])),
     Schedule(cron="0 2 * * *", timezone="Europe/Berlin"),
     pool="gpu",
+    overlap="allow",
 )
 
 

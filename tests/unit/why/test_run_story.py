@@ -21,6 +21,7 @@ from tests.unit.why.ground import (
 
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
+from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.insight.why.explanation import Explanation, Standing
 from matins.insight.why.facts import Asked, ExecutorSeen, GateSeen, PermitHolder, Place, SameDue
@@ -170,6 +171,14 @@ def test_a_long_queue_is_told() -> None:
         "the queue of pool default is 18m long; executors that serve it: 2;"
         " they have too few slots, or their runs hang"
     )
+
+
+def test_what_is_before_it_and_when_it_will_start_is_told() -> None:
+    run = facts(RunState.QUEUED)
+    outlook = Outlook(*(run.run.id, RunState.QUEUED, "", "default", 7, True), starts_at=second(90))
+    told = explain_run(asked(), msgspec.structs.replace(run, outlook=outlook))
+    assert steps(told)[-1][1].endswith("executors that serve it: 2; before it: 7 runs")
+    assert told.so.endswith(" has a free slot, probably at 2026-03-02T13:01:30Z")
 
 
 def test_what_was_queued_a_moment_ago_waits_for_a_free_slot() -> None:

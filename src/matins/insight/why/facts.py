@@ -13,6 +13,7 @@ from matins.domain.executors.fleet import Fleet
 from matins.domain.jobs.spec import JobState
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
+from matins.domain.runs.outlook import Outlook
 from matins.domain.views import AttemptRecord, Run
 
 
@@ -103,6 +104,7 @@ class RunFacts(msgspec.Struct, frozen=True):
     executor: ExecutorSeen | None = None
     link: Link | None = None
     others: list[SameDue] = []
+    outlook: Outlook | None = None
 
 
 class DueFacts(msgspec.Struct, frozen=True):

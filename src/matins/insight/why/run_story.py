@@ -10,6 +10,7 @@ from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.ids import partition_of
 from matins.domain.views import AttemptRecord
+from matins.insight.explain.english import counted
 from matins.insight.why import words
 from matins.insight.why.chain_story import covers, upstream_steps
 from matins.insight.why.due_times import in_force
@@ -146,9 +147,14 @@ def _holders(asked: Asked, facts: RunFacts) -> list[Step]:
 
 def _queue(asked: Asked, facts: RunFacts) -> str:
     serving = asked.fleet.executors.get(facts.pool, 0)
-    since = asked.fleet.queued_since.get(facts.pool)
-    waits = f"; the first on it waits for {span(since, asked.now)}" if since else ""
-    return f"executors that serve it: {serving}{waits}"
+    parts = [f"executors that serve it: {serving}"]
+    outlook = facts.outlook
+    if outlook is not None and outlook.before:
+        more = "" if outlook.is_all else "more than "
+        parts.append(f"before it: {more}{counted(outlook.before, 'run')}")
+    if since := asked.fleet.queued_since.get(facts.pool):
+        parts.append(f"the first on it waits for {span(since, asked.now)}")
+    return "; ".join(parts)
 
 
 def _holder(facts: RunFacts) -> str:
@@ -174,7 +180,10 @@ def _queued(asked: Asked, facts: RunFacts) -> Told:
         return Told(fleet.why_queued(pool), words.unserved(pool))
     if fleet.is_stalled(pool) and _waits(asked, facts) > STALLED:
         return Told(fleet.why_queued(pool), "they have too few slots, or their runs hang")
-    return Told(f"it is on the queue, and starts when an executor of pool {pool} has a free slot")
+    starts_at = facts.outlook.starts_at if facts.outlook else None
+    probably = f", probably at {instant(starts_at)}" if starts_at else ""
+    told = "it is on the queue, and starts when an executor of pool"
+    return Told(f"{told} {pool} has a free slot{probably}")
 
 
 def _running(asked: Asked, facts: RunFacts) -> Told:
