@@ -23,6 +23,7 @@ PLACES = {
     "run_id": str(UUID(int=7)),
     "due_at": "2026-12-01T00:00:00Z",
     "revision": "1",
+    "key": "vendor-x",
     "backfill_id": str(UUID(int=7)),
 }
 """What stands in the paths."""
