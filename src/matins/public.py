@@ -40,6 +40,7 @@ from matins.domain.runs.backfills.values import (
     BackfillState,
     LeftOut,
 )
+from matins.domain.runs.cluster import Cluster, SchedulerRecord
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
@@ -98,6 +99,7 @@ __all__ = [
     "Changed",
     "ClockChanges",
     "ClosedDay",
+    "Cluster",
     "CommandTarget",
     "Concurrency",
     "ConflictError",
@@ -146,6 +148,7 @@ __all__ = [
     "RunStatus",
     "Schedule",
     "ScheduleError",
+    "SchedulerRecord",
     "SelectionChanged",
     "Share",
     "Standing",

@@ -53,6 +53,14 @@ async def test_executors_and_partitions_are_listed(owner: Owner) -> None:
     assert {partition["holder"] for partition in partitions} == {None}
 
 
+async def test_a_cluster_without_schedulers_has_no_holders(owner: Owner) -> None:
+    assert (await owner.get("/v1/cluster")).json == {
+        "schedulers": [],
+        "without_holder": list(range(256)),
+        "watermark": None,
+    }
+
+
 async def test_the_demos_targets_need_no_token(stranger: Owner) -> None:
     async def statuses(name: str) -> list[int]:
         attempts = [{"Matins-Attempt": str(number)} for number in (1, 2, 3)]
@@ -163,6 +171,7 @@ ROUTES = {
     "/v1/audit": {"get"},
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},
+    "/v1/cluster": {"get"},
     "/health": {"get"},
     "/ready": {"get"},
     "/metrics": {"get"},

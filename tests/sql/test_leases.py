@@ -10,7 +10,9 @@ import pytest
 from tests.ids import numbered
 from tests.sql.owned import NOON
 
+from matins.domain.runs.cluster import Figures
 from matins.domain.values.errors import UnavailableError
+from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
 from matins.store.leases import PostgresLeases
 from matins.store.reads import PostgresReads
@@ -177,3 +179,24 @@ async def test_a_clock_that_goes_back_begins_no_new_era(world: World) -> None:
     for _ in range(2):
         await world.leases.renew(A, held, None, 10)
     assert world.database.server.era == 0
+
+
+async def test_a_cluster_tells_who_holds_what_and_what_nobody_holds(world: World) -> None:
+    held = await world.leases.acquire(A, 100, 10)
+    figures = Figures("host-a", "1.2", wheel_size=7, clock_offset_s=-0.5, lag_s=0.25)
+    await world.leases.renew(A, held, world.now, 10, figures)
+    await world.leases.acquire(B, 100, 10)
+    await world.leases.offer(B, [], 10, leaving=True)
+    world.now += 4 * SECOND
+    cluster = await PostgresCluster(world.database).read()
+    first, second = sorted(cluster.schedulers, key=lambda scheduler: scheduler.name, reverse=True)
+    assert (first.id, first.name, first.version, first.state) == (A, "host-a", "1.2", "alive")
+    assert (first.partitions, first.lease_age_s, first.lease_left_s) == ([*range(100)], 4, 6)
+    assert (first.wheel_size, first.clock_offset_s, first.lag_s) == (7, -0.5, 0.25)
+    assert (first.min_epoch, first.max_epoch, first.watermark) == (1, 1, NOON)
+    assert (second.id, second.state, second.wheel_size) == (B, "leaving", None)
+    assert cluster.without_holder == list(range(200, 256))
+    world.now += 7 * SECOND
+    gone = await PostgresCluster(world.database).read()
+    assert {scheduler.state for scheduler in gone.schedulers} == {"gone"}
+    assert gone.without_holder == list(range(256))

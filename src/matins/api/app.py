@@ -50,6 +50,7 @@ from matins.owners.owners import Owners
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
 from matins.store.explanations import PostgresExplanations
 from matins.store.fleet import PostgresFleet
@@ -96,6 +97,7 @@ def build_api(
     database.server.when_changed(forecasts.forget)
     dependencies = {
         "reads": reads,
+        "cluster": PostgresCluster(database),
         "owners": owners,
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),

@@ -9,6 +9,7 @@ from matins.owners import owners
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.cluster import PostgresCluster
 from matins.store.explanations import PostgresExplanations
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
@@ -21,6 +22,7 @@ from matins.store.windows import PostgresWindows
 
 Outlooks = NamedDependency[PostgresOutlooks]
 Reads = NamedDependency[PostgresReads]
+ClusterReads = NamedDependency[PostgresCluster]
 Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]

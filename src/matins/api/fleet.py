@@ -1,4 +1,4 @@
-"""What is behind the jobs: audit, executors, partitions."""
+"""What is behind the jobs: audit, executors, schedulers, partitions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from uuid import UUID
 from litestar import Router, get
 from litestar.params import FromQuery
 
-from matins.api.dependencies import Audits, Reads
+from matins.api.dependencies import Audits, ClusterReads, Reads
 from matins.api.parameters import check_instant
+from matins.domain.runs.cluster import Cluster
 from matins.domain.views import AuditPage, ExecutorRecord, PartitionRecord
 
 
@@ -43,8 +44,14 @@ async def list_partitions(reads: Reads) -> list[PartitionRecord]:
     return await reads.partitions()
 
 
+@get("/cluster")
+async def show_cluster(cluster: ClusterReads) -> Cluster:
+    """Show the schedulers, what each holds and tells of itself, and what none of them holds."""
+    return await cluster.read()
+
+
 ROUTER = Router(
     "/",
     tags=["fleet"],
-    route_handlers=[audit_jobs, list_executors, list_partitions],
+    route_handlers=[audit_jobs, list_executors, list_partitions, show_cluster],
 )

@@ -25,6 +25,7 @@ from matins.domain.jobs.limit_views import LimitChanged, LimitRecord, QuotasChan
 from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.cluster import Cluster
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
@@ -269,6 +270,10 @@ class Matins(JobCalls, BackfillCalls):
     async def executors(self) -> list[ExecutorRecord]:
         """Return all executors alive, and those that ended within a day."""
         return await self._calls.ask(list[ExecutorRecord], "GET", "/v1/executors")
+
+    async def cluster(self) -> Cluster:
+        """Return all schedulers, and the partitions that none of them holds."""
+        return await self._calls.ask(Cluster, "GET", "/v1/cluster")
 
     async def partitions(self) -> list[PartitionRecord]:
         """Return all partitions with their holders and watermarks."""

@@ -65,6 +65,10 @@ class DatabaseClock(HostClock):
             raise UnavailableError("the database's clock has not been read yet")
         return self._zero + timedelta(seconds=elapsed_s()) + max(self._ahead)
 
+    def host_ahead_s(self) -> float:
+        """Return how far the host's wall clock is ahead of the database's; for people only."""
+        return (datetime.now(UTC) - self.now()).total_seconds()
+
     async def measure(self) -> bool:
         """Read the database's clock once. False: it jumped, so claiming should pause for a moment.
 

@@ -6,6 +6,7 @@ Quarantined jobs go out of it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import structlog
@@ -20,6 +21,7 @@ from matins.scheduler.coverage import PAGE, Coverage
 from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import instant_of, slot_of
+from matins.scheduler.preloading import Preloaded
 from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
@@ -58,6 +60,7 @@ class Loader:
         self._near = timedelta(seconds=2 * poll_s + 1)
         self._follower = Follower(working_set, agenda, clock, poll_s / 2)
         self._jobs = Coverage()
+        self._preloaded = Preloaded(agenda)
         self._waiting = Coverage()
         self._complete: dict[int, int] = {}
         self._polled_at: datetime | None = None
@@ -115,6 +118,7 @@ class Loader:
         await self._load()
         await self._poll()
         await self._follower.look()
+        await self._preload()
 
     def _wake_ups(self) -> tuple[asyncio.Event, ...]:
         return self._hinted, self._leases.changed, self._working_set.unread
@@ -153,7 +157,27 @@ class Loader:
         }
         if not missing:
             return
+        self._adopt(missing, slot_of(now))
         await self._load_pages(missing, now, instant_of(working_set.horizon_s))
+
+    def _adopt(self, missing: Mapping[int, int], second: int) -> None:
+        """Begin with what was read of partitions before they were gained."""
+        for partition, epoch in missing.items():
+            entries = self._preloaded.take(partition, epoch, second)
+            if entries is None or partition in self._working_set.epochs:
+                continue
+            self._working_set.add_partitions({partition: epoch})
+            for entry in entries:
+                self._working_set.adopt(entry)
+
+    async def _preload(self) -> None:
+        """Read what is to come here, up to the same horizon."""
+        reserved = self._leases.reserved
+        if not reserved and not self._preloaded.partitions:
+            return
+        now = self._clock.now()
+        await self._preloaded.read(reserved, now, now + self._horizon)
+        self._leases.note_loaded(self._preloaded.partitions)
 
     async def _load_pages(self, missing: dict[int, int], now: datetime, until: datetime) -> None:
         """Load partitions page by page; one that is dropped meanwhile has to begin again."""

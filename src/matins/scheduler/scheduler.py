@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections.abc import Collection
 from datetime import datetime
+from importlib.metadata import version
 from random import Random
 from uuid import UUID
 
@@ -14,6 +16,7 @@ from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.pools import Queues
 from matins.domain.runs.admission.hints import CHANNEL
+from matins.domain.runs.cluster import Figures
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.hinting import HintSender
 from matins.kernel.service import pause, run_services
@@ -57,13 +60,12 @@ class Scheduler:
         settings: Settings,
     ) -> None:
         self._clock = clock
+        self._leaving = asyncio.Event()
         self._stopping = asyncio.Event()
-        working_set, poll_s = WorkingSet(), settings.poll_s
-        self._leases = LeaseHolder(
-            *(holder, leases, clock, settings.lease_term_s),
-            watermark=self._watermark,
-            before_release=self._flush_released,
-        )
+        self._name, self._version = settings.name or platform.node(), version("matins")
+        working_set = self._working_set = WorkingSet()
+        poll_s = settings.poll_s
+        self._leases = self._lease_holder(holder, leases, hints, settings)
         self._dispatch_hints = HintSender(hints, "dispatch")
         self._admission_hints = HintSender(hints, CHANNEL)
         shared = (working_set, self._leases, agenda)
@@ -91,7 +93,7 @@ class Scheduler:
         self._timekeeper = Timekeeper(clock, self._claimer.hold)
 
     async def run(self, predecessor: UUID | None = None) -> None:
-        """Hold leases and claim until `stop`; then flush the next due times and give them up.
+        """Hold leases and claim until `stop`; then hand them over, and end.
 
         What the holder `predecessor` held, which has ended, is free at once.
         """
@@ -116,10 +118,34 @@ class Scheduler:
             self._watcher,
             self._timekeeper,
         )
-        await run_services(services, self._stopping)
+        leaving = asyncio.create_task(self._leave())
+        try:
+            await run_services(services, self._stopping)
+        finally:
+            leaving.cancel()
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
+        self._leaving.set()
+
+    def _lease_holder(
+        self, holder: UUID, leases: Leases, hints: Hints, settings: Settings
+    ) -> LeaseHolder:
+        return LeaseHolder(
+            holder,
+            leases,
+            self._clock,
+            settings.lease_term_s,
+            hints=hints,
+            watermark=self._watermark,
+            figures=self._figures,
+            before_release=self._before_release,
+        )
+
+    async def _leave(self) -> None:
+        """Stop the services, once successors go on with what they do."""
+        await self._leaving.wait()
+        await self._leases.hand_over()
         self._stopping.set()
 
     @property
@@ -140,12 +166,12 @@ class Scheduler:
         return self._leases.epochs()
 
     async def _read_clock(self) -> bool:
-        while not self._stopping.is_set():
+        while not self._leaving.is_set():
             try:
                 await self._clock.measure()
             except UnavailableError as error:
                 log.warning("scheduler.waits_for_database", error=str(error))
-                await pause(1.0, self._clock, self._stopping)
+                await pause(1.0, self._clock, self._leaving)
             else:
                 return True
         return False
@@ -155,8 +181,21 @@ class Scheduler:
         answered = self._chaining.complete_at(self._leases.epochs())
         return None if recorded is None or answered is None else min(recorded, answered - OVERLAP)
 
-    async def _flush_released(self, _partitions: Collection[int]) -> None:
-        """Write next due times for a successor; without them it claims some due times in vain."""
+    def _figures(self) -> Figures:
+        return Figures(
+            name=self._name,
+            version=self._version,
+            wheel_size=self._working_set.wheel_size,
+            clock_offset_s=self._clock.host_ahead_s(),
+            lag_s=self._claimer.lag_s(),
+        )
+
+    async def _before_release(self, _partitions: Collection[int]) -> None:
+        """Write next due times for a successor; without them it claims some due times in vain.
+
+        Claims under way are waited for: they have the partitions' rows locked.
+        """
+        await self._claimer.settle()
         try:
             await self._flusher.flush()
         except UnavailableError as error:

@@ -27,6 +27,9 @@ class MeasuredClock(Clock, Protocol):
     async def measure(self) -> bool:
         """Read it once; False if it jumped. Raises UnavailableError."""
 
+    def host_ahead_s(self) -> float:
+        """Return how far the host's wall clock is ahead of the database's."""
+
 
 class Timekeeper:
     """Measures, and calls `on_jump` with the seconds for which claiming should pause."""

@@ -123,6 +123,15 @@ class WorkingSet:
             self._entries[job.id] = entry
             self._arm(entry)
 
+    def adopt(self, entry: LoadedJob) -> None:
+        """Put a job that was read and compiled before its partition was held."""
+        dirty = self._dirty.get(entry.job.id)
+        if dirty is not None and dirty.job.revision == entry.job.revision:
+            entry.catch_up_with(dirty)
+        if entry.job.id not in self._entries and entry.fire_s <= self._horizon_s:
+            self._entries[entry.job.id] = entry
+            self._arm(entry)
+
     def put_followed(self, job: DueJob) -> None:
         """Put a job with the due time that follows an end, which was written just now."""
         self._dirty.pop(job.id, None)  # its advance is older

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
+from matins.domain.runs.cluster import NO_FIGURES, Figures, Offer
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.lineage import went_back
 from matins.store.database import Database
@@ -27,7 +30,12 @@ class PostgresLeases:
         return self._renewed.get(holder)
 
     async def renew(
-        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+        self,
+        holder: UUID,
+        epochs: Mapping[int, int],
+        watermark: datetime | None,
+        ttl_s: float,
+        figures: Figures = NO_FIGURES,
     ) -> set[int]:
         """See `domain.ports.Leases`."""
         row = await self._database.fetchrow(
@@ -37,6 +45,7 @@ class PostgresLeases:
             epochs=list(epochs.values()),
             watermark=watermark,
             ttl_s=ttl_s,
+            **msgspec.structs.asdict(figures),
         )
         assert row is not None
         # A restore in place: no session hears of it, only this row is older than it was.
@@ -67,6 +76,25 @@ class PostgresLeases:
         )
         if renewed_at is not None and row and not row["is_last"]:
             self._renewed[holder] = renewed_at
+
+    async def offer(
+        self, holder: UUID, partitions: Collection[int], ttl_s: float, *, leaving: bool
+    ) -> Offer:
+        """See `domain.ports.Leases`."""
+        row = await self._database.fetchrow(
+            _Q["offer"], holder=holder, partitions=list(partitions), ttl_s=ttl_s, leaving=leaving
+        )
+        assert row is not None
+        return Offer(set(row["ready"]), row["others"])
+
+    async def reserve(
+        self, holder: UUID, count: int, loaded: Collection[int], ttl_s: float
+    ) -> dict[int, int]:
+        """See `domain.ports.Leases`."""
+        rows = await self._database.fetch(
+            _Q["reserve"], holder=holder, count=count, loaded=list(loaded), ttl_s=ttl_s
+        )
+        return {row["partition"]: row["epoch"] for row in rows}
 
     async def retire(self, holder: UUID) -> None:
         """See `domain.ports.Leases`."""

@@ -3,18 +3,10 @@
 -- renewal: that frees all that is the holder's and that the holder does not name.
 
 -- name: renew
--- before: the lease once its row is locked, so that a long wait grants no less time. One that has
---   run out is not prolonged: it begins anew, with no partition in it.
+-- before: a lease that has run out is not prolonged: it begins anew, with no partition in it.
 -- stray: what the holder does not know to be its own, because an answer was lost.
 WITH before AS MATERIALIZED (
-    SELECT watermark, settled, renewed_at,
-           expires_at > coalesce(:now::timestamptz, clock_timestamp()) AS in_force
-    FROM (
-        SELECT watermark, settled, renewed_at, expires_at
-        FROM schedulers
-        WHERE id = :holder::uuid
-        FOR NO KEY UPDATE
-    ) AS locked
+    -- include: lease_before
 ),
 kept AS MATERIALIZED (
     SELECT p.partition
@@ -23,13 +15,22 @@ kept AS MATERIALIZED (
     WHERE p.holder = :holder AND p.epoch = h.epoch AND EXISTS (SELECT FROM before WHERE in_force)
 ),
 lease AS (
-    INSERT INTO schedulers (id, renewed_at, expires_at)
+    INSERT INTO schedulers AS s (
+        id, renewed_at, expires_at, since, name, version, wheel_size, clock_offset_s, lag_s
+    )
     SELECT :holder, coalesce(:now, clock_timestamp()),
-           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8)
+           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s::float8),
+           coalesce(:now, clock_timestamp()),
+           :name::text, :version::text, :wheel_size::integer, :clock_offset_s::float8, :lag_s::float8
     FROM (SELECT count(*) FROM before) AS locked
     ON CONFLICT (id) DO UPDATE
     SET renewed_at = excluded.renewed_at,
         expires_at = excluded.expires_at,
+        since = coalesce(s.since, excluded.since),
+        name = excluded.name,
+        version = excluded.version,
+        (wheel_size, clock_offset_s, lag_s) =
+            (excluded.wheel_size, excluded.clock_offset_s, excluded.lag_s),
         watermark = greatest(
             (SELECT watermark FROM before WHERE in_force),
             (SELECT :watermark::timestamptz FROM before WHERE in_force)
@@ -68,7 +69,8 @@ free AS (
 ),
 gained AS (
     UPDATE partitions p
-    SET epoch = p.epoch + 1, holder = :holder, expires_at = 'infinity', watermark = l.watermark
+    SET epoch = p.epoch + 1, holder = :holder, expires_at = 'infinity', watermark = l.watermark,
+        offered = false, successor = NULL, is_ready = false
     FROM free
     JOIN leases l ON l.partition = free.partition
     WHERE p.partition = free.partition
@@ -92,9 +94,10 @@ freed AS (
     -- include: freed_strays
 ),
 lease AS (
-    INSERT INTO schedulers AS s (id, renewed_at, expires_at)
+    INSERT INTO schedulers AS s (id, renewed_at, expires_at, since)
     SELECT :holder, coalesce(:now, clock_timestamp()),
-           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)
+           coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s),
+           coalesce(:now, clock_timestamp())
     WHERE EXISTS (SELECT FROM gained)
     ON CONFLICT (id) DO UPDATE
     SET renewed_at = excluded.renewed_at,
@@ -122,7 +125,7 @@ last AS MATERIALIZED (
 ),
 freed AS (
     UPDATE partitions p
-    SET holder = NULL, expires_at = NULL, watermark = l.watermark
+    SET holder = NULL, expires_at = NULL, watermark = l.watermark, offered = false
     FROM held
     JOIN leases l ON l.partition = held.partition
     WHERE p.partition = held.partition
@@ -151,18 +154,87 @@ left_for_good AS (
     DELETE FROM schedulers WHERE id = :holder
 )
 UPDATE partitions p
-SET holder = NULL, expires_at = NULL, watermark = l.watermark
+SET holder = NULL, expires_at = NULL, watermark = l.watermark, offered = false
 FROM held
 JOIN leases l ON l.partition = held.partition
 WHERE p.partition = held.partition
 RETURNING p.partition
 
+-- name: offer
+-- changed: what is offered now and was not, or the other way round.
+WITH others AS MATERIALIZED (
+    SELECT id FROM (
+        -- include: alive
+    ) AS alive
+    WHERE id <> :holder::uuid
+),
+told AS (
+    UPDATE schedulers SET leaving = :leaving::boolean WHERE id = :holder AND leaving <> :leaving
+),
+changed AS (
+    SELECT partition
+    FROM partitions
+    WHERE holder = :holder AND offered <> (partition = ANY (:partitions::smallint[]))
+    ORDER BY partition
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+marked AS (
+    UPDATE partitions p
+    SET offered = NOT p.offered, successor = NULL, is_ready = false
+    FROM changed
+    WHERE p.partition = changed.partition
+)
+SELECT (SELECT count(*) FROM others)::integer AS others,
+       array(
+           SELECT partition
+           FROM partitions
+           WHERE holder = :holder AND is_ready AND partition = ANY (:partitions)
+             AND successor IN (SELECT id FROM others)
+       ) AS ready
+
+-- name: reserve
+-- mine: with what was released meanwhile, and is to be acquired next.
+WITH alive AS MATERIALIZED (
+    -- include: alive
+),
+mine AS MATERIALIZED (
+    SELECT partition, epoch FROM partitions WHERE successor = :holder::uuid
+),
+open AS (
+    SELECT partition
+    FROM partitions
+    WHERE offered
+      AND holder <> :holder
+      AND (successor IS NULL OR NOT successor IN (SELECT id FROM alive))
+    ORDER BY partition
+    LIMIT greatest(:count::integer - (SELECT count(*) FROM mine), 0)
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+reserved AS (
+    UPDATE partitions p
+    SET successor = :holder, is_ready = false
+    FROM open
+    WHERE p.partition = open.partition
+    RETURNING p.partition, p.epoch
+),
+loaded AS (
+    SELECT partition
+    FROM partitions
+    WHERE successor = :holder AND NOT is_ready AND partition = ANY (:loaded::smallint[])
+    ORDER BY partition
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+readied AS (
+    UPDATE partitions p
+    SET is_ready = true
+    FROM loaded
+    WHERE p.partition = loaded.partition
+)
+SELECT partition, epoch + 1 AS epoch FROM mine
+UNION ALL
+SELECT partition, epoch + 1 FROM reserved
+
 -- name: alive
--- A sign of life from the future is from before the clock went back.
-SELECT count(*)::integer AS alive
-FROM schedulers
-CROSS JOIN LATERAL (
-    SELECT coalesce(expires_at, renewed_at + make_interval(secs => :ttl_s::float8))
-) AS lease (ends_at)
-WHERE lease.ends_at > coalesce(:now::timestamptz, clock_timestamp())
-  AND lease.ends_at <= coalesce(:now, clock_timestamp()) + make_interval(secs => :ttl_s)
+SELECT count(*)::integer AS alive FROM (
+    -- include: alive
+) AS alive

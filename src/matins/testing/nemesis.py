@@ -17,6 +17,7 @@ from matins.testing.virtual import VirtualTime
 _TRAPS = {
     "scheduler": (
         *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "record"),
+        *("offer", "reserve", "release"),
         *("carry_out", "carry_out"),
     ),
     "gateway": ("dequeue", "dequeue", "record", "heartbeat"),
@@ -38,7 +39,8 @@ _STRIKES = {
 """How often each kind of strike comes, beside the others."""
 _FREEZES_S = (1.0, 3.0, 12.0, 15.0, 35.0, 60.0)
 _STOPPED = 0.5
-"""The share of executors that are stopped in good order instead of crashing."""
+"""The share of those that are stopped in good order instead of crashing."""
+_ORDERLY = ("executor", "scheduler")
 _AWAY_S = (2.0, 5.0, 20.0, 150.0)
 _LOST_S = (0.01, 0.5, 3.0, 10.0)
 _FAIL_OVER_S = (0.001, 1.0, 30.0)
@@ -105,8 +107,8 @@ class Nemesis:
 
     async def _strike(self, role: str, process: Process) -> None:
         match self._rng.choices(tuple(_STRIKES), tuple(_STRIKES.values()))[0]:
-            case "crash" if role == "executor" and self._rng.random() < _STOPPED:
-                self._seen["executor stopped"] += 1
+            case "crash" if role in _ORDERLY and self._rng.random() < _STOPPED:
+                self._seen[f"{role} stopped"] += 1
                 process.stopping.set()
             case "crash":
                 self._seen[f"{role} crashed"] += 1

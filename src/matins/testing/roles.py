@@ -120,7 +120,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
 
     pauses = PauseEnds(_owners(stage, process).upkeep, process.clock, stage.settings.poll_s)
     services: list[Service] = [_upkeep(stage, process), pauses, SchedulerRole(begin)]
-    await run_services(services, asyncio.Event())
+    await run_services(services, process.stopping)
 
 
 def _upkeep(stage: Stage, process: Process) -> Upkeep:

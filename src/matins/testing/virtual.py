@@ -141,6 +141,10 @@ class VirtualClock:
         await asyncio.sleep(max(seconds, 0))
         await self.gate()
 
+    def host_ahead_s(self) -> float:
+        """Return how far the host's wall clock is ahead: simulated hosts have none."""
+        return 0.0
+
     async def measure(self) -> bool:
         """See the database's jumps; False if there was one since the last time."""
         await self.gate()

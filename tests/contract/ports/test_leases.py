@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.contract.ports.ground import START, Ground
 from tests.ids import numbered
 
-A, B = numbered(1), numbered(2)
+A, B, C = numbered(1), numbered(2), numbered(3)
 
 
 async def test_a_partition_has_one_holder(ground: Ground) -> None:
@@ -158,3 +158,61 @@ async def test_who_gave_up_its_last_partition_no_longer_counts(ground: Ground) -
     assert await ground.leases.alive(10) == 1
     await ground.leases.release(A, {other: held[other]})
     assert await ground.leases.alive(10) == 0
+
+
+async def test_what_is_offered_is_reserved_for_one_and_taken_when_it_was_released(
+    ground: Ground,
+) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(B, {}, None, 10)
+    assert await ground.leases.reserve(B, 100, [], 10) == {}
+    assert await ground.leases.offer(A, range(100), 10, leaving=False) == (set(), 1)
+    assert await ground.leases.reserve(B, 60, [], 10) == {it: held[it] + 1 for it in range(60)}
+    assert await ground.leases.acquire(B, 256, 10) == {}
+    await ground.leases.reserve(B, 60, [5, 6, 99], 10)
+    assert (await ground.leases.offer(A, range(100), 10, leaving=False)).ready == {5, 6}
+    await ground.leases.release(A, {5: held[5], 6: held[6]})
+    assert await ground.leases.acquire(C, 256, 10) == {}
+    assert await ground.leases.acquire(B, 256, 10) == {5: held[5] + 1, 6: held[6] + 1}
+    assert (await ground.leases.reserve(B, 60, [], 10)).keys() == set(range(62)) - {5, 6}
+
+
+async def test_what_is_offered_no_more_is_reserved_for_nobody(ground: Ground) -> None:
+    await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(B, {}, None, 10)
+    await ground.leases.offer(A, [1, 2], 10, leaving=False)
+    await ground.leases.reserve(B, 2, [], 10)
+    await ground.leases.offer(A, [2], 10, leaving=False)
+    assert (await ground.leases.reserve(B, 2, [1, 2], 10)).keys() == {2}
+    assert (await ground.leases.offer(A, [1, 2], 10, leaving=False)).ready == {2}
+
+
+async def test_what_a_successor_has_reserved_is_anybody_s_once_its_lease_has_run_out(
+    ground: Ground,
+) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(B, {}, None, 10)
+    await ground.leases.offer(A, range(256), 10, leaving=False)
+    await ground.leases.reserve(B, 256, range(256), 10)
+    await ground.leases.reserve(B, 256, range(256), 10)
+    ground.clock.move(6)
+    await ground.leases.renew(A, held, None, 10)
+    await ground.leases.renew(C, {}, None, 10)
+    ground.clock.move(5)
+    assert (await ground.leases.offer(A, range(256), 10, leaving=False)).ready == set()
+    assert len(await ground.leases.reserve(C, 100, [], 10)) == 100
+    await ground.leases.release(A, held)
+    assert len(await ground.leases.acquire(C, 256, 10)) == 256
+
+
+async def test_who_leaves_is_not_counted_and_gets_nothing_reserved(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(B, {}, None, 10)
+    assert await ground.leases.alive(10) == 2
+    await ground.leases.offer(A, held, 10, leaving=True)
+    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.renew(A, held, None, 10) == held.keys()
+    assert await ground.leases.offer(B, [], 10, leaving=True) == (set(), 0)
+    await ground.leases.release(A, held)
+    await ground.leases.renew(A, {}, None, 10)
+    assert await ground.leases.alive(10) == 1

@@ -124,6 +124,14 @@ class BothPorts(RuleBasedStateMachine):
         epochs = self.epochs[holder]
         self.both(lambda side: side.leases.release(holder, epochs))
 
+    @rule(holder=holders, partitions=st.sets(st.integers(0, 9)), leaving=st.booleans())
+    def offer(self, holder: UUID, partitions: set[int], leaving: bool) -> None:
+        self.both(lambda side: side.leases.offer(holder, partitions, 30, leaving=leaving))
+
+    @rule(holder=holders, count=st.sampled_from([3, 100]), loaded=st.sets(st.integers(0, 9)))
+    def reserve(self, holder: UUID, count: int, loaded: set[int]) -> None:
+        self.both(lambda side: side.leases.reserve(holder, count, loaded, 30))
+
     @rule(holder=holders, wanted=st.lists(st.tuples(jobs, dues), min_size=1, max_size=4))
     def claim(self, holder: UUID, wanted: list[tuple[UUID, Any]]) -> None:
         epochs = self.epochs[holder]

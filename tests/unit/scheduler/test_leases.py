@@ -11,6 +11,7 @@ from uuid import UUID
 from tests.unit.scheduler.ground import Ground, after
 
 from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.runs.cluster import NO_FIGURES, Figures
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.domain.values.ids import PARTITIONS
 from matins.kernel import metrics
@@ -31,10 +32,15 @@ class Deaf(MemoryLeases):
         self.deaf = False
 
     async def renew(
-        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+        self,
+        holder: UUID,
+        epochs: Mapping[int, int],
+        watermark: datetime | None,
+        ttl_s: float,
+        figures: Figures = NO_FIGURES,
     ) -> set[int]:
         """See `domain.ports.Leases`."""
-        kept = await super().renew(holder, epochs, watermark, ttl_s)
+        kept = await super().renew(holder, epochs, watermark, ttl_s, figures)
         if self.deaf:
             raise UnavailableError("the answer was lost")
         return kept
@@ -46,12 +52,17 @@ class LockedLease(MemoryLeases):
     locked: UUID | None = None
 
     async def renew(
-        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+        self,
+        holder: UUID,
+        epochs: Mapping[int, int],
+        watermark: datetime | None,
+        ttl_s: float,
+        figures: Figures = NO_FIGURES,
     ) -> set[int]:
         """See `domain.ports.Leases`."""
         if holder == self.locked:
             raise BlockedError("canceling statement due to lock timeout")
-        return await super().renew(holder, epochs, watermark, ttl_s)
+        return await super().renew(holder, epochs, watermark, ttl_s, figures)
 
 
 class Away(MemoryAgenda):
@@ -88,7 +99,14 @@ def lease_holder(ground: Ground, leases: MemoryLeases, clock: VirtualClock) -> L
         pass
 
     return LeaseHolder(
-        ground.uuid(), leases, clock, TERM_S, watermark=lambda: None, before_release=nothing
+        ground.uuid(),
+        leases,
+        clock,
+        TERM_S,
+        hints=ground.hints,
+        watermark=lambda: None,
+        figures=Figures,
+        before_release=nothing,
     )
 
 

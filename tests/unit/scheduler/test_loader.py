@@ -12,6 +12,7 @@ from tests.unit.scheduler.ground import Ground, after, seconds
 
 from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.claims import AwaitedEnd, DueJob, Mark
+from matins.domain.runs.cluster import Figures
 from matins.domain.values.errors import UnavailableError
 from matins.scheduler import coverage
 from matins.scheduler.leases import LeaseHolder
@@ -81,7 +82,9 @@ class Scene:
             self.ground.leases,
             self.clock,
             3600.0,
+            hints=self.ground.hints,
             watermark=lambda: None,
+            figures=Figures,
             before_release=nothing,
         )
         self.loader = Loader(

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from tests.unit.scheduler.ground import Ground
 
+from matins.domain.runs.cluster import NO_FIGURES, Figures
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.ids import PARTITIONS
 from matins.scheduler.leases import LeaseHolder
@@ -31,13 +32,18 @@ class Slow(MemoryLeases):
         self.renewals = 0
 
     async def renew(
-        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+        self,
+        holder: UUID,
+        epochs: Mapping[int, int],
+        watermark: datetime | None,
+        ttl_s: float,
+        figures: Figures = NO_FIGURES,
     ) -> set[int]:
         """See `domain.ports.Leases`."""
         self.renewals += 1
         if self.is_away:
             raise UnavailableError("it is away")
-        kept = await super().renew(holder, epochs, watermark, ttl_s)
+        kept = await super().renew(holder, epochs, watermark, ttl_s, figures)
         await asyncio.sleep(self.answer_s)
         return kept
 
@@ -61,7 +67,9 @@ class Scene:
             self.leases,
             self.clock,
             TERM_S,
+            hints=self.ground.hints,
             watermark=lambda: None,
+            figures=Figures,
             before_release=self._note,
         )
 

@@ -29,6 +29,7 @@ from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Lines, Waiting
 from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
+from matins.domain.runs.cluster import NO_FIGURES, Figures, Offer
 from matins.domain.runs.ranking import Started
 
 
@@ -51,7 +52,12 @@ class Leases(Protocol):
     """Who holds which partition: a holder has one lease, and any number of partitions in it."""
 
     async def renew(
-        self, holder: UUID, epochs: Mapping[int, int], watermark: datetime | None, ttl_s: float
+        self,
+        holder: UUID,
+        epochs: Mapping[int, int],
+        watermark: datetime | None,
+        ttl_s: float,
+        figures: Figures = NO_FIGURES,
     ) -> set[int]:
         """Let the holder's lease end `ttl_s` seconds from now; that says, too, that it is alive.
 
@@ -63,8 +69,26 @@ class Leases(Protocol):
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """Take over at most `count` partitions that nobody holds; return partition → new epoch.
 
-        A lease that ends beyond now and `ttl_s` is nobody's: the clock has gone back since. The
-        holder's own ends `ttl_s` seconds from now, if it gained any.
+        What is reserved for it comes first, and what is reserved for others who are alive not at
+        all. A lease that ends beyond now and `ttl_s` is nobody's: the clock has gone back since.
+        The holder's own ends `ttl_s` seconds from now, if it gained any.
+        """
+
+    async def offer(
+        self, holder: UUID, partitions: Collection[int], ttl_s: float, *, leaving: bool
+    ) -> Offer:
+        """Let others prepare to take over these partitions of the holder's, and no more any others.
+
+        Nobody takes them before they are released. Who is `leaving` is not counted as alive.
+        """
+
+    async def reserve(
+        self, holder: UUID, count: int, loaded: Collection[int], ttl_s: float
+    ) -> dict[int, int]:
+        """Reserve partitions that are offered, and for nobody who is alive, up to `count` in all.
+
+        Return all that is reserved for the holder, with the epochs that it would have of them.
+        The jobs of those in `loaded` are in its memory: it is ready to take them over.
         """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
@@ -77,8 +101,8 @@ class Leases(Protocol):
         """Free at once all that was held by a process that is known to have ended."""
 
     async def alive(self, ttl_s: float) -> int:
-        """Return how many schedulers have a lease in force, none of which ends beyond now and
-        `ttl_s`.
+        """Return how many schedulers, none of them leaving, have a lease in force that ends no
+        later than `ttl_s` seconds from now.
         """
 
 

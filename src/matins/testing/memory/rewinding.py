@@ -36,6 +36,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "dead_letters": set(world.dead_letters),
         "partitions": {key: copy(row) for key, row in world.partitions.items()},
         "leases": dict(world.leases),
+        "leaving": set(world.leaving),
         "executors": {key: copy(row) for key, row in world.executors.items()},
         "handouts": {key: list(ids) for key, ids in world.handouts.items()},
         "queues": {pool: list(heap) for pool, heap in world.queues.items()},

@@ -14,6 +14,7 @@ from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, Span
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, Outcome, RunState
+from matins.domain.values.ids import PARTITIONS
 
 BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -51,6 +52,14 @@ class PartitionRow:
     epoch: int = 0
     holder: UUID | None = None
     watermark: datetime | None = None
+    offered: bool = False
+    successor: UUID | None = None
+    is_ready: bool = False
+
+
+def all_partitions() -> dict[int, PartitionRow]:
+    """Return the rows of all partitions, which nobody holds."""
+    return {number: PartitionRow() for number in range(PARTITIONS)}
 
 
 @dataclass(slots=True)

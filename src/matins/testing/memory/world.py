@@ -21,7 +21,7 @@ from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import INSTANT
 from matins.domain.upkeep.retention import Walk
-from matins.domain.values.ids import PARTITIONS, partition_of
+from matins.domain.values.ids import partition_of
 from matins.testing.memory.gates import Gates
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.locks import KeyLocks
@@ -34,6 +34,7 @@ from matins.testing.memory.rows import (
     StoredAttempt,
     TriggerKeyRow,
     WaitingRow,
+    all_partitions,
 )
 
 
@@ -89,11 +90,10 @@ class World:
     trigger_keys: dict[tuple[UUID, str], TriggerKeyRow] = field(default_factory=dict)
     """By job and idempotency key the run that was made with it."""
     dead_letters: set[UUID] = field(default_factory=set)
-    partitions: dict[int, PartitionRow] = field(
-        default_factory=lambda: {number: PartitionRow() for number in range(PARTITIONS)}
-    )
+    partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)
     leases: dict[UUID, datetime] = field(default_factory=dict)
-    """By holder when its lease runs out."""
+    leaving: set[UUID] = field(default_factory=set)
+    """By holder when its lease runs out, and which of them are about to end."""
     executors: dict[UUID, ExecutorRow] = field(default_factory=dict)
     handouts: dict[tuple[UUID, int], list[UUID]] = field(default_factory=dict)
     queues: dict[str, list[tuple[int, UUID]]] = field(default_factory=dict)
