@@ -13,12 +13,15 @@ import pytest
 
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.runs.admission.waiting import Waiting
+from matins.domain.runs.backfills.stepping import OpenBackfill, Step
 from matins.domain.runs.claims import AwaitedEnd, Claim, Claimed
 from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.healing import Repaired
 from matins.domain.upkeep.zone_data import ScheduledJob
 from matins.testing import roles
 from matins.testing.memory.agenda import MemoryAgenda
+from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.changes import MemoryJobChanges, MemoryTransaction
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
@@ -50,6 +53,26 @@ class Unfenced(MemoryAgenda):
 
     def __init__(self, world: World) -> None:
         super().__init__(cast("World", FencelessWorld(world)))
+
+
+class Steps(MemoryBackfills):
+    """Takes steps that somebody has taken before, or was to take no more."""
+
+    async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
+        """See `domain.ports.backfills.Backfills`."""
+        row = self._world.backfills[step.backfill.id]
+        backfill = msgspec.structs.replace(step.backfill, step=row.step)
+        taken = msgspec.structs.replace(step, backfill=backfill)
+        return await super().proceed(holder, epochs, taken)
+
+
+class Unlimited(MemoryBackfills):
+    """Tells of backfills as if nothing of them went on."""
+
+    async def unfinished(self, partitions: Collection[int]) -> list[OpenBackfill]:
+        """See `domain.ports.backfills.Backfills`."""
+        found = await super().unfinished(partitions)
+        return [msgspec.structs.replace(backfill, runs=[]) for backfill in found]
 
 
 class Unkeyed(MemoryAgenda):
@@ -210,6 +233,16 @@ def immortal(stage: Stage) -> None:
     stage.ended_jobs = Immortal
 
 
+def stepping_again(stage: Stage) -> None:
+    """Plant steps of backfills that don't know that they were done."""
+    stage.backfills = Steps
+
+
+def unlimited(stage: Stage) -> None:
+    """Plant backfills that make all their runs at once."""
+    stage.backfills = Unlimited
+
+
 def trusting(stage: Stage) -> None:
     """Plant trust in what older zone data says."""
     stage.due_times = Trusting
@@ -235,6 +268,8 @@ def hasty(stage: Stage) -> None:
         (unrecorded, "due times have no row"),
         (immortal, "has expired and is still there"),
         (trusting, "instead of"),
+        (stepping_again, "backfill"),
+        (unlimited, "at once of a backfill"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:

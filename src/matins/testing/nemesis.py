@@ -18,12 +18,12 @@ _TRAPS = {
     "scheduler": (
         *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "record"),
         *("offer", "reserve", "release"),
-        *("carry_out", "carry_out"),
+        *("carry_out", "carry_out", "proceed", "proceed"),
     ),
     "gateway": ("dequeue", "dequeue", "record", "heartbeat"),
     "api": (
         *("transact", "lock_job", "record", "write_revision", "insert_job", "cancel_waiting"),
-        *("trigger", "write", "send"),
+        *("trigger", "write", "send", "create", "change"),
     ),
     "executor": ("poll", "report", "heartbeat"),
 }
