@@ -26,6 +26,7 @@ JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
+    *("backfill_runs", "backfill_left_out", "backfills"),
     *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),
     *("calendars", "windows", "teams"),
 )

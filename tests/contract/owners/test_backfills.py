@@ -263,14 +263,12 @@ async def test_a_run_that_is_due_now_and_waits_goes_first(ground: Ground, made: 
     await started(ground)
     epochs = await ground.all_leases(HOLDER)
     job = made.job.id
-    await ground.agenda.claim(HOLDER, epochs, [claim(job, START + 6 * MINUTE, 2)])
-    [found] = await ground.backfills.unfinished(epochs)
-    assert not found.is_held_up
-    ground.clock.move(60)
-    waits = claim(job, START + 7 * MINUTE, 2, state=RunState.WAITING)
-    await ground.agenda.claim(HOLDER, epochs, [waits])
+    answer = await ground.agenda.claim(HOLDER, epochs, [claim(job, START + 6 * MINUTE, 2)])
     [found] = await ground.backfills.unfinished(epochs)
     assert (found.is_held_up, found.room) == (True, 0)
+    await ground.admit(HOLDER, epochs, answer.waiting)
+    [found] = await ground.backfills.unfinished(epochs)
+    assert (found.is_held_up, found.room) == (False, 1)
 
 
 async def test_the_end_of_a_job_is_that_of_its_backfill(ground: Ground, made: Changed) -> None:
