@@ -39,9 +39,6 @@ PAUSE_S = 10
 LEAD_S = 40
 """From the end of the filling to the first fire: in between memory is measured."""
 
-FILLING_S = {False: 45, True: 200}
-"""Reserved for each 100,000 jobs that fall due; without gates, and with them."""
-
 ON_TIME_S = 1.0
 HISTORY_DAYS = 100
 NOW = "SELECT date_trunc('second', clock_timestamp())"
@@ -106,16 +103,18 @@ async def measure(path: Path, dsn: str, case: Case) -> None:
     stored = case.jobs - case.due
     session = await asyncpg.connect(dsn)
     now: datetime = await session.fetchval(NOW)
+    begun_s = elapsed_s()
     await fill_jobs(
         dsn, stored, DAILY, now + timedelta(hours=2), timedelta(hours=20), gated=case.gated
     )
+    filling_s = 10 + 2 * (elapsed_s() - begun_s) * (1 + case.due / stored)
     if case.gated:
         assert await session.fetchval(GATES) == KEYS, "the jobs are in no gates"
     if case.history:
         await _fill_history(dsn, session, case)
     async with _idle(dsn) if case.idle else _nobody():
         idle = await _memory_mb(path, dsn, 0)
-        first = await _fill_due(dsn, session, case)
+        first = await _fill_due(dsn, session, case, filling_s)
         loaded = await _memory_mb(path, dsn, case.due)
         begun = await _fire(path, dsn, session, case, first)
     await session.execute(ON_QUEUE, begun)
@@ -127,11 +126,12 @@ async def measure(path: Path, dsn: str, case: Case) -> None:
     await session.close()
 
 
-async def _fill_due(dsn: str, session: asyncpg.Connection, case: Case) -> datetime:
-    """Make the jobs that fall due; gives when the first of them do."""
+async def _fill_due(
+    dsn: str, session: asyncpg.Connection, case: Case, filling_s: float
+) -> datetime:
+    """Make the jobs that fall due, within the time that is reserved; gives when the first do."""
     now: datetime = await session.fetchval(NOW)
-    lead = LEAD_S + FILLING_S[case.gated] * case.due / 100_000
-    first = now + timedelta(seconds=int(lead))
+    first = now + timedelta(seconds=int(LEAD_S + filling_s))
     span = timedelta(seconds=case.seconds)
     await fill_jobs(dsn, case.rate * case.seconds, DAILY, first, span, gated=case.gated)
     burst = first + span + timedelta(seconds=PAUSE_S)
