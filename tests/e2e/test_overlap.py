@@ -50,7 +50,11 @@ class Policies:
         """Make the jobs, which are due from `first` on until `end`."""
         script = command_script(self.cluster.folder / "ledger", f"sleep {WORK_S}")
         target = {"command": {"argv": ["sh", "-c", script]}}
-        schedule = {"every": "1s", "anchor": first.isoformat(), "ends_at": (end - SECOND).isoformat()}
+        schedule = {
+            "every": "1s",
+            "anchor": first.isoformat(),
+            "ends_at": (end - SECOND).isoformat(),
+        }
         for policy in policies:
             overlap = {} if policy == "skip" else {"overlap": policy}  # which is the default
             given = spec | overlap
@@ -116,7 +120,9 @@ async def test_each_policy_is_kept_while_runs_take_longer_than_it_is_to_the_next
                 assert row["reason"].startswith("overlap: run "), row
                 assert " is still " in row["reason"], row
     cancelled = await cluster.rows(ROWS, policies.jobs["replace"], end)
-    reasons = {row["reason"] for row in cancelled if not row["attempt"] and row["state"] != "skipped"}
+    reasons = {
+        row["reason"] for row in cancelled if not row["attempt"] and row["state"] != "skipped"
+    }
     assert all(reason.startswith(REPLACED) for reason in reasons)
     dues = [call.due_at for call in policies.calls("queue")]
     assert dues == sorted(dues, key=str)
