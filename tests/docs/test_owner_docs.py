@@ -33,7 +33,7 @@ def commands(page: str) -> list[list[str]]:
     return [word[word.index("matins") + 1 :] for word in words if "matins" in word]
 
 
-@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/job-file.md"])
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "docs/job-file.md", "docs/policies.md"])
 def test_every_file_of_jobs_on_the_page_is_valid(page: str) -> None:
     files = blocks(page, "yaml")
     assert files
