@@ -194,9 +194,12 @@ class Dispatcher:
                 self._enter(waiting)  # behind the others: what there is may not be for it
 
     async def _share(self, waiting: _PendingPoll, name: str, pool: _Pool) -> Poll:
-        """Return a poll for its fair share of what is queued, where others have free slots too."""
+        """Return a poll for its fair share of what is queued, where others have free slots too.
+
+        Not while so much is handed out that polls take turns anyway: small shares cost statements.
+        """
         poll, others = waiting.poll, pool.others_free(waiting)
-        if pool.is_deep or not others or poll.free == 1:
+        if pool.is_deep or not others or poll.free == 1 or self._starts.is_busy(name):
             return poll
         depth = await self._dispatch.depth(name, poll.free + sum(others))
         return msgspec.structs.replace(poll, free=fair_share(poll.free, others, depth))

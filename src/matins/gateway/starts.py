@@ -12,6 +12,10 @@ NOTE_S = 1.0
 """How often it is noted."""
 
 
+BUSY = 200
+"""From so many starts on since they were noted, a pool is busy."""
+
+
 class _Count:
     """What was handed out of a pool since it was noted."""
 
@@ -39,6 +43,11 @@ class StartsCounter:
             counted = self._counts[pool] = _Count(self._clock.elapsed_s())
         counted.starts += starts
         counted.is_emptied = counted.is_emptied or is_emptied
+
+    def is_busy(self, pool: str) -> bool:
+        """Return whether so much of a pool is being handed out that its executors even out."""
+        counted = self._counts.get(pool)
+        return counted is not None and counted.starts >= BUSY
 
     async def run(self) -> None:
         """Note it until `stop`."""

@@ -17,7 +17,7 @@ from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
 from matins.gateway.handout import Dispatcher
-from matins.gateway.starts import StartsCounter
+from matins.gateway.starts import BUSY, StartsCounter
 from matins.kernel.clock import HostClock
 
 
@@ -299,3 +299,16 @@ async def test_stopping_sends_waiting_polls_away_and_takes_no_new_ones() -> None
         assert await poll == Handout()
         with pytest.raises(UnavailableError):
             await gate.asking()
+
+
+async def test_what_goes_on_and_on_is_not_cut_into_shares() -> None:
+    async with opened() as gate:
+        gate.starts.count("default", BUSY, is_emptied=False)
+        polls = [gate.asking(free=10) for _ in range(2)]
+        await asleep(gate, 2)
+        gate.rows.enqueue(10)
+        await gate.words.send("dispatch", ["default"])
+        await until(lambda: any(poll.done() for poll in polls))
+        assert [len(poll.result().attempts) for poll in polls if poll.done()] == [10]
+        for poll in polls:
+            poll.cancel()
