@@ -54,6 +54,7 @@ async def test_postgres_stopped_and_started_again(cluster: Cluster) -> None:
 
 
 async def test_postgres_killed_five_times_under_load(cluster: Cluster) -> None:
+    """PG-01: all that was acknowledged is there, and nobody has to be started again."""
     end = await load(cluster)
     for _ in range(5):
         await cluster.crash_postgres()

@@ -68,6 +68,7 @@ async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def test_loading_passes_by_what_was_claimed(session: asyncpg.Connection) -> None:
+    """PG-16."""
     await session.execute(MADE, NOON, COUNT)
     for turn in range(TURNS):
         later = NOON + (turn + 1) * MINUTE
@@ -78,6 +79,7 @@ async def test_loading_passes_by_what_was_claimed(session: asyncpg.Connection) -
 async def test_loading_passes_by_the_retries_that_were_queued(
     session: asyncpg.Connection,
 ) -> None:
+    """PG-16."""
     for turn in range(TURNS):
         await session.execute(RETRYING, NOON + turn * MINUTE, COUNT)
         await session.execute("DELETE FROM waiting")

@@ -70,6 +70,7 @@ async def test_the_next_host_is_tried(dsn: str, fault: str) -> None:
 
 
 async def test_a_session_that_turns_out_read_only_is_replaced(database: Database) -> None:
+    """PG-02."""
     async with database.session() as session:
         before = session.get_server_pid()
         await session.execute("SET default_transaction_read_only = on")
@@ -192,6 +193,7 @@ async def test_an_older_primary_is_refused(database: Database) -> None:
 async def test_a_pooler_is_refused_with_one_sentence(
     dsn: str, tmp_path: Path, takes_settings: bool
 ) -> None:
+    """PG-08."""
     async with pooler(dsn, tmp_path, takes_settings=takes_settings) as pooled:
         server = Server(pooled)
         with pytest.raises(SettingsError) as refusal:

@@ -46,6 +46,7 @@ async def report(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 async def test_a_session_with_an_old_snapshot_is_named(
     database: Database, report: asyncpg.Connection
 ) -> None:
+    """PG-16: before it makes everything slow."""
     clock = Later(VirtualTime())
     watch = SnapshotWatch(PostgresSnapshots(database), clock)
     with capture_logs() as logs:

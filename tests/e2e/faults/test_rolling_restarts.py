@@ -38,6 +38,7 @@ async def test_a_rolling_restart_of_all_schedulers_loses_and_doubles_nothing() -
 
 
 async def test_the_cluster_is_shown_and_a_partition_without_holder_is_told() -> None:
+    """CL-22."""
     async with Cluster() as cluster:
         await cluster.start("api")
         assert _shown(cluster)[0] == 1

@@ -255,6 +255,7 @@ async def test_a_job_that_cannot_be_computed_is_quarantined_and_the_others_go_on
 
 @in_virtual_time
 async def test_a_jump_of_the_databases_clock_makes_claiming_pause() -> None:
+    """TM-07: an hour ahead for half a minute, and back."""
     ground = Ground()
     job = ground.job()
     before = metrics.CLOCK_JUMPS._value.get()

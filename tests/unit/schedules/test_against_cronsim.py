@@ -60,12 +60,14 @@ STARTS = st.integers(946_684_800, 2_114_380_800).map(lambda s: datetime.fromtime
 @settings(max_examples=300, deadline=None)
 @given(expressions(), st.sampled_from(ZONES), STARTS)
 def test_plain_expressions_agree(expression: Expression, zone: str, start: datetime) -> None:
+    """TM-18."""
     compare(expression.text, zone, start)
 
 
 @settings(max_examples=150, deadline=None)
 @given(expressions(), SPECIAL_DAYS, st.sampled_from(ZONES), STARTS)
 def test_special_days_agree(made: Expression, day: str, zone: str, start: datetime) -> None:
+    """TM-18."""
     hours = Made(f"{start.hour}", NO_VALUES)
     text = f"{made.minute.text} {hours.text} {day} {made.month.text} *"
     compare(text, zone, start)

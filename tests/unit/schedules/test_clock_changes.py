@@ -66,6 +66,7 @@ def test_each_change_of_a_zone_is_handled_as_the_policy_says(zone: str) -> None:
 
 
 def test_every_kind_of_change_that_any_zone_knows_is_handled_as_the_policy_says() -> None:
+    """TM-01, TM-02."""
     lengths = set()
     for change in kinds_of_change():
         zone, at = find_zone(change.zone), epoch_s(change.at)

@@ -72,6 +72,7 @@ def ask(schedule: Schedule, instant: datetime) -> None:
 @example("\0", "unix", ANCHOR)
 @example("\ud800 * * * *", "unix", ANCHOR)
 def test_cron(expression: str, dialect: Dialect, instant: datetime) -> None:
+    """TM-04: whatever is written, there is an answer, or a reason why there is none."""
     ask(Schedule(cron=expression, dialect=dialect), instant)
 
 
