@@ -16,7 +16,7 @@ from matins.kernel import metrics
 from matins.testing.memory.world import JobRow
 from matins.testing.virtual import in_virtual_time
 
-BERLIN = {"timezone": "Europe/Berlin"}
+BERLIN = "Europe/Berlin"
 ALL = Misfire(policy="all", max_count=1000)
 
 
@@ -41,8 +41,8 @@ async def test_a_time_that_clocks_skip_is_claimed_once_right_after_the_gap() -> 
     """TM-01: 02:30 in Berlin on the day on which clocks go from 02:00 to 03:00."""
     ground = Ground()
     jump_to(ground, "2026-03-28T23:50:00Z")
-    daily = ground.job(cron="30 2 * * *", misfire=ALL, **BERLIN)
-    quarters = ground.job(cron="*/15 * * * *", misfire=ALL, **BERLIN)
+    daily = ground.job(cron="30 2 * * *", misfire=ALL, timezone=BERLIN)
+    quarters = ground.job(cron="*/15 * * * *", misfire=ALL, timezone=BERLIN)
     times = ("00:30", "01:00", "01:30", "02:30")
     await pass_through(ground, *(f"2026-03-29T{time}:00Z" for time in times))
     [run] = ground.runs(daily)
@@ -56,8 +56,8 @@ async def test_a_time_that_occurs_twice_is_claimed_once_and_each_quarter_of_an_h
     """TM-02: 02:30 in Berlin on the day on which clocks go from 03:00 back to 02:00."""
     ground = Ground()
     jump_to(ground, "2026-10-24T23:50:00Z")
-    daily = ground.job(cron="30 2 * * *", misfire=ALL, **BERLIN)
-    quarters = ground.job(cron="*/15 * * * *", misfire=ALL, **BERLIN)
+    daily = ground.job(cron="30 2 * * *", misfire=ALL, timezone=BERLIN)
+    quarters = ground.job(cron="*/15 * * * *", misfire=ALL, timezone=BERLIN)
     times = ("00:00", "00:30", "01:00", "01:30", "02:30")
     await pass_through(ground, *(f"2026-10-25T{time}:00Z" for time in times))
     [run] = ground.runs(daily)
