@@ -89,6 +89,25 @@ async def test_a_claim_waits_for_a_take_over_that_is_under_way_and_is_refused(
     assert (answer.made, answer.refused) == (set(), {partition_of(JOB)})
 
 
+async def test_a_claim_that_looked_before_a_range_was_committed_makes_no_row_within_it(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(HOLDER)
+    late = [claim(JOB, START + timedelta(minutes=number)) for number in range(1, 9)]
+    async with other.transaction():
+        # It waits for the lease, and has looked at the job by then.
+        await other.execute("SELECT FROM partitions FOR UPDATE")
+        claiming = asyncio.create_task(ground.agenda.claim(HOLDER, epochs, late))
+        await is_blocked(other)
+        await other.execute(UNCOMMITTED, uuid4(), JOB, START)
+        until = START + timedelta(minutes=9)
+        await other.execute("UPDATE runs SET due_until = $1, due_count = 10", until)
+        await other.execute("UPDATE jobs SET next_due_at = $1", until + timedelta(minutes=1))
+    answer = await claiming
+    assert (answer.made, answer.stale) == (set(), {JOB})
+
+
 async def test_what_somebody_has_locked_is_told(ground: Ground, other: asyncpg.Connection) -> None:
     await ground.all_leases(HOLDER)
     async with other.transaction():

@@ -22,12 +22,8 @@ class Step(NamedTuple):
 class Batch:
     """Steps under the epochs with which they were planned."""
 
-    def __init__(
-        self, epochs: dict[int, int], steps: Iterable[Step] = (), *, is_repeated: bool = False
-    ) -> None:
+    def __init__(self, epochs: dict[int, int], steps: Iterable[Step] = ()) -> None:
         self.epochs = epochs
-        self.is_repeated = is_repeated
-        """It was sent before, and the answer was lost: its claims may be committed."""
         self.steps: list[Step] = []
         self.claims: list[Claim] = []
         self.looked_at = 0
@@ -54,7 +50,7 @@ class Batch:
         """Take what is of these partitions out of it; return that as a batch of its own."""
         taken = [step for step in self.steps if step.entry.job.partition in partitions]
         rest = self.epochs.keys() - set(partitions)
-        batch = Batch(self.epochs, taken, is_repeated=self.is_repeated)
+        batch = Batch(self.epochs, taken)
         self.keep(rest)
         return batch
 
@@ -62,6 +58,4 @@ class Batch:
         """Return it cut into pieces, or itself if it is of one job."""
         if len(self.steps) == 1:
             return [self]
-        return [
-            Batch(self.epochs, steps, is_repeated=self.is_repeated) for steps in cut(self.steps)
-        ]
+        return [Batch(self.epochs, steps) for steps in cut(self.steps)]

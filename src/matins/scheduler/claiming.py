@@ -232,7 +232,6 @@ class Claimer:
                 # It may be committed all the same. Repeating it is safe: a claim that was made
                 # meets its own row. The pause varies, so that schedulers do not return in step.
                 log.warning("claim.unknown", claims=len(batch.claims), error=str(error))
-                batch.is_repeated = True
                 if self._stopping.is_set():
                     return
                 limit_s = _PAUSES_S[min(attempts, len(_PAUSES_S) - 1)]
@@ -267,21 +266,18 @@ class Claimer:
             for claim in batch.claims
             if claim.due_until is not None and claim.run_id not in answer.made
         }
-        # If an answer was lost, the row in the way may be this very range. The job's row tells
-        # which, because a range and the step past it are committed together: so read it again.
-        stale = answer.stale | (conflicts.keys() if batch.is_repeated else set())
-        if stale:
-            self._working_set.mark_stale(stale)
+        if answer.stale:
+            self._working_set.mark_stale(answer.stale)
         straight = answer.made.difference(waiting.run_id for waiting in answer.waiting)
         for entry, claims, next_s in batch.steps:
             job = entry.job
-            if job.partition in answer.refused or job.id in stale:
+            if job.partition in answer.refused or job.id in answer.stale:
                 continue
             if entry.minds_others:
                 self._note_straight(entry, claims, straight)
             if job.id in conflicts and entry.due_s is not None:
-                # The range hit an existing row. We can't tell how much that row covers, so retry
-                # with one row per due time.
+                # The range met a row within it, of one due time, since past a range the job has
+                # stepped. So retry with one row per due time.
                 entry.no_ranges_until_s = conflicts[job.id]
                 self._working_set.advance(entry, entry.due_s)
             else:

@@ -144,7 +144,9 @@ def plan(entry: LoadedJob, now_s: float, *, must_ask: bool = False) -> Plan:
 
 
 def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
-    """Account for several due times, or for a late one, in a piece of bounded size."""
+    """Account for several due times, or for a late one, in a piece of bounded size that a range
+    ends.
+    """
     now = instant_of(now_s)
     pending = _pending(entry, instant_of(due_s), now)
     complete = len(pending) < LOOK_MAX + COUNT_MAX
@@ -156,7 +158,9 @@ def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
         more, count = _claims_of(entry, stretch, verdict.skip_reason, PIECE_MAX - len(claims))
         claims += more
         done += count
-        if count < len(verdict.due):
+        # A range that meets a row is refused. Nothing may follow it then, or the rows of the job
+        # would have a gap, over which a later range would lie.
+        if count < len(verdict.due) or claims[-1].due_until is not None:
             break
     last = pending[done - 1]
     next_s = entry.timetable.next_after_s(slot_of(last))

@@ -51,7 +51,7 @@ made AS (
 -- locked: jobs that follow the ends of their runs, and those that catch up, so that a change of one
 --   sees these rows, or this claim the change: the next due time hangs on it, and a change may
 --   record the same due times as a range. Whoever is being changed is passed over.
--- stepped: the step past the ranges of a job, whose rows say nothing to a claim that begins within.
+-- stepped: the step past the range of a job, whose row says nothing to a claim that begins within.
 WITH fence AS (
     -- include: fence
 ),
@@ -68,7 +68,7 @@ due AS (
                -- include: must_be_asked
            ) THEN 'waiting' ELSE c.wanted END AS state,
            coalesce(j.revision = c.revision AND j.state = 'active', false)
-           AND (NOT c.is_locked OR c.job_id IN (SELECT id FROM locked)) AS fresh
+           AND (NOT c.is_locked OR c.id IN (SELECT id FROM locked)) AS fresh
     FROM unnest(
         :run_ids::uuid[], :job_ids, :revisions, :claim_partitions::smallint[],
         :claim_epochs::bigint[], :due_ats::timestamptz[], :ranks::bigint[],
@@ -92,6 +92,7 @@ made AS (
            CASE state WHEN 'waiting' THEN 'to be admitted' ELSE reason END
     FROM due, coalesce(:now, clock_timestamp()) AS now
     WHERE fresh
+      -- include: uncovered
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING id, due_at, pool, rank, state, partition, team_id, claimed_at, false AS alone
 ),

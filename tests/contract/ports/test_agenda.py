@@ -14,7 +14,7 @@ from tests.ids import numbered
 from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import BEGINNING, Advance, Claim, Mark
-from matins.domain.runs.states import RunState
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.ids import partition_of
 
 A, B, JOB = (numbered(number) for number in range(1, 4))
@@ -120,18 +120,41 @@ async def test_queued_claims_are_dispatched_and_skipped_ones_are_not(ground: Gro
 async def test_a_range_is_claimed_together_with_the_step_past_it(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(A)
-    await ground.agenda.claim(A, epochs, [skipped(0, 4), skipped(5, 9), claim(JOB, minutes(10))])
+    await ground.agenda.claim(A, epochs, [claim(JOB, START), skipped(1, 9)])
     [job] = await ground.agenda.find([JOB])
     assert (job.next_due_at, job.next_fire_at) == (minutes(10), minutes(10.5))
 
 
-async def test_ranges_of_which_one_met_a_row_step_past_nothing(ground: Ground) -> None:
+@pytest.mark.parametrize("minute", [0, 5, 9])
+async def test_a_range_that_meets_a_row_is_not_made_and_steps_past_nothing(
+    ground: Ground, minute: int
+) -> None:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(A)
-    await ground.agenda.claim(A, epochs, [claim(JOB, START)])
-    await ground.agenda.claim(A, epochs, [skipped(0, 4), skipped(5, 9)])
+    await ground.agenda.claim(A, epochs, [claim(JOB, minutes(minute))])
+    answer = await ground.agenda.claim(A, epochs, [skipped(0, 9)])
+    assert (answer.made, answer.refused, answer.stale) == (set(), set(), set())
     [job] = await ground.agenda.find([JOB])
     assert job.next_due_at == START
+
+
+async def test_runs_of_other_kinds_and_rows_beside_it_hold_off_no_range(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    around = [claim(JOB, START), claim(JOB, minutes(10))]
+    chained = claim(JOB, minutes(5), kind=Kind.CHAINED)
+    await ground.agenda.claim(A, epochs, [*around, chained])
+    assert len((await ground.agenda.claim(A, epochs, [skipped(1, 9)])).made) == 1
+
+
+async def test_claims_that_come_late_make_no_rows_within_a_range(ground: Ground) -> None:
+    await ground.rows.add_job(JOB, SPEC)
+    epochs = await ground.all_leases(A)
+    await ground.agenda.claim(A, epochs, [skipped(0, 9)])
+    late = [claim(JOB, minutes(minute)) for minute in range(8)]
+    answer = await ground.agenda.claim(A, epochs, late)
+    assert (answer.made, answer.stale) == (set(), {JOB})
+    assert [row.due_count for row in await ground.rows.runs(JOB)] == [10]
 
 
 async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -12,7 +13,7 @@ from tests.unit.scheduler.ground import TEAM, Ground, after, seconds
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
-from matins.domain.runs.claims import Claim, Claimed
+from matins.domain.runs.claims import Advance, Claim, Claimed
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import BlockedError, UnavailableError
@@ -61,6 +62,26 @@ class UnsureThenBlocked(Unsure):
             self.sent.append(claims)
             raise BlockedError("somebody holds a lock")
         return await super().claim(holder, epochs, claims)
+
+
+class CutOff(MemoryAgenda):
+    """An agenda that answers one claim, and nothing after it."""
+
+    is_cut = False
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        if self.is_cut:
+            raise UnavailableError("it is cut off")
+        self.is_cut = True
+        return await super().claim(holder, epochs, claims)
+
+    async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
+        """See `domain.ports.Agenda`."""
+        del holder, advances
+        raise UnavailableError("it is cut off")
 
 
 @in_virtual_time
@@ -172,6 +193,38 @@ def test_a_range_whose_answer_was_lost_gets_no_second_rows(is_blocked: bool) -> 
         counts = [(seconds(run.due_at), run.due_count) for run in ground.runs(job)]
         assert sum(count for _, count in counts) == 30, counts
         assert len(agenda.sent) >= 2
+
+    play()
+
+
+@pytest.mark.parametrize("policy", ["last", "all"])
+def test_no_range_lies_over_what_was_claimed_beside_a_range_that_was_refused(
+    policy: Literal["last", "all"],
+) -> None:
+    @in_virtual_time
+    async def play() -> None:
+        ground = Ground()
+        job = ground.job(every="1s", misfire=Misfire(policy, max_age="1m"))
+        async with ground.running():
+            await asyncio.sleep(6)
+        coming = job.next_due_at
+        job.next_due_at = job.next_fire_at = after(3)  # the last advances are on their way
+        await asyncio.sleep(120)
+        async with ground.running(agenda=CutOff(ground.world)):
+            await asyncio.sleep(1)
+        job.next_due_at = job.next_fire_at = coming
+        await asyncio.sleep(10)
+        async with ground.running():
+            await asyncio.sleep(3)
+        due = [
+            due
+            for run in ground.runs(job)
+            for due in range(
+                int(seconds(run.due_at)), int(seconds(run.due_until or run.due_at)) + 1
+            )
+        ]
+        assert due == list(range(1, due[-1] + 1))
+        assert due[-1] >= 138
 
     play()
 

@@ -147,6 +147,13 @@ def test_a_range_that_met_a_row_is_claimed_one_by_one() -> None:
     assert covered(claims) == 181
 
 
+def test_nothing_follows_a_range_in_a_piece_as_it_may_be_refused() -> None:
+    minutely = entry(misfire=Misfire("all", max_count=20))
+    [range_row], next_s, _ = plan(minutely, T0 + 59 * MINUTE)
+    assert range_row.due_until == START + timedelta(minutes=37)
+    assert next_s == T0 + 38 * MINUTE
+
+
 def test_a_stored_due_time_that_the_schedule_no_longer_has_is_still_accounted_for() -> None:
     moved = entry(due_s=T0 + 30)
     assert in_full(moved, T0 + 5 * MINUTE)[0].due_at == instant_of(T0 + 30)

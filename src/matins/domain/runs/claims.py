@@ -67,7 +67,8 @@ class Claim(msgspec.Struct, frozen=True):
 
     A skipped claim may stand for `due_count` due times in a row, from `due_at` to `due_until`. Such
     a range is claimed together with the step past it, to what is due next, or to nothing: its key
-    holds off a second row for the first of them only. `follows_end`: the job's next due time
+    holds off a second row for the first of them only. It is made where no row lies within it, and
+    is the last claim of its job in a batch. `follows_end`: the job's next due time
     follows the end of this run. `rank`: its place in the queue; None: by the time of the claim.
     """
 
@@ -96,9 +97,10 @@ class Claimed(msgspec.Struct, frozen=True):
 
     `made` holds the runs that this very claim inserted. `refused` are partitions whose lease the
     fence did not find: nothing of theirs was written. `stale` are jobs whose revision has moved on,
-    that are no longer active, or that are being changed while they follow ends or catch up: load
-    them again. What is in none of these had its row before. `waiting` are the places of those that
-    were made and wait to be asked about.
+    that are no longer active, or, where they follow ends or catch up, that are being changed or
+    have stepped past a claim: load them again. What is in none of these had its row before, or is a
+    range that met one.
+    `waiting` are the places of those that were made and wait to be asked about.
     """
 
     made: set[UUID] = set()

@@ -85,7 +85,7 @@ class MemoryAgenda:
                 job is None
                 or job.revision != claim.revision
                 or job.state is not JobState.ACTIVE
-                or (claim.job_id in kept and self._world.locks.is_taken(claim.job_id))
+                or (claim.job_id in kept and not self._is_lockable(claim, job))
             ):
                 stale.add(claim.job_id)
             elif run := self._insert(claim, job, epochs[claim.partition]):
@@ -207,13 +207,29 @@ class MemoryAgenda:
             due_count=claim.due_count,
             finished_at=now if state is RunState.SKIPPED else None,
         )
-        if not self._world.insert(run):
+        if self._is_covering(claim) or not self._world.insert(run):
             return None
         if state is RunState.QUEUED:
             self._world.enqueue(run, claim.rank)
         if state is RunState.WAITING:
             self._world.wait(run, now, CLAIM)
         return run
+
+    def _is_lockable(self, claim: Claim, job: JobRow) -> bool:
+        """Return whether nobody changes a job, and it has not stepped past a claim of it."""
+        if self._world.locks.is_taken(claim.job_id):
+            return False
+        coming = job.next_due_at
+        is_ahead = coming is not None and claim.due_at >= coming
+        return claim.kind is not Kind.SCHEDULED or is_ahead
+
+    def _is_covering(self, claim: Claim) -> bool:
+        """Return whether a range would lie over the row of a due time."""
+        until = claim.due_until
+        if until is None or claim.kind is not Kind.SCHEDULED:
+            return False
+        runs = self._world.scheduled(claim.job_id)
+        return any(claim.due_at < run.due_at <= until for run in runs)
 
     def _is_near(self, claim: Claim, job: JobRow, now: datetime) -> bool:
         """Return whether gates or windows might hold a claim, so that it must be asked about."""
@@ -235,10 +251,9 @@ class MemoryAgenda:
         return since is not None and bool(rows_of(self._world, claim.job_id, since))
 
     def _step_past(self, ranges: Sequence[Claim], made: Collection[UUID]) -> None:
-        """Step past the ranges of jobs of which all were made."""
-        met = {claim.job_id for claim in ranges if claim.run_id not in made}
+        """Step past the ranges that were made."""
         for claim in ranges:
-            if claim.job_id not in met and claim.due_until is not None:
+            if claim.run_id in made and claim.due_until is not None:
                 job = self._world.jobs[claim.job_id]
                 _step(job, claim.due_until, claim.next_due_at, claim.next_fire_at)
 
