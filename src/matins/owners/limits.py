@@ -6,6 +6,7 @@ from matins.domain.jobs.limit_views import LimitChanged, QuotasChanged
 from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.ports import Hints
 from matins.domain.ports.limits import LimitChanges
+from matins.domain.runs.admission.hints import CHANNEL, gate_word
 from matins.domain.values.errors import NotFoundError, check
 from matins.domain.values.names import check_name
 from matins.kernel.hints import notify
@@ -57,4 +58,4 @@ class Limits:
 
     async def _notify(self, gate_id: int) -> None:
         """Let those be asked about who have room now."""
-        await notify(self._hints, "admission", f"gate:{gate_id}")
+        await notify(self._hints, CHANNEL, gate_word(gate_id))

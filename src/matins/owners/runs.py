@@ -52,7 +52,8 @@ class Runs:
         due_at = None
         while job := await self._changes.find_job(team, name, key):
             if job.keyed is not None:
-                return await self._made_before(job.keyed, run_input)
+                asked_for = run_input.fingerprint(allow_overlap=allow_overlap)
+                return await self._made_before(job.keyed, asked_for)
             _check_input(job.target, run_input)
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(job.now)
@@ -116,9 +117,9 @@ class Runs:
             case RunState.WAITING:
                 await notify(self._hints, CHANNEL, partition_word(partition_of(job_id)))
 
-    async def _made_before(self, keyed: KeyedRun, run_input: RunInput) -> RunStatus:
+    async def _made_before(self, keyed: KeyedRun, asked_for: str) -> RunStatus:
         """Return how the run stands that was made with a key."""
-        if keyed.fingerprint != run_input.fingerprint:
+        if keyed.fingerprint != asked_for:
             told = f"was used for run {keyed.id} with other content; take a new key for a new run"
             raise InvalidInputError.at("Idempotency-Key", told)
         status = await self._changes.status(keyed.id)

@@ -17,6 +17,7 @@ import structlog
 
 from matins.domain.ports import Agenda, Clock, WaitingRoom
 from matins.domain.runs.admission.deciding import decide, left_open
+from matins.domain.runs.admission.hints import gate_word
 from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
 from matins.domain.runs.admission.overlap import REPLACED
 from matins.domain.runs.admission.waiting import Candidate, CarriedOut, Decision, Facts, Waiting
@@ -44,7 +45,7 @@ class Admission:
     room. To carry out twice does nothing, so it is simply repeated.
     """
 
-    def __init__(  # noqa: PLR0913 # two ports, and what every service is given
+    def __init__(  # noqa: PLR0913, PLR0917 # two ports, and what every service is given
         self,
         working_set: WorkingSet,
         leases: LeaseHolder,
@@ -53,6 +54,7 @@ class Admission:
         ranker: Ranker,
         dispatch_hints: HintSender,
         clock: Clock,
+        admission_hints: HintSender,
         *,
         claiming: Callable[[AbstractSet[UUID]], AbstractSet[UUID]],
         fired: asyncio.Event,
@@ -68,6 +70,7 @@ class Admission:
         self._room = room
         self._ranker = ranker
         self._dispatch_hints = dispatch_hints
+        self._admission_hints = admission_hints
         self._clock = clock
         self._claiming = claiming
         self._postponed: list[Waiting] = []
@@ -218,6 +221,7 @@ class Admission:
         self._working_set.waiting.ask_about(again)
         _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)
         self._dispatch_hints.send(done.pools)
+        self._admission_hints.send(map(gate_word, done.gates))
 
 
 def _found(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 import structlog
 
 from matins.domain.ports import Clock, Hints, WaitingRoom
+from matins.domain.runs.admission.hints import CHANNEL, gate_of
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.service import pause, restarted
 from matins.scheduler.admission import BATCH
@@ -87,7 +87,7 @@ class LineWatch:
         return max(left_s, _LEAST_PAUSE_S)
 
     async def _listen(self) -> None:
-        async for word in self._hints.listen("admission"):
-            with suppress(ValueError):
-                self._gates.add(int(word.removeprefix("gate:")))
+        async for word in self._hints.listen(CHANNEL):
+            if (gate_id := gate_of(word)) is not None:
+                self._gates.add(gate_id)
                 self._hinted.set()

@@ -77,9 +77,8 @@ class Scheduler:
         handing = (self._ranker, self._dispatch_hints, clock)
         self._claimer = Claimer(*shared, *handing, rng=rng, batch_max=settings.claim_batch)
         claiming, fired = self._claimer.claiming, self._claimer.fired
-        self._admission = Admission(
-            *(*shared, room, *handing), claiming=claiming, fired=fired, pause_s=poll_s
-        )
+        asking = (*shared, room, *handing, self._admission_hints)
+        self._admission = Admission(*asking, claiming=claiming, fired=fired, pause_s=poll_s)
         self._chaining = Chaining(*(*shared, hints, clock), fired=fired, pause_s=poll_s / 2)
         self._backfiller = Backfiller(
             *(working_set, self._leases, backfills, hints, clock, fired, poll_s)

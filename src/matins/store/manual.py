@@ -73,7 +73,7 @@ class PostgresRunChanges:
                 allow_overlap=allow_overlap,
                 input=None if run_input == NO_INPUT else as_json(run_input),
                 key=key,
-                fingerprint=run_input.fingerprint,
+                fingerprint=run_input.fingerprint(allow_overlap=allow_overlap),
             )
 
         try:

@@ -37,6 +37,9 @@ _Q = load_queries("waiting.sql")
 _MANUAL = load_queries("manual.sql")
 
 
+_IN_LINE = ("run_id", "partition", "team_id", "cause", "pool", "priority")
+
+
 class PostgresWaitingRoom:
     """Reads what waits, and carries out what was decided; that has connections of its own."""
 
@@ -123,6 +126,7 @@ class PostgresWaitingRoom:
             refused=wanted.difference(row["fenced"]),
             outdated=rules.keys() - set(row["believed"]),
             pools=set(row["pools"]),
+            gates=set(row["gates"]) - {None},
         )
 
     async def in_line(
@@ -144,7 +148,7 @@ class PostgresWaitingRoom:
             if row["free_at"] and row["free_at"] > now
         }
         runs = [
-            Waiting(row["run_id"], row["partition"], IN_LINE, row["team_id"], row["cause"])
+            Waiting(ready_at=IN_LINE, **{column: row[column] for column in _IN_LINE})
             for row in rows
             if row["run_id"]
         ]

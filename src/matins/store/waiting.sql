@@ -170,7 +170,9 @@ enqueued AS (
 )
 SELECT array(SELECT partition FROM fence) AS fenced,
        array(SELECT id FROM believed) AS believed,
-       array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools
+       array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools,
+       array(SELECT unnest(array[gate_id, CASE WHEN permits IS NULL THEN left_gate_id END])
+             FROM outcome) AS gates
 
 -- name: in_line
 -- Of the gates that have room those who pass next, and when a rate lets the next one start. By
@@ -185,16 +187,17 @@ WITH RECURSIVE lined AS (
 asked AS (
     SELECT id FROM lined WHERE id IS NOT NULL UNION SELECT unnest(:gate_ids)
 )
-SELECT w.run_id, w.partition, w.team_id, w.cause, g.id AS gate_id, clock.now,
+SELECT w.run_id, w.partition, w.team_id, w.cause, coalesce(r.pool, '') AS pool,
+       coalesce(r.priority, 1) AS priority, g.id AS gate_id, clock.now,
        CASE WHEN g.rate IS NOT NULL THEN rate_begin(g.rate, g.next_start_at, clock.now) END
            AS free_at
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN asked
 JOIN gates g ON g.id = asked.id
 LEFT JOIN LATERAL (
-    SELECT run_id, partition, team_id, cause
+    SELECT run_id, due_at, partition, team_id, cause
     FROM (
-        SELECT run_id, partition, team_id, cause
+        SELECT run_id, due_at, partition, team_id, cause
         FROM waiting
         WHERE gate_id = g.id
         ORDER BY line_rank, run_id
@@ -202,6 +205,9 @@ LEFT JOIN LATERAL (
     ) AS first
     WHERE partition = ANY (:partitions::smallint[])
 ) AS w ON true
+LEFT JOIN LATERAL (
+    SELECT pool, priority FROM runs WHERE id = w.run_id AND due_at = w.due_at LIMIT 1
+) AS r ON true
 
 -- name: note_open
 -- Up to when all runs of jobs are over; what is claimed next may be due earlier.

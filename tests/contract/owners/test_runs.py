@@ -127,6 +127,8 @@ async def test_a_key_stands_for_one_run_of_one_job(ground: Ground) -> None:
     assert (again.id, again.state) == (first.id, RunState.RUNNING)
     with pytest.raises(InvalidInputError, match=f"used for run {first.id} with other content"):
         await trigger(TEAM, "job", key="monday")
+    with pytest.raises(InvalidInputError, match="with other content"):
+        await trigger(TEAM, "job", GIVEN, key="monday", allow_overlap=True)
     assert (await trigger(TEAM, "job", GIVEN, key="tuesday")).id != first.id
     assert (await trigger(TEAM, "other", GIVEN, key="monday")).id != first.id
     assert [len(await ground.rows.runs(it)) for it in ids] == [2, 1]

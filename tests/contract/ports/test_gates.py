@@ -11,7 +11,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.jobs.limits import Concurrency, Limit, Quotas
-from matins.domain.runs.admission.gates import CAUSE
+from matins.domain.runs.admission.waiting import GATE
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 
@@ -78,7 +78,7 @@ async def test_the_first_in_line_passes_when_a_permit_is_given_back(
     await taken(ground)
     await ended(ground, runs[0])
     lines = await ground.room.in_line(None, epochs, 100)
-    assert [(it.run_id, it.cause) for it in lines.runs] == [(runs[2], CAUSE)]
+    assert [(it.run_id, it.cause) for it in lines.runs] == [(runs[2], GATE)]
     assert await asked_in_line(ground, epochs) == [runs[2]]
     assert await taken(ground, 2) == [runs[2]]
     assert await ground.rows.permits() == {("key", run) for run in (runs[1], runs[2])}
@@ -186,6 +186,60 @@ async def test_a_run_that_waits_for_one_gate_holds_up_no_other(
     later = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START + 5 * SECOND)])
     await ground.admit(HOLDER, epochs, later.waiting)
     assert await taken(ground) == sorted([claims[0].run_id, *later.made])
+
+
+async def test_who_leaves_a_line_for_another_lets_the_next_be_looked_at(
+    ground: Ground, epochs: dict[int, int]
+) -> None:
+    narrow = UUID(int=9)
+    await ground.rows.add_job(narrow, msgspec.structs.replace(KEYED, max_running=1))
+    runs = await offered(ground, epochs, 2)
+    claims = [claim(narrow, START + SECOND * it) for it in (2, 3)]
+    behind = claim(JOB, START + 4 * SECOND)
+    answer = await ground.agenda.claim(HOLDER, epochs, [*claims, behind])
+    lined = await ground.admit(HOLDER, epochs, answer.waiting)
+    assert len(lined.gates) == 1  # a permit may have been given back while they lined up
+    await taken(ground)
+    await ended(ground, runs[0])
+    assert await asked_in_line(ground, epochs) == [claims[0].run_id]
+    await ended(ground, runs[1])
+    lines = await ground.room.in_line(None, epochs, 100)
+    assert [it.run_id for it in lines.runs] == [claims[1].run_id]
+    left = await ground.admit(HOLDER, epochs, lines.runs)
+    assert lined.gates < left.gates  # it stands at its job's gate now
+    assert await asked_in_line(ground, epochs) == [behind.run_id]
+    passed = await ground.admit(HOLDER, epochs, [])
+    assert passed.gates == set()
+
+
+async def test_who_stands_in_line_has_its_pool_and_its_priority(
+    ground: Ground, epochs: dict[int, int]
+) -> None:
+    urgent = UUID(int=9)
+    spec = msgspec.structs.replace(KEYED, pool="heavy", priority="high")
+    await ground.rows.add_job(urgent, spec)
+    runs = await offered(ground, epochs, 2)
+    answer = await ground.agenda.claim(HOLDER, epochs, [claim(urgent, START, pool="heavy")])
+    await ground.admit(HOLDER, epochs, answer.waiting)
+    await ground.owners.runs.cancel(runs[0])
+    lines = await ground.room.in_line(None, epochs, 100)
+    assert [(it.pool, it.priority) for it in lines.runs] == [("heavy", 0)]
+
+
+async def test_who_was_let_in_beside_another_is_not_skipped_in_line(
+    ground: Ground, epochs: dict[int, int]
+) -> None:
+    alone = UUID(int=9)
+    spec = msgspec.structs.replace(SPEC, overlap="allow", max_running=1)
+    await ground.rows.add_job(alone, spec)
+    claims = [claim(alone, START + SECOND * it) for it in range(2)]
+    answer = await ground.agenda.claim(HOLDER, epochs, claims)
+    await ground.admit(HOLDER, epochs, answer.waiting)
+    assert await taken(ground) == [claims[0].run_id]
+    changed = msgspec.structs.replace(spec, overlap="skip", max_running=2)
+    await ground.rows.respec(alone, changed)
+    assert await asked_in_line(ground, epochs) == [claims[1].run_id]
+    assert await taken(ground, 2) == [claims[1].run_id]
 
 
 async def test_permits_of_runs_that_are_over_are_healed(

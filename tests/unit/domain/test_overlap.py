@@ -24,6 +24,7 @@ from matins.domain.runs.admission.overlap import (
 )
 from matins.domain.runs.admission.waiting import (
     CLAIM,
+    GATE,
     Candidate,
     Facts,
     Question,
@@ -139,8 +140,10 @@ def test_one_that_replaces_cancels_all_others_and_waits_for_their_ends() -> None
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_retry_and_what_its_owner_allows_mind_nobody(policy: OverlapPolicy) -> None:
-    for given_ in ({"attempt": 1}, {"allow_overlap": True}):
+def test_who_was_admitted_or_whose_owner_allows_it_minds_nobody(
+    policy: OverlapPolicy,
+) -> None:
+    for given_ in ({"attempt": 1}, {"allow_overlap": True}, {"cause": GATE}):
         run = candidate(5, Overlap(policy), **given_)
         assert verdict(run, unfinished(1)).state is RunState.QUEUED
 
@@ -152,6 +155,8 @@ def test_a_run_waits_for_backfills_that_have_started_and_they_for_it(policy: Ove
     assert (found.state, found.replaces) == (RunState.WAITING, ())
     behind = candidate(-60, Overlap(policy), kind=Kind.BACKFILL)
     assert verdict(behind, unfinished(5, RunState.WAITING)).state is RunState.WAITING
+    at_gate = msgspec.structs.replace(behind, cause=GATE)
+    assert verdict(at_gate, unfinished(5)).state is RunState.WAITING
     assert verdict(behind, backfill).state is RunState.QUEUED
     waiting = msgspec.structs.replace(backfill, state=RunState.WAITING, attempt=0)
     assert verdict(candidate(5, Overlap(policy)), waiting).state is RunState.QUEUED

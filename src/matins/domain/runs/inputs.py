@@ -34,10 +34,10 @@ class RunInput(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     headers: dict[str, str] = {}
     body: str | dict[str, object] | list[object] | None = None
 
-    @property
-    def fingerprint(self) -> str:
-        """Return what is equal for equal inputs."""
-        return sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+    def fingerprint(self, *, allow_overlap: bool = False) -> str:
+        """Return what is equal for equal triggers."""
+        told = (self, allow_overlap) if allow_overlap else self
+        return sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
 
 
 NO_INPUT: Final = RunInput()

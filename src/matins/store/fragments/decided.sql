@@ -8,4 +8,5 @@ USING unnest(
 WHERE (d.partition IN (SELECT partition FROM fence)) IS TRUE
   AND w.partition = d.partition AND w.ready_at = d.ready_at AND w.run_id = d.run_id
   AND (w.team_id IS NULL OR w.team_id IN (SELECT id FROM believed))
-RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked, d.rank
+RETURNING w.run_id, w.due_at, d.state, d.reason, d.until, d.cause, d.blocker, d.asked, d.rank,
+          w.gate_id AS left_gate_id

@@ -1,5 +1,5 @@
 -- What was decided, and what came of it at the gates. Who stands in a line comes due by a hint alone.
-SELECT d.run_id, d.due_at, d.asked, d.rank,
+SELECT d.run_id, d.due_at, d.asked, d.rank, d.left_gate_id,
        CASE WHEN p.blocked_by IS NULL THEN d.state ELSE 'waiting' END AS state,
        CASE WHEN p.blocked_by IS NULL THEN d.reason ELSE p.reason END AS reason,
        CASE WHEN p.blocked_by IS NULL THEN d.until ELSE '9999-12-31T00:00:00Z' END AS until,

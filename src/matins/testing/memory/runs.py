@@ -80,7 +80,7 @@ class MemoryRunChanges:
             return None
         if key is not None:
             self._world.trigger_keys[job_id, key] = TriggerKeyRow(
-                run_id, run_input.fingerprint, now
+                run_id, run_input.fingerprint(allow_overlap=allow_overlap), now
             )
         self._world.place(run)
         self._world.wake_chains(job, due_at)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.admission.gates import CAUSE, IN_LINE, Gate, Passed, Place
+from matins.domain.runs.admission.gates import IN_LINE, Gate, Passed, Place
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.overlap import CAUSE as OVERLAP
 from matins.domain.runs.admission.waiting import (
+    GATE,
     Candidate,
     CarriedOut,
     Decision,
@@ -29,6 +31,14 @@ from matins.testing.memory.agenda import first_places
 from matins.testing.memory.open_runs import open_run, rows_of
 from matins.testing.memory.rows import RunRow, WaitingRow
 from matins.testing.memory.world import World
+
+
+class _Taken(NamedTuple):
+    """A run that was taken out of the room, what was decided, and in which gate's line it stood."""
+
+    run: RunRow
+    decision: Decision
+    left_gate_id: int | None
 
 
 class MemoryWaitingRoom:
@@ -111,30 +121,43 @@ class MemoryWaitingRoom:
             and not self._is_current(team, decision.rules)
         }
         done = CarriedOut(wanted - fenced, outdated)
-        decided: list[tuple[RunRow, Decision]] = []
-        for decision in decisions:
-            place = decision.waiting
-            key = (place.partition, place.run_id)
-            row = self._world.waiting.get(key)
-            if place.partition not in fenced or place.team_id in outdated:
-                continue
-            if row is not None and row.ready_at == place.ready_at:
-                del self._world.waiting[key]
-                run = self._world.runs_by_id[place.run_id]
-                if run.state in (RunState.WAITING, RunState.RETRYING):
-                    decided.append((run, decision))
-        passed = self._pass_gates(
-            [run for run, it in decided if it.verdict.state is RunState.QUEUED]
+        taken = self._take(
+            [
+                decision
+                for decision in decisions
+                if decision.waiting.partition in fenced and decision.waiting.team_id not in outdated
+            ]
         )
-        for run, decision in decided:
-            if run.id in passed and passed[run.id].blocked_by is not None:
+        passed = self._pass_gates(
+            [it.run for it in taken if it.decision.verdict.state is RunState.QUEUED]
+        )
+        for run, decision, left_gate_id in taken:
+            blocked_by = passed[run.id].blocked_by if run.id in passed else None
+            run.holds_permits = run.id in passed and blocked_by is None
+            if not run.holds_permits and left_gate_id is not None:
+                done.gates.add(left_gate_id)
+            if blocked_by is not None:
+                done.gates.add(blocked_by.id)
                 self._line_up(run, passed[run.id])
                 continue
-            run.holds_permits = run.id in passed
             self._move(run, decision)
             if decision.verdict.state is RunState.QUEUED:
                 done.pools.add(run.pool)
         return done
+
+    def _take(self, decisions: Iterable[Decision]) -> list[_Taken]:
+        """Take out of the room what was decided about and is still there."""
+        taken = []
+        for decision in decisions:
+            place = decision.waiting
+            key = (place.partition, place.run_id)
+            row = self._world.waiting.get(key)
+            if row is not None and row.ready_at == place.ready_at:
+                del self._world.waiting[key]
+                run = self._world.runs_by_id[place.run_id]
+                if run.state in (RunState.WAITING, RunState.RETRYING):
+                    taken.append(_Taken(run, decision, row.gate_id))
+        return taken
 
     async def in_line(
         self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
@@ -154,7 +177,7 @@ class MemoryWaitingRoom:
             ):
                 free_ats[gate_id] = gate.next_start_at
         runs = [
-            Waiting(place.run_id, partition, IN_LINE, row.team_id, row.cause)
+            self._waiting(partition, Mark(IN_LINE, place.run_id), row)
             for place, partition in first
             for row in [world.waiting[partition, place.run_id]]
         ]
@@ -190,7 +213,7 @@ class MemoryWaitingRoom:
         assert passed.blocked_by is not None
         run.reason, run.retry_at = passed.reason, None
         line = passed.blocked_by.id, passed.place.rank
-        self._world.wait(run, IN_LINE, CAUSE, line=line)
+        self._world.wait(run, IN_LINE, GATE, line=line)
         if run.state is not RunState.WAITING:
             self._world.move(run, RunState.WAITING)
 

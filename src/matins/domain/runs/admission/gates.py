@@ -15,9 +15,6 @@ from uuid import UUID
 
 from matins.domain.jobs.limits import Rate
 
-CAUSE: Final = "gate"
-"""The cause of a run that stands in a gate's line."""
-
 IN_LINE: Final = datetime(9999, 12, 31, tzinfo=UTC)
 """When a run in a line comes due by itself: never."""
 

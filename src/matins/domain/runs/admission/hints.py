@@ -9,6 +9,7 @@ from uuid import UUID
 
 CHANNEL: Final = "admission"
 _JOB: Final = "job:"
+_GATE: Final = "gate:"
 
 
 class Heard(NamedTuple):
@@ -26,6 +27,17 @@ def partition_word(partition: int) -> str:
 def job_word(job_id: UUID) -> str:
     """Return the word for a job of which a run has ended, for which others may wait."""
     return f"{_JOB}{job_id}"
+
+
+def gate_word(gate_id: int) -> str:
+    """Return the word for a gate that may have room for who stands first in its line."""
+    return f"{_GATE}{gate_id}"
+
+
+def gate_of(word: str) -> int | None:
+    """Return which gate a word is for; None: it says something else."""
+    number = word.removeprefix(_GATE)
+    return int(number) if number != word and number.isdecimal() else None
 
 
 def hear(words: Iterable[str]) -> Heard:

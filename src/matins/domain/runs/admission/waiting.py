@@ -12,7 +12,7 @@ import msgspec
 from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.admission.open_runs import OpenRun
-from matins.domain.runs.states import RunState
+from matins.domain.runs.states import Kind, RunState
 
 CLAIM: Final = "claim"
 """The cause of a run that was claimed a moment ago, and is to be asked about."""
@@ -22,6 +22,9 @@ RETRY: Final = "retry"
 
 LOST: Final = "lost"
 """The cause of a run whose place in the waiting room was lost and made again."""
+
+GATE: Final = "gate"
+"""The cause of a run that nothing else speaks against, and that stands in a gate's line."""
 
 TO_BE_ADMITTED: Final = "to be admitted"
 """The reason in the row of a run that was claimed and not asked yet."""
@@ -60,8 +63,13 @@ class Candidate(OpenRun, frozen=True, kw_only=True):
 
     @property
     def minds_others(self) -> bool:
-        """Whether it matters which runs of its job are unfinished. A retry has been admitted."""
-        return self.overlap.policy != "allow" and self.attempt == 0
+        """Whether it matters which runs of its job are unfinished.
+
+        A retry has been admitted, and what stands in a gate's line, too; but on-time runs go before
+        a backfill there as well.
+        """
+        was_admitted = self.cause == GATE and self.kind is not Kind.BACKFILL
+        return self.overlap.policy != "allow" and self.attempt == 0 and not was_admitted
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -157,9 +165,11 @@ class CarriedOut(msgspec.Struct, frozen=True):
 
     `refused` are partitions whose lease the fence did not find. `outdated` are teams whose rules
     have changed since: nothing was done with their runs, which are to be asked about again.
-    `pools` are those whose queues grew.
+    `pools` are those whose queues grew. `gates`: who stands first in their lines is to be looked at
+    again, since somebody left the line for another, or lined up while others may have left.
     """
 
     refused: set[int] = set()
     outdated: set[int] = set()
     pools: set[str] = set()
+    gates: set[int] = set()
