@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 import pytest_asyncio
 from tests.api.served import JOBS, TOKEN, Owner, Served, calling, serve
 
-from matins.store.database import Database
+from matins.store.database import Database, can_write
+from matins.store.leases import PostgresLeases
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -91,6 +94,7 @@ async def without_database(valkey: str) -> AsyncIterator[Owner]:
 
 @pytest.mark.parametrize("path", ["/ready", JOBS, "/v1/runs", f"/v1/runs/{UUID(int=7)}"])
 async def test_without_the_database_it_says_try_again(without_database: Owner, path: str) -> None:
+    """PG-01."""
     reply = await without_database.get(path)
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
     assert reply.headers["content-type"] == "application/problem+json"
@@ -107,6 +111,30 @@ async def test_it_is_ready_only_if_each_of_its_pools_can_write(
         assert (await owner.get("/ready")).status == 503
         assert (await owner.get("/ready")).status == 200  # that session was closed
     await gateways.close()
+
+
+async def test_reads_that_wait_take_no_session_from_executors_and_are_given_up(
+    database: Database, valkey: str
+) -> None:
+    """PG-07: a table is locked that owners read, by more of them than there are sessions."""
+    dsn = database.server.dsn
+    owners = Database(dsn, name="owners", size=2, deadline_s=0.5)
+    gateways = Database(dsn, name="dequeue", size=1, deadline_s=1)
+    leases = PostgresLeases(gateways)
+    async with serve(owners, valkey, [gateways]) as served, calling(served.url) as owner:
+        assert (await owner.get("/ready")).status == 200
+        stranger = await asyncpg.connect(dsn)
+        async with stranger.transaction():
+            await stranger.execute("LOCK TABLE jobs")
+            asking = [asyncio.create_task(owner.get(JOBS)) for _ in range(6)]
+            replies = [await it for it in asking]
+            assert await can_write(gateways)
+            assert len(await leases.acquire(UUID(int=9), 256, 10)) == 256
+        assert [(it.status, it.headers["retry-after"]) for it in replies] == [(503, "1")] * 6
+        assert (await owner.get(JOBS)).status == 200
+        await stranger.close()
+    for pool in (owners, gateways):
+        await pool.close()
 
 
 async def test_health_needs_no_database(without_database: Owner) -> None:

@@ -97,6 +97,7 @@ async def test_a_due_time_of_a_day_that_is_over_is_not_claimed_again(world: Upke
 
 
 async def test_nothing_waits_for_a_move_that_waits_for_a_long_read(world: Upkept) -> None:
+    """PG-14."""
     await ended_runs(world)
     new = await world.claims_at(NOON + 9 * MINUTE)
     world.now += 2 * DAY

@@ -2,8 +2,10 @@
 SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
 
 -- name: make_team
+-- Looked for beforehand: what meets a conflict has drawn a number for its id, of which there are few.
 INSERT INTO teams (name, created_at)
-VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()))
+SELECT :team, coalesce(:now::timestamptz, clock_timestamp())
+WHERE NOT EXISTS (SELECT FROM teams WHERE name = :team)
 ON CONFLICT (name) DO NOTHING
 
 -- name: writable

@@ -119,6 +119,7 @@ async def test_a_job_due_far_beyond_the_horizon_is_claimed_in_its_time() -> None
 
 @in_virtual_time
 async def test_what_is_claimed_is_on_the_queue_and_told_once_a_batch() -> None:
+    """PG-11."""
     ground = Ground()
     words: list[str] = []
     for _ in range(50):
