@@ -35,6 +35,7 @@ SPEC: dict[str, Any] = {
     "name": "nightly",
     "schedule": {"cron": "0 2 * * *", "timezone": "Europe/Berlin"},
     "target": {"http": {"url": "https://settle.example.com/run"}},
+    "overlap": "allow",  # so that what is triggered is queued at once: no scheduler runs here
 }
 
 

@@ -22,7 +22,12 @@ from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.schedule import Schedule
 from matins.store.database import Database
 
-SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron="0 2 * * *"))
+SPEC = JobSpec(
+    "nightly",
+    Target(command=CommandTarget(["true"])),
+    Schedule(cron="0 2 * * *"),
+    overlap="allow",  # so that what is triggered is queued at once: no scheduler runs here
+)
 
 _FILES = ("+++", "---")
 
