@@ -1,6 +1,7 @@
 """From due to recorded, through real processes: scheduler, API with its gateway, executor.
 
     python -m bench.end_to_end [--only steady|burst|sustained] [--api 1] [--executors 1]
+                               [--overlap skip|allow]
 
 The target does nothing, all times are the database's. `steady`: so many jobs due at the start of
 each second, for ten seconds, and what APScheduler's in-memory store shows beside it. `burst`:
@@ -24,6 +25,7 @@ import uvloop
 
 from bench import bare
 from bench.ground import fill_jobs, folder, postgres
+from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.schedules.schedule import Schedule
 from matins.engines.endpoints import Endpoints
 from matins.engines.valkey import EmbeddedValkey
@@ -35,7 +37,7 @@ LEAD_S = 12
 """Between the start of the roles and the first due time: all leases are held by then."""
 
 
-async def main(only: str | None, apis: int, executors: int) -> None:
+async def main(only: str | None, apis: int, executors: int, overlap: OverlapPolicy) -> None:
     """Run the cases, each on a database of its own."""
     cases = {
         "steady": (steady, (500, 2_000)),
@@ -46,16 +48,17 @@ async def main(only: str | None, apis: int, executors: int) -> None:
         if only in (None, name):
             for size in sizes:
                 with folder() as path:
-                    await case(path, size, apis, executors)
+                    await case(path, size, apis, executors, overlap)
 
 
-async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
+async def steady(path: Path, rate: int, apis: int, executors: int, overlap: OverlapPolicy) -> None:
     """`rate` jobs due each second for ten seconds."""
     async with postgres(path) as dsn:
         first = await whole_second(dsn, LEAD_S)
         seconds = 10
         last = first + timedelta(seconds=seconds - 1)
-        jobs = await fill_jobs(dsn, rate, Schedule(every="1s", anchor=first.isoformat()), first)
+        schedule = Schedule(every="1s", anchor=first.isoformat())
+        jobs = await fill_jobs(dsn, rate, schedule, first, overlap=overlap)
         async with roles(path, dsn, apis, executors) as cpu:
             await until(dsn, first)
             idle = cpu()
@@ -67,11 +70,11 @@ async def steady(path: Path, rate: int, apis: int, executors: int) -> None:
     await (await asyncio.create_subprocess_exec(*beside)).wait()
 
 
-async def burst(path: Path, count: int, apis: int, executors: int) -> None:
+async def burst(path: Path, count: int, apis: int, executors: int, overlap: OverlapPolicy) -> None:
     """`count` jobs due at one instant."""
     async with postgres(path) as dsn:
         due = await whole_second(dsn, LEAD_S + count / 20_000)
-        jobs = await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due)
+        jobs = await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due, overlap=overlap)
         async with roles(path, dsn, apis, executors) as cpu:
             await until(dsn, due)
             idle = cpu()
@@ -216,5 +219,6 @@ if __name__ == "__main__":
     parser.add_argument("--only", choices=("steady", "burst", "sustained"))
     parser.add_argument("--api", type=int, default=1)
     parser.add_argument("--executors", type=int, default=1)
+    parser.add_argument("--overlap", choices=("skip", "allow"), default="skip")
     given = parser.parse_args()
-    uvloop.run(main(given.only, given.api, given.executors))
+    uvloop.run(main(given.only, given.api, given.executors, given.overlap))

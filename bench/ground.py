@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import msgspec
 
+from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.schedules.schedule import Schedule
@@ -32,6 +33,7 @@ GATE_LIMIT = 1_000_000
 COLUMNS = (
     *("id", "team_id", "partition", "name", "revision", "state", "spec", "schedule", "misfire"),
     *("pool", "priority", "anchor", "created_at", "changed_at", "next_due_at", "next_fire_at"),
+    "overlap",
 )
 
 
@@ -72,6 +74,7 @@ async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
     team: str = "bench",
     priority: int = 1,
     weight: int = 1,
+    overlap: OverlapPolicy = "skip",
 ) -> list[UUID]:
     """Make active jobs of one team with an HTTP target that is never called; gives their ids.
 
@@ -91,6 +94,7 @@ async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
         name="bench",
         target=Target(http=HttpTarget(url="http://127.0.0.1:9/", body={"padding": "x" * 200})),
         schedule=schedule,
+        overlap=overlap,
     )
     fields = msgspec.to_builtins(spec)
     when = msgspec.json.encode(schedule).decode() if schedule else None
@@ -104,7 +108,7 @@ async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
                 due += spread_over * at // count // SECOND * SECOND
             text = texts[at % len(texts)]
             own = (job, team_id, partition_of(job), f"bench-{job}", 1, "active", text)
-            yield (*own, *shared, due, due)
+            yield (*own, *shared, due, due, overlap)
 
     await session.copy_records_to_table("jobs", records=rows(), columns=COLUMNS)
     await session.execute("VACUUM ANALYZE jobs")

@@ -177,8 +177,8 @@ class Admission:
         found = _found(decisions, facts, where)
         decisions = self._ranker.rank_admitted(decisions)
         done = await self._carry_out(trusted, decisions)
-        for job_id, place in found.items():
-            self._working_set.note_open(job_id, place)
+        for job_id in found.keys() - done.stale:
+            self._working_set.note_open(job_id, found[job_id])
         self._apply(batch, decisions, done)
         if lagging := _lagging(facts, found):
             await self._room.note_open(self._leases.holder, trusted, lagging)
@@ -217,9 +217,8 @@ class Admission:
         for waiting in batch:
             self._working_set.waiting.forget(waiting)
         fenced = [it for it in decisions if it.waiting.partition not in done.refused]
-        again = [it.waiting for it in fenced if it.waiting.team_id in done.outdated]
-        self._working_set.waiting.ask_about(again)
-        _count(it.verdict.state for it in fenced if it.waiting.team_id not in done.outdated)
+        self._working_set.waiting.ask_about([it.waiting for it in fenced if done.is_void(it)])
+        _count(it.verdict.state for it in fenced if not done.is_void(it))
         self._dispatch_hints.send(done.pools)
         self._admission_hints.send(map(gate_word, done.gates))
 

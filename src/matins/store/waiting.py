@@ -125,6 +125,7 @@ class PostgresWaitingRoom:
         return CarriedOut(
             refused=wanted.difference(row["fenced"]),
             outdated=rules.keys() - set(row["believed"]),
+            stale=set(row["changed"]),
             pools=set(row["pools"]),
             gates=set(row["gates"]) - {None},
         )
@@ -178,6 +179,7 @@ class PostgresWaitingRoom:
                 cause=runs[row["id"]].cause,
                 fire_at=row["fire_at"],
                 job_id=row["job_id"],
+                job_revision=row["job_revision"],
                 open_since=row["open_since"],
                 labels=msgspec.json.decode(row["labels"], type=dict[str, str]),
                 overlap=overlap_of(msgspec.json.decode(row["overlap"], type=WrittenOverlap)),
@@ -202,6 +204,7 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
     """Return what the statement is told of its decisions, column by column."""
     places = [decision.waiting for decision in decisions]
     verdicts = [decision.verdict for decision in decisions]
+    jobs = {it.job_id: it.job_revision for it in decisions if it.job_id is not None}
     return {
         "run_ids": [place.run_id for place in places],
         "run_partitions": [place.partition for place in places],
@@ -213,4 +216,7 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "blockers": [verdict.blocker for verdict in verdicts],
         "asked": [decision.revision for decision in decisions],
         "ranks": [decision.rank for decision in decisions],
+        "job_ids": [decision.job_id for decision in decisions],
+        "asked_job_ids": list(jobs),
+        "job_revisions": list(jobs.values()),
     }

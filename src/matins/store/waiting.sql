@@ -68,7 +68,7 @@ CROSS JOIN unnest(:team_ids::integer[]) AS asked (team_id)
 JOIN teams t ON t.id = asked.team_id
 
 -- name: candidates
-SELECT r.*, j.id AS job_id, j.open_since, coalesce(j.spec -> 'labels', '{}')::text AS labels,
+SELECT r.*, j.id AS job_id, j.revision AS job_revision, j.open_since, coalesce(j.spec -> 'labels', '{}')::text AS labels,
        coalesce(j.spec -> 'overlap', '"skip"')::text AS overlap
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 CROSS JOIN LATERAL (
@@ -121,13 +121,16 @@ WHERE w.partition = held.partition AND w.ready_at = held.ready_at AND w.run_id =
 RETURNING w.run_id, w.partition, w.ready_at, w.team_id, w.cause
 
 -- name: carry_out
--- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules by
--- which it was decided.
+-- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules and
+-- as the job by which it was decided.
 WITH fence AS (
     -- include: fence
 ),
 believed AS (
     -- include: believed
+),
+changed AS (
+    -- include: changed_jobs
 ),
 decided AS (
     -- include: decided
@@ -158,18 +161,15 @@ held AS (
     -- include: stayed
 ),
 permitted AS (
-    INSERT INTO permits (gate_id, run_id, due_at)
-    SELECT unnest(permits), id, due_at FROM moved
-    ON CONFLICT DO NOTHING
+    -- include: permitted
 ),
-queued AS (
-    SELECT * FROM moved WHERE state = 'queued'
-),
+queued AS (SELECT * FROM moved WHERE state = 'queued'),
 enqueued AS (
     -- include: enqueue
 )
 SELECT array(SELECT partition FROM fence) AS fenced,
        array(SELECT id FROM believed) AS believed,
+       array(SELECT id FROM changed) AS changed,
        array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools,
        array(SELECT unnest(array[gate_id, CASE WHEN permits IS NULL THEN left_gate_id END])
              FROM outcome) AS gates

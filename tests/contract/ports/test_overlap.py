@@ -12,6 +12,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
 from matins.domain.jobs.overlap import Overlap, WrittenOverlap
+from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.admission.open_runs import OpenRuns
 from matins.domain.runs.admission.overlap import CAUSE
 from matins.domain.runs.admission.waiting import CLAIM
@@ -219,3 +220,22 @@ async def test_what_is_known_to_be_unfinished_is_found_wherever_it_was_due(
     [run] = [it for it in await scene.begin() if it == first]
     await scene.end(run)
     assert [it.id for it in (await ground.room.open_runs({JOB: OpenRuns(START)}))[JOB]] == [later]
+
+
+@with_policy("allow")
+async def test_what_was_decided_by_an_older_policy_is_not_done(
+    scene: Scene, ground: Ground
+) -> None:
+    await scene.claim(0)
+    waiting = await scene.ground.agenda.claim(
+        HOLDER, scene.epochs, [scene.of(1, state=RunState.WAITING)]
+    )
+    decisions = decide(waiting.waiting, await ground.facts(waiting.waiting))
+    assert [it.verdict.state for it in decisions] == [RunState.QUEUED]
+    await ground.rows.respec(JOB, msgspec.structs.replace(SPEC, overlap="skip"))
+    await ground.rows.revise(JOB)
+    done = await ground.room.carry_out(HOLDER, scene.epochs, decisions)
+    assert (done.stale, done.is_void(decisions[0]), done.pools) == ({JOB}, True, set())
+    assert await ground.waiting(JOB) == waiting.waiting
+    assert (await ground.admit(HOLDER, scene.epochs, waiting.waiting)).stale == set()
+    assert await scene.states() == ["queued", "skipped"]

@@ -43,6 +43,7 @@ def candidate(cause: str = CLAIM, at: float = 1, **given: object) -> Candidate:
         cause=cause,
         fire_at=minute(at),
         job_id=JOB,
+        job_revision=1,
         open_since=NOON,
         labels={"tier": "gold"},
     )

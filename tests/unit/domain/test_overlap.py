@@ -59,6 +59,7 @@ def candidate(minute: float, overlap: Overlap = SKIP, **given_: object) -> Candi
         cause=CLAIM,
         fire_at=at(minute),
         job_id=JOB,
+        job_revision=1,
         open_since=NOON,
         labels={},
         overlap=overlap,

@@ -120,12 +120,17 @@ class MemoryWaitingRoom:
             if (team := decision.waiting.team_id) is not None
             and not self._is_current(team, decision.rules)
         }
-        done = CarriedOut(wanted - fenced, outdated)
+        stale = {
+            it.job_id
+            for it in decisions
+            if it.job_id is not None and self._world.jobs[it.job_id].revision != it.job_revision
+        }
+        done = CarriedOut(wanted - fenced, outdated, stale)
         taken = self._take(
             [
                 decision
                 for decision in decisions
-                if decision.waiting.partition in fenced and decision.waiting.team_id not in outdated
+                if decision.waiting.partition in fenced and not done.is_void(decision)
             ]
         )
         passed = self._pass_gates(
@@ -234,6 +239,7 @@ class MemoryWaitingRoom:
             cause=cause,
             fire_at=run.fire_at,
             job_id=job.id,
+            job_revision=job.revision,
             open_since=job.open_since,
             labels=job.spec.labels,
             overlap=job.spec.overlapping,

@@ -98,7 +98,7 @@ def _decide(waiting: Waiting, facts: Facts, open_runs: _OpenRuns) -> Decision:
         return Decision(waiting, ADMITTED, rules)
     verdict = ask(Question(run, rules, facts.now, open_runs.beside(run)))
     open_runs.move(run, verdict)
-    return Decision(waiting, verdict, rules)
+    return Decision(waiting, verdict, rules, run.job_id, run.job_revision)
 
 
 def _turn(facts: Facts) -> Callable[[Waiting], tuple[datetime, datetime, UUID]]:

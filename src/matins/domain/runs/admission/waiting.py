@@ -50,11 +50,13 @@ class Candidate(OpenRun, frozen=True, kw_only=True):
     """What admission knows of a run that something might hold.
 
     `open_since`: since when its job's row says that unfinished runs are to be looked for.
+    `job_revision`: the revision of the job by which it is decided.
     """
 
     cause: str
     fire_at: datetime
     job_id: UUID
+    job_revision: int
     open_since: datetime
     labels: dict[str, str]
     overlap: Overlap = Overlap()
@@ -132,7 +134,8 @@ ADMITTED: Final = Verdict(RunState.QUEUED)
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A verdict on a waiting run, and the rules of its team by which it was found.
+    """A verdict on a waiting run, and by what it was found: the rules of its team, and its job at
+    a revision, if that mattered.
 
     `rank`: its place in the queue, if it is admitted; None: by the time of that.
     """
@@ -140,6 +143,8 @@ class Decision(msgspec.Struct, frozen=True):
     waiting: Waiting
     verdict: Verdict
     rules: Rules | None
+    job_id: UUID | None = None
+    job_revision: int = 0
     rank: int | None = None
 
     @property
@@ -164,12 +169,18 @@ class CarriedOut(msgspec.Struct, frozen=True):
     """What came of a batch of decisions.
 
     `refused` are partitions whose lease the fence did not find. `outdated` are teams whose rules
-    have changed since: nothing was done with their runs, which are to be asked about again.
-    `pools` are those whose queues grew. `gates`: who stands first in their lines is to be looked at
-    again, since somebody left the line for another, or lined up while others may have left.
+    have changed since, `stale` jobs that have: nothing was done with their runs, which are to be
+    asked about again. `pools` are those whose queues grew. `gates`: who stands first in their lines
+    is to be looked at again, since somebody left the line for another, or lined up while others may
+    have left.
     """
 
     refused: set[int] = set()
     outdated: set[int] = set()
+    stale: set[UUID] = set()
     pools: set[str] = set()
     gates: set[int] = set()
+
+    def is_void(self, decision: Decision) -> bool:
+        """Return whether that by which it was decided is no longer so."""
+        return decision.waiting.team_id in self.outdated or decision.job_id in self.stale
