@@ -13,9 +13,12 @@ import pytest
 
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.runs.admission.gates import Gate, Passed, Place
 from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.backfills.stepping import OpenBackfill, Step
+from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import AwaitedEnd, Claim, Claimed
+from matins.domain.runs.states import RunState
 from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.healing import Repaired
 from matins.domain.upkeep.zone_data import ScheduledJob
@@ -25,6 +28,7 @@ from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.changes import MemoryJobChanges, MemoryTransaction
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
+from matins.testing.memory.gates import Gates
 from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.world import World
 from matins.testing.roles import Stage
@@ -97,6 +101,66 @@ class Careless(MemoryAgenda):
         return await super().claim(
             holder, epochs, [claim for claim in claims if claim.run_id.int % 100]
         )
+
+
+class LooksNowhere(MemoryAgenda):
+    """Claims as if all that was due before were over."""
+
+    async def claim(
+        self, holder: UUID, epochs: Mapping[int, int], claims: Sequence[Claim]
+    ) -> Claimed:
+        """See `domain.ports.Agenda`."""
+        nowhere = [
+            msgspec.structs.replace(claim, open_since=claim.open_since and claim.due_at)
+            for claim in claims
+        ]
+        return await super().claim(holder, epochs, nowhere)
+
+
+class Optimistic(MemoryAgenda):
+    """Takes all that a chain waits for and that is over for succeeded."""
+
+    async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
+        """See `domain.ports.Agenda`."""
+        page = await super().links(partitions, after)
+        return page._replace(links=[_succeeded(link) for link in page.links])
+
+
+def _succeeded(link: Link) -> Link:
+    upstream = [
+        msgspec.structs.replace(run, state=RunState.SUCCEEDED) if run.is_over else run
+        for run in link.upstream
+    ]
+    return msgspec.structs.replace(link, upstream=upstream)
+
+
+class Uncounted(Gates):
+    """Counts the room of gates as it was when nobody was in."""
+
+    def ask(
+        self,
+        asked: Mapping[Place, Collection[Gate]],
+        lines: Mapping[int, Collection[Place]],
+        now: datetime,
+    ) -> dict[UUID, Passed]:
+        """See `Gates.ask`."""
+        gates = [row.gate for row in self.rows.values()]
+        taken = [gate.permits for gate in gates]
+        for gate in gates:
+            gate.permits = set()
+        passed = super().ask(asked, lines, now)
+        for gate, permits in zip(gates, taken, strict=True):
+            gate.permits |= permits
+        return passed
+
+
+class Unreturned(Gates):
+    """Takes no permit back."""
+
+    def give_back(self, run_id: UUID) -> set[int]:
+        """See `Gates.give_back`."""
+        del run_id
+        return set()
 
 
 class Impatient(MemoryAgenda):
@@ -198,6 +262,26 @@ def careless(stage: Stage) -> None:
     stage.agenda = Careless
 
 
+def looking_nowhere(stage: Stage) -> None:
+    """Plant claims that look for no unfinished run of their job."""
+    stage.agenda = LooksNowhere
+
+
+def optimistic(stage: Stage) -> None:
+    """Plant chains that start whatever became of what they wait for."""
+    stage.agenda = Optimistic
+
+
+def uncounted(stage: Stage) -> None:
+    """Plant gates that count nobody who is in."""
+    stage.world.gates = Uncounted()
+
+
+def unreturned(stage: Stage) -> None:
+    """Plant permits that are not given back."""
+    stage.world.gates = Unreturned()
+
+
 def impatient(stage: Stage) -> None:
     """Plant due times that do not wait for the end."""
     stage.agenda = Impatient
@@ -270,6 +354,10 @@ def hasty(stage: Stage) -> None:
         (trusting, "instead of"),
         (stepping_again, "backfill"),
         (unlimited, "at once of a backfill"),
+        (looking_nowhere, "was admitted beside"),
+        (optimistic, "was made though run"),
+        (uncounted, "was one too many"),
+        (unreturned, "and holds a permit of"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:
