@@ -61,6 +61,7 @@ async def test_a_cluster_without_schedulers_has_no_holders(owner: Owner) -> None
         "schedulers": [],
         "without_holder": list(range(256)),
         "watermark": None,
+        "restore": None,
     }
 
 
@@ -200,6 +201,7 @@ ROUTES = {
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},
     "/v1/cluster": {"get"},
+    "/v1/restores/resume": {"post"},
     "/health": {"get"},
     "/ready": {"get"},
     "/metrics": {"get"},

@@ -25,6 +25,7 @@ from matins.api import (
     jobs,
     limits,
     previews,
+    restores,
     runs,
     teams,
     windows,
@@ -66,7 +67,7 @@ from matins.store.windows import PostgresWindows
 
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
-    *(previews, forecasts, runs, explanations, fleet),
+    *(previews, forecasts, runs, explanations, fleet, restores),
 )
 """The modules whose routers are the API."""
 

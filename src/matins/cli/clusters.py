@@ -44,6 +44,11 @@ def show_cluster(as_json: AsJson = False) -> None:
         )
         if count := len(cluster.without_holder):
             tell(f"{count} partitions have no holder: jobs in them don't fire")
+    if (restore := cluster.restore) is not None and not as_json:
+        tell(
+            f"the database was restored: what was due from {local(restore.lost_since)} to"
+            f" {local(restore.seen_until)} may have run; matins resume-after-restore decides"
+        )
     if cluster.without_holder:
         raise typer.Exit(1)
 

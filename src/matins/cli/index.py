@@ -37,6 +37,10 @@ COMMANDS = {
     "forecast": ("forecasts", "Show how often jobs will fire in the coming hours."),
     "audit": ("audits", "Compute anew what was due and compare it with what is recorded."),
     "cluster": ("clusters", "Show the schedulers, and the partitions that none of them holds."),
+    "resume-after-restore": (
+        "restoring",
+        "Decide about due times that may have run before the database was restored.",
+    ),
     "explain": ("explaining", "Tell why a run did, did not, or does not yet happen."),
     "jobs list": ("jobs", "List jobs with what they will do next."),
     "jobs show": ("jobs", "Show a job as its owner wrote it, and where it stands."),

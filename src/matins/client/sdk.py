@@ -28,6 +28,7 @@ from matins.domain.jobs.windows import Window
 from matins.domain.runs.cluster import Cluster
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import UnavailableError
@@ -274,6 +275,11 @@ class Matins(JobCalls, BackfillCalls):
     async def cluster(self) -> Cluster:
         """Return all schedulers, and the partitions that none of them holds."""
         return await self._calls.ask(Cluster, "GET", "/v1/cluster")
+
+    async def resume_after_restore(self, wanted: Resumption, *, dry_run: bool = False) -> Resumed:
+        """Decide about the due times that may have run before the database was restored."""
+        path, query = "/v1/restores/resume", query_of(dry_run=dry_run or None)
+        return await self._calls.ask(Resumed, "POST", path, content=wanted, query=query)
 
     async def partitions(self) -> list[PartitionRecord]:
         """Return all partitions with their holders and watermarks."""

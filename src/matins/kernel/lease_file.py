@@ -1,9 +1,12 @@
-"""The file in which a scheduler keeps the name of its lease, locked for as long as it lives."""
+"""The file in which a scheduler keeps the name of its lease and how far it has come, locked for as
+long as it lives.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,11 +14,13 @@ from uuid import UUID
 
 import structlog
 
+from matins.domain.runs.restores import Seen
 from matins.domain.values.errors import SettingsError
 
 log = structlog.get_logger()
 
 _LENGTH = 36
+_SEEN_LENGTH = 80
 
 
 class LeaseFile:
@@ -27,6 +32,7 @@ class LeaseFile:
         """Without a path nothing is kept, and nobody has a predecessor."""
         self.predecessor: UUID | None = None
         """The holder that was noted last; None if there was none."""
+        self._seen: Seen | None = None
         self._path = path
         self._descriptor = -1
 
@@ -48,6 +54,7 @@ class LeaseFile:
                 f"MATINS_LEASE_FILE={self._path} can't be opened: {error.strerror}"
             ) from error
         self.predecessor = _read(os.pread(self._descriptor, _LENGTH, 0))
+        self._seen = _read_seen(os.pread(self._descriptor, _SEEN_LENGTH, _LENGTH))
         return self
 
     def __exit__(
@@ -64,6 +71,34 @@ class LeaseFile:
         if self._path is not None:
             os.pwrite(self._descriptor, str(holder).encode(), 0)
         return holder
+
+    @property
+    def seen(self) -> Seen | None:
+        """See `domain.ports.restores.SeenNotes`."""
+        return self._seen
+
+    def note_seen(self, seen: Seen) -> None:
+        """See `domain.ports.restores.SeenNotes`. One write in one block, of one length always."""
+        self._seen = seen
+        if self._path is None:
+            return
+        text = f"\n{seen.watermark.isoformat()} {seen.until.isoformat()}".ljust(_SEEN_LENGTH - 1)
+        try:
+            os.pwrite(self._descriptor, f"{text}\n".encode(), _LENGTH)
+        except OSError as error:
+            log.warning("lease_file.not_written", error=str(error))
+
+
+def _read_seen(text: bytes) -> Seen | None:
+    """What can't be read tells of no restore."""
+    if not text.strip():
+        return None
+    try:
+        watermark, until = map(datetime.fromisoformat, text.decode("ascii").split())
+        return Seen(watermark, until)
+    except ValueError:
+        log.warning("lease_file.damaged", text=text)
+        return None
 
 
 def _read(text: bytes) -> UUID | None:

@@ -32,6 +32,9 @@ DATABASE_CHANGED = Counter(
 DATABASE_OLDER = Gauge(
     "matins_database_older", "1 while the address of PostgreSQL leads to an older primary"
 )
+RESTORE_UNRESOLVED = Gauge(
+    "matins_restore_unresolved", "1 while a restore waits for matins resume-after-restore"
+)
 TASKS_RESTARTED = Counter(
     "matins_tasks_restarted", "Background tasks that died and were begun again", ["task"]
 )

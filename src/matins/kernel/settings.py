@@ -64,7 +64,8 @@ class Settings(msgspec.Struct, frozen=True):
     """How long a lease on a partition is granted."""
     lease_file: Path | None = None
     """A file of this scheduler alone, such as in the state directory that a service manager gives:
-    started again with it after a crash, it has its partitions at once and not when leases end."""
+    started again with it after a crash, it has its partitions at once and not when leases end, and
+    notices that the database was restored from a backup."""
     horizon_s: float = 120.0
     """How far ahead a scheduler loads due jobs into its wheel."""
     poll_s: float = 1.0

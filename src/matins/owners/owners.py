@@ -11,12 +11,14 @@ from matins.domain.ports.backfills import BackfillChanges
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.limits import LimitChanges
+from matins.domain.ports.restores import RestoreChanges
 from matins.domain.ports.runs import RunChanges
 from matins.domain.ports.windows import WindowChanges
 from matins.owners.backfills import Backfills
 from matins.owners.calendars import Calendars, InThread
 from matins.owners.jobs import Jobs
 from matins.owners.limits import Limits
+from matins.owners.restores import Restores
 from matins.owners.runs import Runs
 from matins.owners.selected import SelectedJobs
 from matins.owners.upkeep import OwnersUpkeep
@@ -33,6 +35,7 @@ class Owners(NamedTuple):
     windows: Windows
     backfills: Backfills
     limits: Limits
+    restores: Restores
     upkeep: OwnersUpkeep
 
 
@@ -43,6 +46,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
     windows: WindowChanges,
     backfills: BackfillChanges,
     limits: LimitChanges,
+    restores: RestoreChanges,
     hints: Hints,
     rng: Random,
     *,
@@ -58,5 +62,6 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
         Windows(windows, hints),
         Backfills(backfills, single_runs, hints, rng, in_thread),
         Limits(limits, hints),
+        Restores(restores, hints),
         OwnersUpkeep(jobs, hints),
     )

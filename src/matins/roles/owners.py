@@ -12,6 +12,7 @@ from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
 from matins.store.limits import PostgresLimits
 from matins.store.manual import PostgresRunChanges
+from matins.store.restores import PostgresRestores
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
@@ -27,6 +28,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresWindows(database),
         PostgresBackfillChanges(database, known),
         PostgresLimits(database),
+        PostgresRestores(database),
         hints,
         rng,
     )

@@ -30,6 +30,7 @@ from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
 from matins.store.pools import PostgresQueues
+from matins.store.restores import PostgresRestores
 from matins.store.server import Server, ServerWatch
 from matins.store.waiting import PostgresWaitingRoom
 from matins.store.watch import PostgresWatch
@@ -79,6 +80,8 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
                 queues=PostgresQueues(reads.pinned()),
                 watch=PostgresWatch(reads.pinned()),
                 backfills=PostgresBackfills(claims.pinned(), reads.pinned()),
+                restores=PostgresRestores(reads.pinned()),
+                notes=lease_file,
                 hints=hints,
                 clock=DatabaseClock(agenda.database_time),
                 rng=SystemRandom(),

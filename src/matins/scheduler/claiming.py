@@ -207,7 +207,12 @@ class Claimer:
     def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float) -> None:
         try:
             must_ask = self._working_set.open_runs.must_ask(entry.job.id)
-            claims, next_s, looked_at = plan(entry, now_s, must_ask=must_ask)
+            claims, next_s, looked_at = plan(
+                entry,
+                now_s,
+                must_ask=must_ask,
+                uncertain_until_s=self._working_set.uncertain_until_s,
+            )
         except Exception as error:  # of this one job; the others go on
             self._working_set.quarantine(entry.job, error)
             return

@@ -68,9 +68,11 @@ class LeaseHolder:
         watermark: Callable[[], datetime | None],
         figures: Callable[[], Figures],
         before_release: Callable[[Collection[int]], Awaitable[None]],
+        renewed: Callable[[datetime | None, float], None],
     ) -> None:
         """`before_release` is awaited with partitions that are no longer trusted here, before
-        they are given up.
+        they are given up. `renewed` is told each watermark that is committed, and for how many
+        seconds from before it was asked for the leases are granted at most.
         """
         self.holder = holder
         self.changed = asyncio.Event()
@@ -84,6 +86,7 @@ class LeaseHolder:
         self._watermark = watermark
         self._figures = figures
         self._before_release = before_release
+        self._renewed = renewed
         self._held: dict[int, Lease] = {}
         self._in_touch_until_s = float("-inf")
         self._heard_s = self._renew_at_s = clock.elapsed_s()
@@ -194,8 +197,9 @@ class LeaseHolder:
         asked_s = self._clock.elapsed_s()
         epochs = {partition: lease.epoch for partition, lease in self._held.items()}
         ttl_s = to_ask_s(self._term_s, asked_s - self._heard_s)
-        told = self._watermark(), ttl_s, self._figures()
-        renewed = await self._leases.renew(self.holder, epochs, *told)
+        watermark = self._watermark()
+        renewed = await self._leases.renew(self.holder, epochs, watermark, ttl_s, self._figures())
+        self._renewed(watermark, ttl_s)
         self._heard_s = asked_s
         self._renew_at_s = asked_s + ttl_s / 3
         self._in_touch_until_s = asked_s + self._term_s

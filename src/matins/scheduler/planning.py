@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -12,6 +14,7 @@ import msgspec
 from matins.domain.jobs.misfire import COUNT_MAX, ON_TIME, CatchUp, misfired, split_pending
 from matins.domain.runs.claims import Claim, DueJob
 from matins.domain.runs.ledger import RANGE_MIN
+from matins.domain.runs.restores import UNCERTAIN
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError
@@ -122,11 +125,14 @@ class Plan(NamedTuple):
     looked_at: int
 
 
-def plan(entry: LoadedJob, now_s: float, *, must_ask: bool = False) -> Plan:
+def plan(
+    entry: LoadedJob, now_s: float, *, must_ask: bool = False, uncertain_until_s: float = -inf
+) -> Plan:
     """Plan the claims of a job whose fire time has come: one in the common case.
 
     `must_ask`: what is to run must be asked about, as something of the job is unfinished. So must
-    whatever of it comes second. Raises whatever a broken schedule raises.
+    whatever of it comes second. `uncertain_until_s`: what was due up to here may have run, in a
+    database that was restored since. Raises whatever a broken schedule raises.
     """
     due_s = entry.due_s
     assert due_s is not None
@@ -139,11 +145,11 @@ def plan(entry: LoadedJob, now_s: float, *, must_ask: bool = False) -> Plan:
             return Plan([_skipped(entry, [due], reason)], coming, 1)
         claim = _queued(entry, due, instant_of(entry.fire_s))
         return Plan([_waiting(claim) if must_ask else claim], coming, 1)
-    claims, next_s, looked_at = _plan_many(entry, due_s, now_s)
+    claims, next_s, looked_at = _plan_many(entry, due_s, now_s, uncertain_until_s)
     return Plan(_asking(entry, claims, must_ask=must_ask), next_s, looked_at)
 
 
-def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
+def _plan_many(entry: LoadedJob, due_s: int, now_s: float, uncertain_until_s: float) -> Plan:
     """Account for several due times, or for a late one, in a piece of bounded size that a range
     ends.
     """
@@ -153,7 +159,8 @@ def _plan_many(entry: LoadedJob, due_s: int, now_s: float) -> Plan:
     room = len(pending) if complete else LOOK_MAX
     claims: list[Claim] = []
     done = 0
-    for verdict in _verdicts(entry, pending, now, complete=complete):
+    verdicts = _verdicts(entry, pending, now, complete=complete)
+    for verdict in _hold_uncertain(entry, verdicts, now, uncertain_until_s):
         stretch = verdict.due[: room - done]
         more, count = _claims_of(entry, stretch, verdict.skip_reason, PIECE_MAX - len(claims))
         claims += more
@@ -185,6 +192,23 @@ def _verdicts(
     return [CatchUp(list(stretch), reason or None) for reason, stretch in stretches]
 
 
+def _hold_uncertain(
+    entry: LoadedJob, verdicts: list[CatchUp], now: datetime, uncertain_until_s: float
+) -> Iterator[CatchUp]:
+    """Skip what the policy `all` would catch up though it may have run; `last` is bound enough."""
+    on_time_s = seconds_of(now) - entry.jitter_s - _ON_TIME_S
+    for verdict in verdicts:
+        if verdict.skip_reason or entry.job.misfire.policy != "all":
+            yield verdict
+            continue
+        due_s = [seconds_of(due) for due in verdict.due]
+        count = min(bisect_right(due_s, uncertain_until_s), bisect_left(due_s, on_time_s))
+        if count:
+            yield CatchUp(verdict.due[:count], UNCERTAIN)
+        if count < len(verdict.due):
+            yield CatchUp(verdict.due[count:])
+
+
 def _pending(entry: LoadedJob, due: datetime, now: datetime) -> list[datetime]:
     """Return the due times to account for, oldest first; the stored one counts whatever the
     rule says.
@@ -209,7 +233,7 @@ def _claims_of(
     no_ranges_until = instant_of(entry.no_ranges_until_s)
     if stretch[0] <= no_ranges_until:
         due_times = [due for due in stretch[:room] if due <= no_ranges_until]
-    elif len(stretch) > RANGE_MIN:
+    elif len(stretch) > RANGE_MIN and skip_reason != UNCERTAIN:  # of those each is decided about
         return [_skipped(entry, stretch, skip_reason)], len(stretch)
     else:
         due_times = stretch[:room]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from random import Random
 from uuid import UUID
@@ -15,8 +15,10 @@ import structlog
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.pools import Queues
+from matins.domain.ports.restores import Restores, SeenNotes
 from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.runs.cluster import Figures
+from matins.domain.runs.restores import Seen
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.hinting import HintSender
 from matins.kernel.service import pause, run_services
@@ -31,6 +33,7 @@ from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.lines import LineWatch
 from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.ranking import Ranker
+from matins.scheduler.restoring import RestoreWatch
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
 from matins.scheduler.working_set import WorkingSet
@@ -54,6 +57,8 @@ class Scheduler:
         queues: Queues,
         watch: Watch,
         backfills: Backfills,
+        restores: Restores,
+        notes: SeenNotes,
         hints: Hints,
         clock: MeasuredClock,
         rng: Random,
@@ -65,6 +70,8 @@ class Scheduler:
         self._name, self._version = settings.name or platform.node(), version("matins")
         working_set = self._working_set = WorkingSet()
         poll_s = settings.poll_s
+        self._notes = notes
+        self._restores = RestoreWatch(restores, notes, working_set, clock)
         self._leases = self._lease_holder(holder, leases, hints, settings)
         self._dispatch_hints = HintSender(hints, "dispatch")
         self._admission_hints = HintSender(hints, CHANNEL)
@@ -96,7 +103,7 @@ class Scheduler:
 
         What the holder `predecessor` held, which has ended, is free at once.
         """
-        if not await self._read_clock():
+        if not await self._read_clock() or not await self._restores.compare(self._leaving):
             return
         if predecessor is not None:
             await self._leases.take_over_from(predecessor)
@@ -116,6 +123,7 @@ class Scheduler:
             self._backfiller,
             self._watcher,
             self._timekeeper,
+            self._restores,
         )
         leaving = asyncio.create_task(self._leave())
         try:
@@ -139,6 +147,7 @@ class Scheduler:
             watermark=self._watermark,
             figures=self._figures,
             before_release=self._before_release,
+            renewed=self._note_seen,
         )
 
     async def _leave(self) -> None:
@@ -179,6 +188,13 @@ class Scheduler:
         recorded = self._loader.recorded_until(self._claimer.oldest_s())
         answered = self._chaining.complete_at(self._leases.epochs())
         return None if recorded is None or answered is None else min(recorded, answered - OVERLAP)
+
+    def _note_seen(self, watermark: datetime | None, granted_s: float) -> None:
+        if watermark is None:  # not known yet, but claims go on
+            watermark = self._notes.seen.watermark if self._notes.seen else None
+        if watermark is not None:
+            until = self._clock.now() + timedelta(seconds=granted_s)
+            self._notes.note_seen(Seen(watermark, until))
 
     def _figures(self) -> Figures:
         return Figures(

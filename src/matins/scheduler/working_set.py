@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from math import inf
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -36,6 +37,8 @@ class WorkingSet:
         """Set when there is something to be read: stale or quarantined jobs, or waiting runs that
         were left unread and for which there is room now.
         """
+        self.uncertain_until_s = -inf
+        """What was due up to here may have run, in a database that was restored since."""
         self._epochs: dict[int, int] = {}
         self._horizon_s = 0
         self._fired_s = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matins.domain.runs.cluster import Cluster, SchedulerRecord
 from matins.store.database import Database
 from matins.store.queries import load_queries
+from matins.store.restores import PostgresRestores
 
 _Q = load_queries("cluster.sql")
 
@@ -20,4 +21,5 @@ class PostgresCluster:
         rows = await self._database.fetch(_Q["schedulers"])
         [free] = await self._database.fetch(_Q["without_holder"])
         schedulers = [SchedulerRecord(**dict(row)) for row in rows]
-        return Cluster(schedulers, free["partitions"], free["watermark"])
+        restore = await PostgresRestores(self._database).unresolved()
+        return Cluster(schedulers, free["partitions"], free["watermark"], restore)

@@ -29,6 +29,7 @@ from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
 from matins.gateway.report import Recorder
 from matins.gateway.starts import StartsCounter
+from matins.kernel.lease_file import LeaseFile
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
@@ -48,6 +49,7 @@ from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Door, MemoryLink
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
+from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.rewinding import era_over, pinned
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.status import MemoryStatusCache
@@ -100,7 +102,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
     """A scheduler with its upkeep; each time that the database has gone back, a new one on ports of
     its own.
     """
-    world = stage.world
+    world, notes = stage.world, LeaseFile(None)
 
     def begin() -> Era:
         scheduler = Scheduler(
@@ -111,6 +113,8 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
             queues=faulty(pinned(MemoryQueues(world), world), process),
             watch=faulty(pinned(stage.watch(world), world), process),
             backfills=faulty(pinned(stage.backfills(world), world), process),
+            restores=faulty(pinned(MemoryRestores(world), world), process),
+            notes=notes,
             hints=faulty(stage.hints, process),
             clock=process.clock,
             rng=process.rng,
@@ -192,6 +196,7 @@ def _owners(stage: Stage, process: Process) -> Owners:
         faulty(MemoryWindows(stage.world), process),
         faulty(stage.backfills(stage.world), process),
         faulty(MemoryLimits(stage.world), process),
+        faulty(MemoryRestores(stage.world), process),
         faulty(stage.hints, process),
         process.rng,
         in_thread=at_once,

@@ -30,6 +30,7 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.faulty import Process, usual_fault_rates
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Calls
+from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
@@ -168,7 +169,7 @@ class Simulation:
         world, hints = self._stage.world, self._stage.hints
         jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
         ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
-        ports_of_rules = MemoryBackfills(world), MemoryLimits(world)
+        ports_of_rules = MemoryBackfills(world), MemoryLimits(world), MemoryRestores(world)
         return owners_on(*ports, *ports_of_rules, hints, self._rng, in_thread=at_once)
 
     async def _put_jobs(self) -> None:

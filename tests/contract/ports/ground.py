@@ -22,6 +22,7 @@ from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Wa
 from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.jobs import JobChanges
+from matins.domain.ports.restores import Restores
 from matins.domain.ports.upkeep import (
     DayTables,
     EndedJobs,
@@ -55,6 +56,7 @@ from matins.store.leases import PostgresLeases
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.locks import PostgresLocks
 from matins.store.queries import Query
+from matins.store.restores import PostgresRestores
 from matins.store.retention import PostgresRetention
 from matins.store.timings import KnownCalendars
 from matins.store.waiting import PostgresWaitingRoom
@@ -71,6 +73,7 @@ from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.repairs import MemoryRepairs
+from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
 from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.waiting import MemoryWaitingRoom
@@ -202,6 +205,7 @@ class Ground:
     days: DayTables
     retention: Retention
     leftovers: Leftovers
+    restores: Restores
     hints: Hints
     rows: Rows
     changes: JobChanges
@@ -555,6 +559,7 @@ def on_memory() -> Ground:
         MemoryDayTables(world),
         MemoryRetention(world, DAYS),
         MemoryLeftovers(world),
+        MemoryRestores(world),
         hints,
         MemoryRows(world),
         changes,
@@ -563,6 +568,7 @@ def on_memory() -> Ground:
             *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
             MemoryBackfills(world),
             MemoryLimits(world),
+            MemoryRestores(world),
             hints,
             Random(SEED),
         ),
@@ -591,6 +597,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresDayTables(database),
         PostgresRetention(database, DAYS),
         PostgresLeftovers(database),
+        PostgresRestores(database),
         hints,
         PostgresRows(database),
         PostgresJobChanges(database, known),

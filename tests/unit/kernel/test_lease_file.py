@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from matins.domain.runs.restores import Seen
 from matins.domain.values.errors import SettingsError
 from matins.kernel.lease_file import LeaseFile
+
+AT = datetime(2026, 11, 30, 8, tzinfo=UTC)
 
 
 def test_a_first_scheduler_has_no_predecessor(tmp_path: Path) -> None:
@@ -50,3 +54,31 @@ def test_a_file_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
         LeaseFile(tmp_path / "nowhere" / "lease"),
     ):
         pass
+
+
+def test_the_next_one_is_told_how_far_the_last_one_has_come(tmp_path: Path) -> None:
+    with LeaseFile(tmp_path / "lease") as file:
+        assert file.seen is None
+        holder = file.note(uuid4())
+        for second in range(3):
+            at = AT + timedelta(seconds=second, microseconds=second)
+            file.note_seen(Seen(at, at + timedelta(seconds=10)))
+    with LeaseFile(tmp_path / "lease") as file:
+        assert file.predecessor == holder
+        assert file.seen == Seen(at, at + timedelta(seconds=10))
+        file.note(uuid4())
+        assert file.seen is not None
+
+
+def test_a_damaged_file_tells_of_nothing_seen(tmp_path: Path) -> None:
+    path = tmp_path / "lease"
+    path.write_bytes(str(uuid4()).encode() + b"\n2026-11-30T08:00:00 nonsense")
+    with LeaseFile(path) as file:
+        assert file.predecessor is not None
+        assert file.seen is None
+
+
+def test_without_a_path_it_is_known_as_long_as_the_process_lives() -> None:
+    with LeaseFile(None) as file:
+        file.note_seen(Seen(AT, AT))
+        assert file.seen == Seen(AT, AT)

@@ -18,6 +18,7 @@ from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports import Agenda, WaitingRoom
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
+from matins.kernel.lease_file import LeaseFile
 from matins.kernel.settings import Settings
 from matins.owners.jobs import Jobs
 from matins.scheduler.scheduler import Scheduler
@@ -27,6 +28,7 @@ from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
+from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import JobRow, World
@@ -46,6 +48,7 @@ class Ground:
         self.hints = self.world.hints
         self.rng = Random(1)
         self.settings = Settings()
+        self.notes = LeaseFile(None)
         self.watch = MemoryWatch(self.world)
         self.leases = MemoryLeases(self.world)
         self.owners = Jobs(MemoryJobChanges(self.world), self.hints, self.rng)
@@ -94,6 +97,8 @@ class Ground:
             queues=MemoryQueues(self.world),
             watch=self.watch,
             backfills=MemoryBackfills(self.world),
+            restores=MemoryRestores(self.world),
+            notes=self.notes,
             hints=self.hints,
             clock=clock or self.clock(),
             rng=Random(2),

@@ -107,6 +107,7 @@ def lease_holder(ground: Ground, leases: MemoryLeases, clock: VirtualClock) -> L
         watermark=lambda: None,
         figures=Figures,
         before_release=nothing,
+        renewed=lambda *_: None,
     )
 
 

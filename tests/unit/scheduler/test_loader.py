@@ -86,6 +86,7 @@ class Scene:
             watermark=lambda: None,
             figures=Figures,
             before_release=nothing,
+            renewed=lambda *_: None,
         )
         self.loader = Loader(
             self.working_set,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.claims import Claim, DueJob
+from matins.domain.runs.restores import UNCERTAIN
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing, compile_schedule
@@ -152,6 +153,39 @@ def test_nothing_follows_a_range_in_a_piece_as_it_may_be_refused() -> None:
     [range_row], next_s, _ = plan(minutely, T0 + 59 * MINUTE)
     assert range_row.due_until == START + timedelta(minutes=37)
     assert next_s == T0 + 38 * MINUTE
+
+
+@pytest.mark.parametrize("minutes", [5, 30, 90])
+def test_what_may_have_run_before_a_restore_is_not_caught_up(minutes: int) -> None:
+    """Each due time has a row of its own, to be decided about; what came after it is caught up."""
+    now_s, until_s = T0 + 90 * MINUTE + 5, T0 + minutes * MINUTE
+    claims = plan(entry(), now_s, uncertain_until_s=until_s).claims
+    held = [claim for claim in claims if claim.reason == UNCERTAIN]
+    queued = [claim for claim in claims if claim.state is RunState.QUEUED]
+    assert len(held) + len(queued) == len(claims) == 91
+    assert all(claim.state is RunState.SKIPPED and claim.due_until is None for claim in held)
+    last_late = T0 + 89 * MINUTE  # what is younger is on time
+    assert max(seconds_of(claim.due_at) for claim in held) == min(until_s, last_late)
+    assert min(seconds_of(claim.due_at) for claim in queued) == min(until_s, last_late) + MINUTE
+
+
+@pytest.mark.parametrize("policy", ["last", "skip"])
+def test_other_misfire_policies_bound_what_a_restore_brings_back(policy: str) -> None:
+    misfire = msgspec.convert({"policy": policy}, Misfire)
+    now_s = T0 + 90 * MINUTE + 30
+    usual = plan(entry(misfire=misfire), now_s)
+    assert plan(entry(misfire=misfire), now_s, uncertain_until_s=now_s) == usual
+
+
+def test_what_is_older_than_the_policy_takes_is_left_out_as_usual_after_a_restore() -> None:
+    misfire = Misfire("all", max_count=10)
+    now_s = T0 + 90 * MINUTE + 5
+    minutely = entry(misfire=misfire)
+    [older], next_s, _ = plan(minutely, now_s, uncertain_until_s=now_s)
+    assert (older.reason, older.due_count) == ("misfire: all", 80)
+    minutely.move_to(next_s)
+    claims = plan(minutely, now_s, uncertain_until_s=now_s).claims
+    assert [claim.reason for claim in claims] == [UNCERTAIN] * 10 + [""]
 
 
 def test_a_stored_due_time_that_the_schedule_no_longer_has_is_still_accounted_for() -> None:

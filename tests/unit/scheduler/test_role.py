@@ -12,14 +12,19 @@ from uuid import UUID
 
 from tests.unit.scheduler.ground import Ground, seconds
 
+from matins.domain.jobs.misfire import Misfire
+from matins.domain.runs.restores import UNCERTAIN, Resumption
+from matins.owners.restores import Restores
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
+from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.rewinding import copy_rows, era_over, go_back, pinned
 from matins.testing.memory.waiting import MemoryWaitingRoom
+from matins.testing.memory.world import JobRow
 from matins.testing.virtual import in_virtual_time
 
 
@@ -37,6 +42,8 @@ async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncItera
             queues=pinned(MemoryQueues(world), world),
             watch=pinned(ground.watch, world),
             backfills=pinned(MemoryBackfills(world), world),
+            restores=pinned(MemoryRestores(world), world),
+            notes=ground.notes,
             hints=ground.hints,
             clock=ground.clock(),
             rng=Random(2),
@@ -132,3 +139,57 @@ async def test_a_role_that_is_stopped_ends_in_good_order() -> None:
         go_back(ground.world, copy_rows(ground.world))
         await asyncio.sleep(5)
     assert not ground.world.leases
+
+
+async def lose_minutes(ground: Ground, job: JobRow, minutes: int) -> None:
+    """Go back by so many minutes once a scheduler has claimed them."""
+    await asyncio.sleep(65)
+    rows = copy_rows(ground.world)
+    await asyncio.sleep(60 * minutes)
+    assert len(ground.runs(job)) == 1 + minutes
+    go_back(ground.world, rows)
+    await asyncio.sleep(5)
+
+
+@in_virtual_time
+async def test_a_database_that_was_restored_catches_up_on_nothing_until_somebody_says_so() -> None:
+    ground = Ground()
+    job = ground.job(cron="* * * * *", misfire=Misfire("all"))
+    other = ground.job(cron="* * * * *")
+    restores = Restores(MemoryRestores(ground.world), ground.hints)
+    async with running(ground):
+        await lose_minutes(ground, job, 30)
+        held = ground.runs(job)[1:-1]
+        assert {run.reason for run in held} == {UNCERTAIN}
+        assert len(held) == 29
+        assert [run.state for run in ground.runs(other)[1:]] == ["skipped", "queued"]
+        await asyncio.sleep(120)
+        assert [run.state for run in ground.runs(job)[-3:]] == ["queued"] * 3
+        assert {run.state for run in held} == {"skipped"}
+        done = await restores.resume(Resumption("all"))
+        assert (done.uncertain, done.jobs, done.to_run) == (29, 1, 29)
+        await asyncio.sleep(5)
+        assert {run.state for run in ground.runs(job)} == {"queued"}
+
+
+@in_virtual_time
+async def test_a_fail_over_that_loses_seconds_is_no_restore() -> None:
+    ground = Ground()
+    job = ground.job(cron="* * * * *", misfire=Misfire("all"))
+    async with running(ground):
+        await lose_minutes(ground, job, 1)
+    assert not ground.world.restores
+    assert {run.state for run in ground.runs(job)} == {"queued"}
+
+
+@in_virtual_time
+async def test_downtime_is_no_restore() -> None:
+    ground = Ground()
+    job = ground.job(cron="* * * * *", misfire=Misfire("all"))
+    async with running(ground):
+        await asyncio.sleep(125)
+    await asyncio.sleep(86_400 / 24)
+    async with running(ground):
+        await asyncio.sleep(10)
+    assert not ground.world.restores
+    assert {run.state for run in ground.runs(job)} == {"queued"}

@@ -71,6 +71,7 @@ class Scene:
             watermark=lambda: None,
             figures=Figures,
             before_release=self._note,
+            renewed=lambda *_: None,
         )
 
     async def _note(self, partitions: Collection[int]) -> None:

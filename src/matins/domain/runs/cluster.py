@@ -8,6 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.runs.restores import Restore
+
 
 class Figures(msgspec.Struct, frozen=True):
     """What a scheduler tells of itself with each renewal of its lease."""
@@ -68,3 +70,5 @@ class Cluster(msgspec.Struct, frozen=True):
     schedulers: list[SchedulerRecord]
     without_holder: list[int]
     watermark: datetime | None = None
+    restore: Restore | None = None
+    """The restore from a backup about which nobody has decided yet."""

@@ -61,7 +61,8 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.SUCCEEDED: frozenset(),
     RunState.DEAD: frozenset({RunState.RETRYING}),  # replayed by its owner
     RunState.CANCELLED: frozenset(),
-    # of a chain: what it was skipped for has succeeded, when it was replayed
+    # of a chain: what it was skipped for has succeeded, when it was replayed; or an operator says
+    # that what may have run before a restore is to run
     RunState.SKIPPED: frozenset({RunState.WAITING}),
 }
 """Every legal change of a run's state."""

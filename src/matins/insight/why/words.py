@@ -43,6 +43,7 @@ _SKIPS: Final[dict[str, Told]] = {
 """By the whole of the reason."""
 
 _SKIPS_BY_BEGIN: Final[dict[str, Told]] = {
+    "restore: ": Told("{rest}", "`matins resume-after-restore` decides about those that wait"),
     "misfire: ": Told("it was missed, and the misfire policy `{rest}` left it out", _MAKE_UP),
     "calendar ": Told("it is closed by calendar {rest}"),
     "skipped by an override: ": Told("its owner skipped this occurrence: {rest}"),

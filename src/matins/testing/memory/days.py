@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, time, timedelta
 
 from matins.domain.jobs.spec import JobState
+from matins.domain.runs.restores import JITTER_MAX
 from matins.testing.memory.changes import LOCK_S
 from matins.testing.memory.world import JobRow, World, day_of
 
@@ -81,6 +82,10 @@ class MemoryDayTables:
 
     def _is_open(self, day: date) -> bool:
         runs, jobs = self._world.runs.values(), self._world.jobs.values()
+        for restore in self._world.restores:
+            begin = day_of(restore.lost_since - JITTER_MAX)
+            if restore.resolved_at is None and begin <= day <= day_of(restore.seen_until):
+                return True
         return any(run.finished_at is None and day_of(run.due_at) == day for run in runs) or any(
             job.state is JobState.ACTIVE and job.follows is not None and day_of(job.follows) == day
             for job in jobs

@@ -51,6 +51,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "past_days": set(world.past_days),
         "dropped_until": world.dropped_until,
         "purges": dict(world.purges),
+        "restores": list(world.restores),
         "walk": world.walk,
     }
 

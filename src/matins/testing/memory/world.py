@@ -17,6 +17,7 @@ from matins.domain.jobs.revisions import JobRevision, first_revision
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.runs.admission.waiting import CLAIM, Rules
 from matins.domain.runs.ranking import PoolSeen, rank_at
+from matins.domain.runs.restores import Restore
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import INSTANT
@@ -88,6 +89,8 @@ class World:
     """By job its runs, in the order of their due times."""
     attempts: dict[tuple[UUID, int], StoredAttempt] = field(default_factory=dict)
     trigger_keys: dict[tuple[UUID, str], TriggerKeyRow] = field(default_factory=dict)
+    restores: list[Restore] = field(default_factory=list)
+    """Those that were noticed, the newest last."""
     """By job and idempotency key the run that was made with it."""
     dead_letters: set[UUID] = field(default_factory=set)
     partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)

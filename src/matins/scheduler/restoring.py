@@ -1,0 +1,88 @@
+"""Noticing that the database was restored from a backup, and holding what may have run."""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf
+from typing import Final
+
+import structlog
+
+from matins.domain.ports import Clock
+from matins.domain.ports.restores import Restores, SeenNotes
+from matins.domain.runs.restores import Restore, lost_since
+from matins.domain.values.errors import UnavailableError
+from matins.kernel.metrics import RESTORE_UNRESOLVED
+from matins.kernel.service import pause
+from matins.scheduler.planning import seconds_of
+from matins.scheduler.working_set import WorkingSet
+
+log = structlog.get_logger()
+
+LOOK_S: Final = 2.0
+"""How often a scheduler looks whether another one has noticed a restore, or it was resolved."""
+
+
+class RestoreWatch:
+    """Compares what was noted outside of the database with what is in it, once, before anything is
+    claimed. Then it keeps up with what others notice and operators decide.
+    """
+
+    def __init__(
+        self, restores: Restores, notes: SeenNotes, working_set: WorkingSet, clock: Clock
+    ) -> None:
+        self._restores = restores
+        self._notes = notes
+        self._working_set = working_set
+        self._clock = clock
+        self._known: Restore | None = None
+        self._stopping = asyncio.Event()
+
+    async def compare(self, stopping: asyncio.Event) -> bool:
+        """Compare, once the database answers; False if it was stopped before."""
+        while not stopping.is_set():
+            try:
+                await self._compare()
+            except UnavailableError as error:
+                log.warning("restore.not_compared", error=str(error))
+                await pause(1.0, self._clock, stopping)
+            else:
+                return True
+        return False
+
+    async def run(self) -> None:
+        """Look until `stop`."""
+        while not self._stopping.is_set():
+            await pause(LOOK_S, self._clock, self._stopping)
+            try:
+                self._hold(await self._restores.unresolved())
+            except UnavailableError as error:
+                log.debug("restore.not_read", error=str(error))
+
+    async def stop(self) -> None:
+        """See `kernel.service.Service`."""
+        self._stopping.set()
+
+    async def _compare(self) -> None:
+        seen = self._notes.seen
+        since = None if seen is None else lost_since(seen, await self._restores.recorded())
+        if seen is not None and since is not None:
+            await self._restores.note(since, seen.until)
+        self._hold(await self._restores.unresolved())
+
+    def _hold(self, restore: Restore | None) -> None:
+        until_s = -inf if restore is None else seconds_of(restore.seen_until)
+        self._working_set.uncertain_until_s = until_s
+        RESTORE_UNRESOLVED.set(restore is not None)
+        if restore == self._known:
+            return
+        self._known = restore
+        if restore is None:
+            log.warning("restore.resolved")
+        else:
+            log.error(
+                "restore.noticed",
+                lost_since=restore.lost_since.isoformat(),
+                seen_until=restore.seen_until.isoformat(),
+                so="what misfire policy `all` would catch up waits for matins resume-after-restore",
+            )

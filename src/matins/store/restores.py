@@ -1,0 +1,83 @@
+"""Restores from a backup, in PostgreSQL. See `domain.ports.restores`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import asyncpg
+
+from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
+from matins.domain.runs.restores import (
+    JITTER_MAX,
+    LEFT_OUT,
+    UNCERTAIN,
+    Recorded,
+    Restore,
+    Resumed,
+    Resumption,
+)
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+_Q = load_queries("restores.sql")
+_BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class PostgresRestores:
+    """See `domain.ports.restores.Restores` and `RestoreChanges`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def recorded(self) -> Recorded | None:
+        """See `domain.ports.restores.Restores`."""
+        [row] = await self._database.fetch(_Q["recorded"])
+        return None if row["newest"] is None else Recorded(row["oldest"], row["newest"])
+
+    async def note(self, lost_since: datetime, seen_until: datetime) -> None:
+        """See `domain.ports.restores.Restores`."""
+        await self._database.fetch(_Q["note"], lost_since=lost_since, seen_until=seen_until)
+
+    async def unresolved(self) -> Restore | None:
+        """See `domain.ports.restores.Restores`."""
+        return _restore(await self._database.fetchrow(_Q["unresolved"]))
+
+    async def newest(self) -> Restore | None:
+        """See `domain.ports.restores.RestoreChanges`."""
+        return _restore(await self._database.fetchrow(_Q["newest"]))
+
+    async def count(self, restore: Restore, wanted: Resumption) -> Resumed:
+        """See `domain.ports.restores.RestoreChanges`."""
+        [row] = await self._database.fetch(_Q["count"], **_asked(restore, wanted))
+        uncertain, to_run = row["uncertain"], row["to_run"]
+        return Resumed(restore, uncertain, row["jobs"], to_run, uncertain - to_run)
+
+    async def resolve(self, restore: Restore) -> None:
+        """See `domain.ports.restores.RestoreChanges`."""
+        await self._database.fetch(_Q["resolve"], noticed_at=restore.noticed_at)
+
+    async def resume(self, restore: Restore, wanted: Resumption, limit: int) -> tuple[int, int]:
+        """See `domain.ports.restores.RestoreChanges`."""
+        [row] = await self._database.fetch(
+            _Q["resume"],
+            limit=limit,
+            to_be_admitted=TO_BE_ADMITTED,
+            left_out=LEFT_OUT,
+            **_asked(restore, wanted),
+        )
+        return row["to_run"], row["left_out"]
+
+
+def _asked(restore: Restore, wanted: Resumption) -> dict[str, object]:
+    return {
+        "lost_since": restore.lost_since - JITTER_MAX,
+        "seen_until": restore.seen_until,
+        "uncertain": UNCERTAIN,
+        "missed": wanted.missed,
+        "since": wanted.since or _BEGINNING,
+    }
+
+
+def _restore(row: asyncpg.Record | None) -> Restore | None:
+    return None if row is None else Restore(**dict(row))
