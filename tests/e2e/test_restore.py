@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import subprocess
 
 from tests.e2e.cluster import Cluster, until
 
@@ -31,7 +30,8 @@ async def test_what_a_restored_database_forgot_runs_when_an_operator_says_so() -
 
         await scheduler.end()
         await cluster.postgres.stop()
-        subprocess.run(["cp", "-a", files, backup], check=True)  # with their owner
+        copying = await asyncio.create_subprocess_exec("cp", "-a", files, backup)  # owners, too
+        assert await copying.wait() == 0
         await cluster.postgres.start()
         copied_at = await cluster.now()
         await scheduler.start()

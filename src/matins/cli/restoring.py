@@ -38,7 +38,7 @@ def resume_after_restore(
 ) -> None:
     """Decide about due times that may have run before the database was restored.
 
-    Until then jobs with misfire policy `all` don't catch up on them. All others go on by themselves.
+    Until then jobs with misfire policy `all` don't catch up on them. Others go on by themselves.
     """
     begin = None if since is None else parse_moment("--from", since)
 

@@ -1,4 +1,4 @@
-"""Restores from a backup, as schedulers note them and operators decide, on memory and PostgreSQL."""
+"""Restores, as schedulers note them and operators decide, on memory and on PostgreSQL."""
 
 from __future__ import annotations
 

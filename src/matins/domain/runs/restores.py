@@ -22,8 +22,8 @@ LEFT_OUT: Final = "restore: left out by an operator"
 """The reason of a due time that is not run after all."""
 
 LOST_MIN: Final = ON_TIME
-"""A database that lacks less goes on by itself: what it lacks is still on time, and is claimed again
-under the same names.
+"""A database that lacks less goes on by itself: what it lacks is still on time, and is claimed
+again under the same names.
 """
 
 JITTER_MAX: Final = timedelta(days=1)
