@@ -43,6 +43,7 @@ from matins.domain.runs.backfills.values import (
 from matins.domain.runs.cluster import Cluster, SchedulerRecord
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.restores import Restore, Resumed, Resumption
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.cron.clock_changes import ClockChanges
@@ -138,6 +139,9 @@ __all__ = [
     "Quotas",
     "QuotasChanged",
     "QuotasRecord",
+    "Restore",
+    "Resumed",
+    "Resumption",
     "RetryPolicy",
     "RevisionPage",
     "RevisionRecord",

@@ -66,7 +66,6 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         slow = await enter(pool("upkeep", 1, by_key_only=True))
         history = await enter(pool("history", 2, deadline_s=300))
         clock, hints = HostClock(), PostgresHints(reads)
-
         lease_file = stack.enter_context(LeaseFile(settings.lease_file))
 
         def begin() -> Era:
@@ -95,12 +94,11 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
         async def is_ready() -> bool:
             return role.is_ready() and await can_write(leases, claims, reads)
 
-        days = DaysAhead(PostgresDayTables(reads), clock)
         upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
         half_sent = HalfSent(reads, clock, _transactions_s(term_s), term_s / 4)
-        pauses = _pauses(reads, hints, clock, settings)
-        services: list[Service] = [ServerWatch(server, clock), half_sent, days]
-        services += [upkeep, pauses, role, *health(settings, is_ready)]
+        services: list[Service] = [ServerWatch(server, clock), half_sent]
+        services += [DaysAhead(PostgresDayTables(reads), clock), upkeep]
+        services += [_pauses(reads, hints, clock, settings), role, *health(settings, is_ready)]
         await run_services(services, stopping)
 
 

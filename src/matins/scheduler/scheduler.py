@@ -65,8 +65,7 @@ class Scheduler:
         settings: Settings,
     ) -> None:
         self._clock = clock
-        self._leaving = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._leaving, self._stopping = asyncio.Event(), asyncio.Event()
         self._name, self._version = settings.name or platform.node(), version("matins")
         working_set = self._working_set = WorkingSet()
         poll_s = settings.poll_s

@@ -89,9 +89,9 @@ class World:
     """By job its runs, in the order of their due times."""
     attempts: dict[tuple[UUID, int], StoredAttempt] = field(default_factory=dict)
     trigger_keys: dict[tuple[UUID, str], TriggerKeyRow] = field(default_factory=dict)
+    """By job and idempotency key the run that was made with it."""
     restores: list[Restore] = field(default_factory=list)
     """Those that were noticed, the newest last."""
-    """By job and idempotency key the run that was made with it."""
     dead_letters: set[UUID] = field(default_factory=set)
     partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)
     leases: dict[UUID, datetime] = field(default_factory=dict)
@@ -314,11 +314,7 @@ class World:
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
         """Return those partitions that are under lease with this holder and epoch."""
-        return {
-            partition
-            for partition, epoch in epochs.items()
-            if self.is_held(partition, holder, epoch)
-        }
+        return {it for it, epoch in epochs.items() if self.is_held(it, holder, epoch)}
 
     def is_in_force(self, holder: UUID) -> bool:
         """Return whether a scheduler's lease has not run out."""
