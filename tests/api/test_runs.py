@@ -277,3 +277,24 @@ async def test_a_run_that_waits_says_what_is_before_it(owner: Owner) -> None:
     assert (await owner.get(f"/v1/runs/{runs[0]['id']}/outlook")).status == 409
     second = await owner.get(f"/v1/runs/{runs[1]['id']}/outlook")
     assert second.json["before"] == told[0]["before"]
+
+
+async def test_beside_an_unfinished_run_a_trigger_is_skipped_and_says_so(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job(overlap="skip")
+    first = await trigger(owner)
+    second = await trigger(owner)
+    assert (first["state"], second["state"]) == ("waiting", "skipped")
+    due = f"{first['due_at'][:19]}Z"
+    assert second["reason"] == f"overlap: run {first['id']} due {due} is still waiting"
+    assert second["finished_at"]
+    beside = (await owner.post(f"{JOB}/trigger", {"allow_overlap": True})).json
+    assert beside["state"] == "waiting"  # until a scheduler has asked
+    async with database.session() as session:
+        rows = await session.fetch("SELECT id, allow_overlap FROM runs ORDER BY claimed_at")
+    assert [(str(row["id"]), row["allow_overlap"]) for row in rows] == [
+        (first["id"], False),
+        (second["id"], False),
+        (beside["id"], True),
+    ]

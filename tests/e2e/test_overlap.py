@@ -14,7 +14,6 @@ from uuid import UUID
 import pytest
 from tests.e2e.cluster import TOKEN, Cluster, until
 
-from matins.domain.runs.admission.overlap import REPLACED
 from matins.testing.calls import Call, command_script
 from matins.testing.ledger import read_ledger
 from matins.testing.oracle import due_every
@@ -123,7 +122,7 @@ async def test_each_policy_is_kept_while_runs_take_longer_than_it_is_to_the_next
     reasons = {
         row["reason"] for row in cancelled if not row["attempt"] and row["state"] != "skipped"
     }
-    assert all(reason.startswith(REPLACED) for reason in reasons)
+    assert all(reason.startswith("overlap: replaced by the run of ") for reason in reasons)
     dues = [call.due_at for call in policies.calls("queue")]
     assert dues == sorted(dues, key=str)
     await policies.audit()

@@ -19,7 +19,7 @@ from matins.domain.ports import Agenda, Clock, WaitingRoom
 from matins.domain.runs.admission.deciding import decide, left_open
 from matins.domain.runs.admission.hints import gate_word
 from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
-from matins.domain.runs.admission.overlap import REPLACED
+from matins.domain.runs.admission.overlap import replaced_by
 from matins.domain.runs.admission.waiting import Candidate, CarriedOut, Decision, Facts, Waiting
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
@@ -170,8 +170,10 @@ class Admission:
         }
         facts = await self._with_open_runs(facts, where)
         decisions = decide(batch, facts)
-        if replaced := [it for decision in decisions for it in decision.verdict.replaces]:
-            await self._room.replace(replaced, REPLACED)
+        if replacing := [decision for decision in decisions if decision.verdict.replaces]:
+            for decision in replacing:
+                reason = replaced_by(candidates[decision.waiting.run_id])
+                await self._room.replace(decision.verdict.replaces, reason)
             facts = await self._with_open_runs(facts, where)
             decisions = decide(batch, facts)
         found = _found(decisions, facts, where)

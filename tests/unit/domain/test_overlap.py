@@ -21,6 +21,7 @@ from matins.domain.runs.admission.overlap import (
     RECHECK,
     REPLACED_WITHIN,
     ask_trigger,
+    replaced_by,
 )
 from matins.domain.runs.admission.waiting import (
     CLAIM,
@@ -244,3 +245,7 @@ def test_the_policy_is_written_alone_or_with_its_depth() -> None:
         assert problem.where == "depth"
     [problem] = Overlap("skip", depth=2).problems()
     assert "queue only" in problem.message
+
+
+def test_what_is_replaced_says_by_which_run() -> None:
+    assert replaced_by(candidate(3)) == "overlap: replaced by the run of 2026-03-02T12:03:00Z"

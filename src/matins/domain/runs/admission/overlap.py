@@ -26,9 +26,6 @@ RECHECK: Final = timedelta(seconds=15)
 FIRST_RECHECK: Final = timedelta(seconds=1)
 """As `RECHECK`, for a run that waits since a moment: the end may have come in between."""
 
-REPLACED: Final = "overlap: replaced by the next run"
-"""The reason of a run that was replaced before it started."""
-
 REPLACED_WITHIN: Final = timedelta(seconds=60)
 """So long the end of a run that is replaced is waited for: longer than until an executor that has
 lost contact has ended it.
@@ -52,6 +49,11 @@ def ask_overlap(question: Question) -> Verdict | None:
             return _in_place(question, before)
         case _:
             return Verdict(RunState.SKIPPED, _is_still(before))
+
+
+def replaced_by(run: OpenRun) -> str:
+    """Return the reason of a run that another one replaced before it started."""
+    return f"overlap: replaced by the run of {_when(run)}"
 
 
 def ask_trigger(
@@ -113,5 +115,8 @@ def _waits(question: Question, reason: str, until: datetime | None = None) -> Ve
 def _is_still(before: Sequence[OpenRun]) -> str:
     """Return what is in the way: what has started, or else what goes first."""
     first = min(before, key=lambda other: (not other.is_started, other.claimed_at, other.id))
-    due = first.due_at.astimezone(UTC)
-    return f"overlap: run {first.id} due {due:%Y-%m-%dT%H:%M:%SZ} is still {first.state}"
+    return f"overlap: run {first.id} due {_when(first)} is still {first.state}"
+
+
+def _when(run: OpenRun) -> str:
+    return f"{run.due_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
