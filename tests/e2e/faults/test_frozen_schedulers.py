@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from datetime import timedelta
 from uuid import UUID
 
-from tests.e2e.cluster import Cluster, until
+from tests.e2e.cluster import Cluster, Role, until
 from tests.e2e.faults.scenes import (
     CLAIM,
     PARTITIONS,
     SECOND,
     AfterExecute,
+    are_alive,
     check_load,
     claims_under,
     epochs_of,
@@ -52,6 +54,38 @@ async def test_frozen_for_three_lease_terms_it_is_replaced_and_fires_nothing_twi
     counts = await check_load(cluster, steady)
     assert await claims_under(cluster, epochs, taken_over_at) == 0
     assert counts["take-overs"]
+
+
+async def test_starved_of_processor_time_it_holds_up_no_other_and_recovers(
+    cluster: Cluster,
+) -> None:
+    """CL-21: it runs for a twentieth of the time, for four lease terms."""
+    starved = await start_all(cluster, **BRISK)
+    await start_scheduler(cluster, **BRISK)
+    steady = await load(cluster, 20)
+    epochs = await epochs_of(cluster, starved.id)
+
+    starving = asyncio.create_task(starve(starved.role))
+    await cluster.pass_by(steady.first + 4 * TERM_S * SECOND)
+    starving.cancel()
+    starved.role.signal(signal.SIGCONT)
+    await shared_by(cluster, 2)
+    recovered_at = await cluster.whole_second(1)
+
+    await check_load(cluster, steady)
+    late = "SELECT count(*) FROM runs WHERE claimed_at > due_at + interval '2.5s'"
+    assert await cluster.value(f"{late} AND due_at >= $1", recovered_at) == 0
+    assert await cluster.value(f"{late} AND partition <> ALL ($1::int[])", list(epochs)) == 0
+    assert are_alive(cluster.roles)
+
+
+async def starve(role: Role) -> None:
+    """Let a process run for a twentieth of the time."""
+    while True:
+        role.signal(signal.SIGSTOP)
+        await asyncio.sleep(0.19)
+        role.signal(signal.SIGCONT)
+        await asyncio.sleep(0.01)
 
 
 async def test_killed_and_started_again_with_its_lease_file_it_waits_for_no_lease(

@@ -13,17 +13,20 @@ from tests.e2e.faults.scenes import check_load, load, shared_by, start_scheduler
 SHIFT = """
 import ctypes, datetime, gc, os, time
 
-by_s = float(os.environ["SHIFT_CLOCK_S"])
+flag, shift_s = os.environ["STEP_CLOCK"], float(os.environ["SHIFT_CLOCK_S"])
+by_s = lambda: shift_s - 3600 * os.path.exists(flag)
 right_time, right_time_ns, right_now = time.time, time.time_ns, datetime.datetime.now
-time.time = lambda: right_time() + by_s
-time.time_ns = lambda: right_time_ns() + int(by_s * 1e9)
+time.time = lambda: right_time() + by_s()
+time.time_ns = lambda: right_time_ns() + int(by_s() * 1e9)
 [names] = gc.get_referents(datetime.datetime.__dict__)
-names["now"] = classmethod(lambda _, tz=None: right_now(tz) + datetime.timedelta(seconds=by_s))
+names["now"] = classmethod(lambda _, tz=None: right_now(tz) + datetime.timedelta(seconds=by_s()))
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime.datetime))
 """
-"""Runs at the start of a process, and moves the wall clock that Python code of it sees."""
+"""Runs at the start of a process, and moves the wall clock that Python code of it sees; by an hour
+less as soon as a file is there.
+"""
 
-AHEAD_S, BEHIND_S = 3600.0, -600.0
+AHEAD_S, BEHIND_S, STEP_S = 3600.0, -600.0, -3600.0
 
 
 def shifted(cluster: Cluster, by_s: float) -> dict[str, str]:
@@ -31,7 +34,8 @@ def shifted(cluster: Cluster, by_s: float) -> dict[str, str]:
     (cluster.folder / "shift").mkdir(exist_ok=True)
     (cluster.folder / "shift" / "sitecustomize.py").write_text(SHIFT)
     path = [str(cluster.folder / "shift"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {"PYTHONPATH": os.pathsep.join(path), "SHIFT_CLOCK_S": str(by_s)}
+    shift = {"SHIFT_CLOCK_S": str(by_s), "STEP_CLOCK": str(cluster.folder / "step")}
+    return shift | {"PYTHONPATH": os.pathsep.join(path)}
 
 
 def wrong_by(log: Path) -> timedelta:
@@ -42,7 +46,7 @@ def wrong_by(log: Path) -> timedelta:
 
 async def test_wrong_clocks_of_hosts_move_no_due_time_and_no_lease(cluster: Cluster) -> None:
     """TM-05: an hour ahead and ten minutes behind, each role in its way; nothing is late or early,
-    and no lease changes hands.
+    and no lease changes hands. TM-06: the same when each clock steps back by an hour meanwhile.
     """
     await cluster.start("api", **shifted(cluster, AHEAD_S))
     behind = await start_scheduler(cluster, **shifted(cluster, BEHIND_S))
@@ -53,6 +57,8 @@ async def test_wrong_clocks_of_hosts_move_no_due_time_and_no_lease(cluster: Clus
         assert abs(wrong_by(role.log) - timedelta(seconds=by_s)) < timedelta(minutes=1)
 
     steady = await load(cluster, 40)
+    await cluster.pass_by(steady.first + timedelta(seconds=2))
+    (cluster.folder / "step").touch()
     await cluster.pass_by(steady.first + timedelta(seconds=5))
     counts = await check_load(cluster, steady)
     assert await shared_by(cluster, 2, 1) == {behind.id, ahead.id}
@@ -63,3 +69,8 @@ async def test_wrong_clocks_of_hosts_move_no_due_time_and_no_lease(cluster: Clus
         assert not role.said("clock.jumped")
     lag = await cluster.value("SELECT max(claimed_at - due_at) FROM runs")
     assert lag < timedelta(seconds=1.5)
+    silence = await cluster.value("SELECT clock_timestamp() - max(heartbeat_at) FROM executors")
+    assert silence < timedelta(seconds=4)
+    for role, by_s in roles:
+        await role.end()
+        assert abs(wrong_by(role.log) - timedelta(seconds=by_s + STEP_S)) < timedelta(minutes=1)
