@@ -311,7 +311,7 @@ class MemoryTransaction:
         """Return the scheduled runs of a job, those of this transaction too."""
         return [
             *self._world.scheduled(job_id),
-            *(run for run in self._runs if run.job_id == job_id),
+            *(r for r in self._runs if r.job_id == job_id and r.kind is Kind.SCHEDULED),
         ]
 
     def _insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> None:
