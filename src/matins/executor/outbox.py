@@ -30,7 +30,12 @@ REPORTS_MAX = 2
 """How many reports are under way at once."""
 
 WINDOW_S = 0.03
-"""How long ends are gathered while a report is under way."""
+"""How long ends are gathered while a report of many is under way."""
+
+FEW = 10
+"""Beside a report of so few ends nothing is gathered: there is no load, and others may wait for
+what the next end gives back.
+"""
 
 ENDS_MAX = 10_000
 """With so many unconfirmed ends no new work is taken."""
@@ -93,7 +98,8 @@ class Outbox:
             self._answered.clear()
             await self._answered.wait()
         # When idle, report at once. Under load, wait a moment: one report then carries many ends.
-        if self._under_way and len(self._ends) < REPORT_SIZE:
+        is_loaded = self._count - len(self._ends) > FEW
+        if is_loaded and len(self._ends) < REPORT_SIZE:
             self._answered.clear()
             self._filled.clear()
             await pause(WINDOW_S, self._context.clock, self._answered, self._filled)

@@ -71,6 +71,8 @@ class HttpServer:
                 f"{variable(setting)}: nothing can listen on {host}, port {port}: {_told(error)};"
                 " choose another port, or 0 for a free one"
             ) from error
+        # Connections inherit it. Without, a small answer may wait for the other side's late ACK.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         name = f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(

@@ -23,7 +23,7 @@ from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import InvalidInputError, UnavailableError
 from matins.executor.context import Context
-from matins.executor.outbox import ENDS_MAX, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
+from matins.executor.outbox import ENDS_MAX, FEW, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
 from matins.kernel.settings import Settings
 from matins.testing.virtual import VirtualClock, VirtualTime
 
@@ -106,25 +106,38 @@ async def test_ends_of_the_same_moment_share_a_report() -> None:
 
 
 @virtual
-async def test_ends_gather_for_a_moment_while_a_report_is_under_way() -> None:
+async def test_ends_gather_for_a_moment_while_a_report_of_many_is_under_way() -> None:
+    assert await sizes_of_reports(first=FEW + 1, later=3) == [FEW + 1, 3]
+
+
+@virtual
+async def test_an_end_beside_a_report_of_few_waits_for_no_other() -> None:
+    assert await sizes_of_reports(first=FEW, later=3) == [FEW, 1]
+
+
+async def sizes_of_reports(first: int, later: int) -> list[int]:
+    """Add so many ends at once and others one by one; return what was sent within a moment."""
     async with open_office() as office:
-        office.outbox.add(end(0))
-        for number in range(1, 4):
-            await asyncio.sleep(0.005)
+        for number in range(first):
             office.outbox.add(end(number))
+        for number in range(later):
+            await asyncio.sleep(0.005)
+            office.outbox.add(end(first + number))
         await asyncio.sleep(WINDOW_S)
-        assert office.gateway.reports == [[0], [1, 2, 3]]
+        return [len(report) for report in office.gateway.reports]
 
 
 @virtual
 async def test_an_answer_ends_the_gathering() -> None:
     async with open_office() as office:
         office.gateway.takes_s = 0.01
-        office.outbox.add(end(0))
+        many = range(FEW + 1)
+        for number in many:
+            office.outbox.add(end(number))
         await asyncio.sleep(0.001)
-        office.outbox.add(end(1))
+        office.outbox.add(end(FEW + 1))
         await asyncio.sleep(0.010)
-        assert office.gateway.reports == [[0], [1]]
+        assert office.gateway.reports == [[*many], [FEW + 1]]
 
 
 @virtual
