@@ -242,7 +242,11 @@ DECLARE
     all_asked asked_run[];
     asked asked_run;
     gate gates;
-    rooms jsonb := '{}';
+    ids bigint[];
+    rooms bigint[];  -- by the places in ids, once they are known: what jsonb holds is copied each time
+    place integer;
+    gate_id bigint;
+    is_rated boolean;
     room bigint;
     ahead bigint;
     now timestamptz;
@@ -254,10 +258,9 @@ BEGIN
     IF all_asked = '{}' THEN
         RETURN;
     END IF;
-    PERFORM FROM gates
-    WHERE id IN (SELECT unnest(a.gate_ids) FROM unnest(all_asked) AS a)
-    ORDER BY id
-    FOR UPDATE;
+    ids := array(SELECT DISTINCT unnest(a.gate_ids) FROM unnest(all_asked) AS a);
+    rooms := array_fill(NULL::bigint, array[cardinality(ids)]);
+    PERFORM FROM gates WHERE id = ANY (ids) ORDER BY id FOR UPDATE;
     now := coalesce(at, clock_timestamp());
     FOREACH asked IN ARRAY all_asked LOOP
         run_id := asked.run_id;
@@ -265,12 +268,15 @@ BEGIN
         line_rank := asked.line_rank;
         blocked_by := NULL;
         reason := '';
+        is_rated := false;
         FOR gate IN SELECT * FROM gates WHERE id = ANY (gate_ids) ORDER BY id LOOP
-            room := rooms -> gate.id::text;
+            place := array_position(ids, gate.id);
+            room := rooms[place];
             IF room IS NULL THEN
                 room := gate_room(gate, now);
-                rooms := rooms || jsonb_build_object(gate.id::text, room);
+                rooms[place] := room;
             END IF;
+            is_rated := is_rated OR gate.rate IS NOT NULL;
             ahead := 0;
             IF room > 0 THEN
                 SELECT count(*) INTO ahead
@@ -289,14 +295,18 @@ BEGIN
             END IF;
         END LOOP;
         IF blocked_by IS NULL THEN
-            UPDATE gates g
-            SET next_start_at = rate_begin(g.rate, g.next_start_at, now) + rate_spacing(g.rate),
-                minute_at = date_trunc('minute', now),
-                minute_starts = CASE g.minute_at WHEN date_trunc('minute', now)
-                                THEN g.minute_starts + 1 ELSE 1 END
-            WHERE g.id = ANY (gate_ids) AND g.rate IS NOT NULL;
-            SELECT rooms || jsonb_object_agg(id, (rooms -> id::text)::bigint - 1) INTO rooms
-            FROM unnest(gate_ids) AS id;
+            IF is_rated THEN
+                UPDATE gates g
+                SET next_start_at = rate_begin(g.rate, g.next_start_at, now) + rate_spacing(g.rate),
+                    minute_at = date_trunc('minute', now),
+                    minute_starts = CASE g.minute_at WHEN date_trunc('minute', now)
+                                    THEN g.minute_starts + 1 ELSE 1 END
+                WHERE g.id = ANY (gate_ids) AND g.rate IS NOT NULL;
+            END IF;
+            FOREACH gate_id IN ARRAY gate_ids LOOP
+                place := array_position(ids, gate_id);
+                rooms[place] := rooms[place] - 1;
+            END LOOP;
         END IF;
         RETURN NEXT;
     END LOOP;
