@@ -28,7 +28,7 @@ from matins.kernel.service import pause
 from matins.scheduler.batches import Batch, Step
 from matins.scheduler.blocked_claims import BlockedClaims
 from matins.scheduler.leases import LeaseHolder
-from matins.scheduler.planning import LoadedJob, instant_of, plan, seconds_of, slot_of
+from matins.scheduler.planning import LoadedJob, Rank, instant_of, plan, seconds_of, slot_of
 from matins.scheduler.ranking import Ranker
 from matins.scheduler.working_set import WorkingSet
 
@@ -189,14 +189,14 @@ class Claimer:
     def _next_batch(self) -> Batch:
         """Plan claims until the statement is full: first what is on time, then what is late."""
         batch = Batch(self._trusted())
-        now_s = self._now_s()
+        now_s, rank = self._now_s(), self._ranker.ranking()
         lost = set()
         while len(batch.claims) < self._batch_max and batch.looked_at < _LOOK_MAX:
             entry = self._working_set.pop_due()
             if entry is None:
                 break
             if entry.job.partition in batch.epochs:
-                self._plan_into(batch, entry, now_s)
+                self._plan_into(batch, entry, now_s, rank)
             else:
                 lost.add(entry.job.partition)
         if lost:
@@ -204,19 +204,20 @@ class Claimer:
         self._blocked.divert(batch)
         return batch
 
-    def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float) -> None:
+    def _plan_into(self, batch: Batch, entry: LoadedJob, now_s: float, rank: Rank) -> None:
         try:
             must_ask = self._working_set.open_runs.must_ask(entry.job.id)
             claims, next_s, looked_at = plan(
                 entry,
                 now_s,
+                rank,
                 must_ask=must_ask,
                 uncertain_until_s=self._working_set.uncertain_until_s,
             )
         except Exception as error:  # of this one job; the others go on
             self._working_set.quarantine(entry.job, error)
             return
-        batch.add(Step(entry, self._ranker.rank_claims(entry.job, claims), next_s))
+        batch.add(Step(entry, claims, next_s))
         batch.looked_at += looked_at
 
     async def _claim(self, batch: Batch) -> None:
@@ -253,6 +254,8 @@ class Claimer:
             for partition, epoch in batch.epochs.items()
             if trusted.get(partition) == epoch
         }
+        if len(kept) == len(batch.epochs):
+            return
         lost = {claim.partition for claim in batch.claims} - kept
         if lost:
             log.warning("claim.given_up", partitions=sorted(lost))
@@ -273,7 +276,9 @@ class Claimer:
         }
         if answer.stale:
             self._working_set.mark_stale(answer.stale)
-        straight = answer.made.difference(waiting.run_id for waiting in answer.waiting)
+        straight = answer.made
+        if answer.waiting:
+            straight = straight.difference(waiting.run_id for waiting in answer.waiting)
         for entry, claims, next_s in batch.steps:
             job = entry.job
             if job.partition in answer.refused or job.id in answer.stale:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from math import inf
@@ -28,6 +28,9 @@ LOOK_MAX = 10_000
 
 NEVER_S = 1 << 62
 """The fire time of a job with no due time left."""
+
+Rank = Callable[[DueJob], int | None]
+"""Gives the place in the queue of the next run of a job; None: by the time of the claim."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ON_TIME_S = ON_TIME.total_seconds()
@@ -62,8 +65,9 @@ class LoadedJob:
         "gone",
         "jitter_s",
         "job",
+        "minds_others",
         "no_ranges_until_s",
-        "open_since_s",
+        "open_since",
         "recorded_s",
         "timetable",
     )
@@ -82,7 +86,9 @@ class LoadedJob:
         self.recorded_s = self.due_s - 1
         """Every due time up to here has its row."""
         self.fire_s = slot_of(job.next_fire_at)
-        self.open_since_s = int(seconds_of(job.open_since))
+        self.minds_others = job.overlap != "allow"
+        """Whether it matters which of its runs are unfinished."""
+        self.open_since = job.open_since
         """All its runs due before are over, but for those that admission knows of; where overlap is
         allowed, nobody asks for it.
         """
@@ -106,11 +112,6 @@ class LoadedJob:
         self.due_s = due_s
         self.fire_s = NEVER_S if due_s is None else self.timetable.fire_time_s(due_s)
 
-    @property
-    def minds_others(self) -> bool:
-        """Whether it matters which of its runs are unfinished."""
-        return self.job.overlap != "allow"
-
     def catch_up_with(self, other: LoadedJob) -> None:
         """Be no further behind than another entry of the same job and revision."""
         if self.due_s is not None and self.due_s <= other.recorded_s:
@@ -125,14 +126,24 @@ class Plan(NamedTuple):
     looked_at: int
 
 
+def _by_time(_job: DueJob) -> None:
+    """Leave the rank of a run to its claim."""
+
+
 def plan(
-    entry: LoadedJob, now_s: float, *, must_ask: bool = False, uncertain_until_s: float = -inf
+    entry: LoadedJob,
+    now_s: float,
+    rank: Rank = _by_time,
+    *,
+    must_ask: bool = False,
+    uncertain_until_s: float = -inf,
 ) -> Plan:
     """Plan the claims of a job whose fire time has come: one in the common case.
 
-    `must_ask`: what is to run must be asked about, as something of the job is unfinished. So must
-    whatever of it comes second. `uncertain_until_s`: what was due up to here may have run, in a
-    database that was restored since. Raises whatever a broken schedule raises.
+    `rank` is asked for each run that is to be queued, in their order. `must_ask`: what is to run
+    must be asked about, as something of the job is unfinished. So must whatever of it comes second.
+    `uncertain_until_s`: what was due up to here may have run, in a database that was restored
+    since. Raises whatever a broken schedule raises.
     """
     due_s = entry.due_s
     assert due_s is not None
@@ -143,10 +154,13 @@ def plan(
         reason = entry.timetable.skip_reason(due_s)
         if reason:
             return Plan([_skipped(entry, [due], reason)], coming, 1)
-        claim = _queued(entry, due, instant_of(entry.fire_s))
-        return Plan([_waiting(claim) if must_ask else claim], coming, 1)
+        fire = due if entry.fire_s == due_s else instant_of(entry.fire_s)
+        if must_ask:
+            return Plan([_waiting(_queued(entry, due, fire))], coming, 1)
+        return Plan([_queued(entry, due, fire, rank(entry.job))], coming, 1)
     claims, next_s, looked_at = _plan_many(entry, due_s, now_s, uncertain_until_s)
-    return Plan(_asking(entry, claims, must_ask=must_ask), next_s, looked_at)
+    claims = _ranked(entry, _asking(entry, claims, must_ask=must_ask), rank)
+    return Plan(claims, next_s, looked_at)
 
 
 def _plan_many(entry: LoadedJob, due_s: int, now_s: float, uncertain_until_s: float) -> Plan:
@@ -254,11 +268,20 @@ def _asking(entry: LoadedJob, claims: list[Claim], *, must_ask: bool) -> list[Cl
     return asked
 
 
+def _ranked(entry: LoadedJob, claims: list[Claim], rank: Rank) -> list[Claim]:
+    return [
+        msgspec.structs.replace(claim, rank=rank(entry.job))
+        if claim.state is RunState.QUEUED
+        else claim
+        for claim in claims
+    ]
+
+
 def _waiting(claim: Claim) -> Claim:
     return msgspec.structs.replace(claim, state=RunState.WAITING, open_since=None)
 
 
-def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
+def _queued(entry: LoadedJob, due: datetime, fire: datetime, rank: int | None = None) -> Claim:
     job = entry.job
     return Claim(
         run_id(job.id, due, "scheduled"),
@@ -270,7 +293,8 @@ def _queued(entry: LoadedJob, due: datetime, fire: datetime) -> Claim:
         fire,
         follows_end=job.schedule.follows_end,
         priority=job.priority,
-        open_since=instant_of(entry.open_since_s) if entry.minds_others else None,
+        rank=rank,
+        open_since=entry.open_since if entry.minds_others else None,
     )
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from matins.domain.ports import Clock
 from matins.domain.ports.pools import Queues
 from matins.domain.runs.admission.waiting import Decision
-from matins.domain.runs.claims import Claim, DueJob
 from matins.domain.runs.ranking import VirtualClocks, rank_of
 from matins.domain.runs.states import RunState
 from matins.domain.values.ids import PARTITIONS
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
+from matins.scheduler.planning import Rank
 
 LOOK_S = 1.0
 """How often it is read what is known of the pools."""
@@ -45,16 +45,11 @@ class Ranker:
         share = max(1, len(self._leases.epochs())) / PARTITIONS
         self._clocks.look(seen, share, self._clock.now())
 
-    def rank_claims(self, job: DueJob, claims: Sequence[Claim]) -> list[Claim]:
-        """Return the claims of a job with the ranks of those that are to be queued."""
+    def ranking(self) -> Rank:
+        """Return what ranks the next runs of jobs, as of now."""
         now = rank_of(self._clock.now())
-        place = (job.pool, job.team_id, job.priority)
-        return [
-            msgspec.structs.replace(claim, rank=self._clocks.rank(*place, now))
-            if claim.state is RunState.QUEUED
-            else claim
-            for claim in claims
-        ]
+        rank = self._clocks.rank
+        return lambda job: rank(job.pool, job.team_id, job.priority, now)
 
     def rank_admitted(self, decisions: Iterable[Decision]) -> list[Decision]:
         """Return decisions with the ranks of the runs that are admitted."""

@@ -15,7 +15,7 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.open_runs import OpenRuns
 from matins.domain.runs.claims import Advance, DueJob
 from matins.scheduler.open_runs import KnownOpenRuns
-from matins.scheduler.planning import LoadedJob, instant_of, seconds_of
+from matins.scheduler.planning import LoadedJob, instant_of
 from matins.scheduler.turns import Turns
 from matins.scheduler.waiting_runs import WaitingRuns
 from matins.scheduler.wheel import Wheel
@@ -239,19 +239,19 @@ class WorkingSet:
 
     def claimed_straight(self, entry: LoadedJob, due: datetime) -> None:
         """Note that a run was queued by its claim: nothing due before it was unfinished."""
-        entry.open_since_s = int(seconds_of(due))
+        entry.open_since = due
 
     def where_to_look(self, job_id: UUID, stored_since: datetime) -> OpenRuns:
         """Return where unfinished runs of a job are to be looked for; its row says since when."""
         entry = self._entries.get(job_id)
-        since = stored_since if entry is None else instant_of(entry.open_since_s)
+        since = stored_since if entry is None else entry.open_since
         return OpenRuns(since, self.open_runs.of(job_id))
 
     def note_open(self, job_id: UUID, found: OpenRuns) -> None:
         """Note where to look from now on."""
         self.open_runs.note(job_id, found.runs)
         if (entry := self._entries.get(job_id)) is not None:
-            entry.open_since_s = int(seconds_of(found.since))
+            entry.open_since = found.since
 
     def oldest_s(self) -> int | None:
         """Return the oldest fire time in the wheel and the queues."""
@@ -307,15 +307,9 @@ def _advance(entry: LoadedJob, open_runs: tuple[UUID, ...]) -> Advance:
     due = None if entry.due_s is None else instant_of(entry.due_s)
     fire = None if entry.due_s is None else instant_of(entry.fire_s)
     accounted = instant_of(entry.recorded_s)
+    since = None
     # Of what was dropped from memory it is not known any more which runs are unfinished.
-    is_known = entry.minds_others and not entry.gone
-    since = OpenRuns(instant_of(entry.open_since_s), open_runs).safe_since
-    since = since if due is None else min(since, due)  # what is claimed next may be due earlier
-    return Advance(
-        entry.job.id,
-        entry.job.revision,
-        due,
-        fire,
-        accounted,
-        open_since=since if is_known else None,
-    )
+    if entry.minds_others and not entry.gone:
+        since = OpenRuns(entry.open_since, open_runs).safe_since
+        since = since if due is None else min(since, due)  # what is claimed next may be due earlier
+    return Advance(entry.job.id, entry.job.revision, due, fire, accounted, since)
