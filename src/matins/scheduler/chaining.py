@@ -95,11 +95,13 @@ class Chaining:
             return
         begun_at = self._clock.now()
         page = await self._agenda.links(trusted)
+        has_chains = page.has_chains
         await self._decide(trusted, page.links)
         while page.last is not None and not self._stopping.is_set():
             page = await self._agenda.links(trusted, page.last)
             await self._decide(trusted, page.links)
-        await self._agenda.settle(trusted)
+        if has_chains:
+            await self._agenda.settle(trusted)
         if page.last is None:
             self._looked, self._complete_at = trusted, begun_at
 

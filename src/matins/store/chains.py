@@ -39,16 +39,16 @@ class ChainStatements:
 
     async def links(self, partitions: Collection[int], after: UUID | None = None) -> LinkPage:
         """See `domain.ports.Agenda`."""
-        wanted, found = list(partitions), list[Link]()
-        if after is None:
-            again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=AGAIN)
-            found += links_of(again, is_again=True)
+        wanted = list(partitions)
         rows = await self._reads.fetch(
             _Q["links"], partitions=wanted, after=after or _FIRST, limit=PAGE
         )
-        found += links_of(rows)
-        is_last = rows[0]["chain_count"] < PAGE
-        return LinkPage(found, None if is_last else rows[0]["last"])
+        found = list(links_of(rows))
+        if after is None and rows[0]["has_again"]:
+            again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=AGAIN)
+            found += links_of(again, is_again=True)
+        count = rows[0]["chain_count"]
+        return LinkPage(found, None if count < PAGE else rows[0]["last"], count > 0)
 
     async def settle(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
@@ -100,4 +100,4 @@ def links_of(rows: Iterable[asyncpg.Record], *, is_again: bool = False) -> Itera
             yield msgspec.convert(fields, Link)
 
 
-_ASIDE = {"chain_count", "last"}
+_ASIDE = {"chain_count", "last", "has_again"}

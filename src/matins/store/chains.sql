@@ -3,6 +3,7 @@
 -- name: links
 -- By jobs_following: a page of the chains that wait for an answer; then the rows of the leader of each
 -- by their key, from where the chain stands. Where it starts with any of them, those that go on too.
+-- As a rule there are no chains, and no `links_again`: then this is all that is asked.
 WITH awaiting AS MATERIALIZED (
     SELECT id, partition, revision, pool, schedule, follows
     FROM jobs
@@ -36,7 +37,11 @@ links AS (
     ) AS r
 )
 SELECT page.*, links.*
-FROM (SELECT count(*)::integer AS chain_count, max(id::text)::uuid AS last FROM chains) AS page
+FROM (
+    SELECT count(*)::integer AS chain_count, max(id::text)::uuid AS last,
+           EXISTS (SELECT FROM links_again WHERE partition = ANY (:partitions)) AS has_again
+    FROM chains
+) AS page
 LEFT JOIN links ON true
 
 -- name: links_again

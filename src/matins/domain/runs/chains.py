@@ -70,10 +70,14 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class LinkPage(NamedTuple):
-    """A page of links. `last` is the job after which the next page begins; None: there is none."""
+    """A page of links. `last` is the job after which the next page begins; None: there is none.
+
+    `has_chains`: whether any chain waits for an answer; where none does there is nothing to settle.
+    """
 
     links: list[Link]
     last: UUID | None = None
+    has_chains: bool = True
 
 
 class Verdict(msgspec.Struct, frozen=True):
