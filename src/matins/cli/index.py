@@ -79,7 +79,7 @@ COMMANDS = {
     "calendars delete": ("calendars", "Delete a calendar that no job follows."),
     "limits list": (
         "limits",
-        "List a team's concurrency keys and the limits of its jobs, beside what is taken.",
+        "List a team's concurrency keys, then the limits of its jobs, with what is taken.",
     ),
     "limits put": ("limits", "Set the limits of a concurrency key."),
     "limits delete": ("limits", "Let the limits count that jobs say themselves."),

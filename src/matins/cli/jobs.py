@@ -127,10 +127,7 @@ def delete(
     change(work, change_words, as_json=as_json)
 
 
-@commands.command(
-    epilog="Examples: matins jobs trigger demo/on-demand --env DAY=monday --wait;"
-    " matins jobs trigger demo/report --allow-overlap"
-)
+@commands.command(epilog="Example: matins jobs trigger demo/on-demand --env DAY=monday --wait")
 def trigger(  # noqa: PLR0913 # an option each
     job: Named,
     *,

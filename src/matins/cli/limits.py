@@ -23,7 +23,7 @@ def list_limits(
     team: Annotated[str, typer.Option(help="Whose limits.")] = DEFAULT_TEAM,
     as_json: AsJson = False,
 ) -> None:
-    """List a team's concurrency keys, then the limits of its jobs, beside what is taken of them."""
+    """List a team's concurrency keys, then the limits of its jobs, with what is taken."""
     found = with_api(lambda client: client.limits(team))
     if as_json:
         print_json(found)
