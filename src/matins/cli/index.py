@@ -82,7 +82,7 @@ COMMANDS = {
         "List a team's concurrency keys, then the limits of its jobs, with what is taken.",
     ),
     "limits put": ("limits", "Set the limits of a concurrency key."),
-    "limits delete": ("limits", "Let the limits count that jobs say themselves."),
+    "limits delete": ("limits", "Let the limits count that the jobs of a key say themselves."),
     "quotas show": ("quotas", "Show the quotas of a team beside their use."),
     "quotas set": ("quotas", "Change quotas of a team."),
     "windows list": (
