@@ -93,6 +93,7 @@ class LeaseHolder:
         self._stopping = asyncio.Event()
         self.reserved: dict[int, int] = {}
         """What is to come here next, with the epochs that it will have."""
+        self._may_have_reserved = False
         self._loaded: set[int] = set()
         self._told_loaded: set[int] = set()
         self._offered_s: dict[int, float] = {}
@@ -222,7 +223,7 @@ class LeaseHolder:
         count = to_acquire(len(self._held), alive)
         if count:
             count -= await self._acquire(count)
-        if count or self.reserved:
+        if count or self._may_have_reserved:  # what is not taken is given up
             await self._reserve(count)
 
     async def _acquire(self, count: int) -> int:
@@ -237,9 +238,11 @@ class LeaseHolder:
         return len(gained)
 
     async def _reserve(self, count: int) -> None:
-        """Reserve what others offer; say of which of it the jobs are loaded."""
+        """Reserve what others offer, up to so many; say of which of it the jobs are loaded."""
         loaded = self._loaded & self.reserved.keys()
+        self._may_have_reserved = True  # also if the answer is lost
         reserved = await self._leases.reserve(self.holder, count, loaded, self._term_s)
+        self._may_have_reserved = bool(reserved)
         if loaded - self._told_loaded:
             await self._call("loaded")
         self._told_loaded = loaded

@@ -194,11 +194,28 @@ SELECT (SELECT count(*) FROM others)::integer AS others,
 
 -- name: reserve
 -- mine: with what was released meanwhile, and is to be acquired next.
+-- surplus: who does not take it must not keep it from others; what is locked is given up next time.
 WITH alive AS MATERIALIZED (
     -- include: alive
 ),
 mine AS MATERIALIZED (
-    SELECT partition, epoch FROM partitions WHERE successor = :holder::uuid
+    SELECT partition, epoch, row_number() OVER (ORDER BY partition) AS place
+    FROM partitions
+    WHERE successor = :holder::uuid
+),
+surplus AS MATERIALIZED (
+    SELECT partition
+    FROM partitions
+    WHERE successor = :holder
+      AND partition = ANY (array(SELECT partition FROM mine WHERE place > :count::integer))
+    ORDER BY partition
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+given_up AS (
+    UPDATE partitions p
+    SET successor = NULL, is_ready = false
+    FROM surplus
+    WHERE p.partition = surplus.partition
 ),
 open AS (
     SELECT partition
@@ -207,7 +224,7 @@ open AS (
       AND holder <> :holder
       AND (successor IS NULL OR NOT successor IN (SELECT id FROM alive))
     ORDER BY partition
-    LIMIT greatest(:count::integer - (SELECT count(*) FROM mine), 0)
+    LIMIT greatest(:count - (SELECT count(*) FROM mine), 0)
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 reserved AS (
@@ -221,6 +238,7 @@ loaded AS (
     SELECT partition
     FROM partitions
     WHERE successor = :holder AND NOT is_ready AND partition = ANY (:loaded::smallint[])
+      AND NOT partition = ANY (array(SELECT partition FROM surplus))
     ORDER BY partition
     FOR NO KEY UPDATE SKIP LOCKED
 ),
@@ -230,7 +248,9 @@ readied AS (
     FROM loaded
     WHERE p.partition = loaded.partition
 )
-SELECT partition, epoch + 1 AS epoch FROM mine
+SELECT partition, epoch + 1 AS epoch
+FROM mine
+WHERE NOT partition = ANY (array(SELECT partition FROM surplus))
 UNION ALL
 SELECT partition, epoch + 1 FROM reserved
 

@@ -177,6 +177,22 @@ async def test_what_is_offered_is_reserved_for_one_and_taken_when_it_was_release
     assert (await ground.leases.reserve(B, 60, [], 10)).keys() == set(range(62)) - {5, 6}
 
 
+async def test_what_a_successor_wants_no_more_is_free_for_others(ground: Ground) -> None:
+    held = await ground.leases.acquire(A, 256, 10)
+    await ground.leases.renew(B, {}, None, 10)
+    await ground.leases.offer(A, range(100), 10, leaving=False)
+    await ground.leases.reserve(B, 100, [], 10)
+    await ground.leases.reserve(B, 100, range(100), 10)
+    await ground.leases.release(A, {it: held[it] for it in range(50)})
+    assert await ground.leases.acquire(C, 256, 10) == {}
+    assert (await ground.leases.reserve(B, 10, range(100), 10)).keys() == set(range(10))
+    assert (await ground.leases.acquire(C, 256, 10)).keys() == set(range(10, 50))
+    assert (await ground.leases.offer(A, range(50, 100), 10, leaving=False)).ready == set()
+    assert await ground.leases.reserve(B, 0, range(100), 10) == {}
+    assert (await ground.leases.acquire(C, 256, 10)).keys() == set(range(10))
+    assert len(await ground.leases.reserve(C, 100, [], 10)) == 50
+
+
 async def test_what_is_offered_no_more_is_reserved_for_nobody(ground: Ground) -> None:
     await ground.leases.acquire(A, 256, 10)
     await ground.leases.renew(B, {}, None, 10)

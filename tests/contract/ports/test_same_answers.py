@@ -128,7 +128,7 @@ class BothPorts(RuleBasedStateMachine):
     def offer(self, holder: UUID, partitions: set[int], leaving: bool) -> None:
         self.both(lambda side: side.leases.offer(holder, partitions, 30, leaving=leaving))
 
-    @rule(holder=holders, count=st.sampled_from([3, 100]), loaded=st.sets(st.integers(0, 9)))
+    @rule(holder=holders, count=st.sampled_from([0, 3, 100]), loaded=st.sets(st.integers(0, 9)))
     def reserve(self, holder: UUID, count: int, loaded: set[int]) -> None:
         self.both(lambda side: side.leases.reserve(holder, count, loaded, 30))
 

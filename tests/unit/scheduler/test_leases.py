@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from uuid import UUID
 
+import pytest
 from tests.unit.scheduler.ground import Ground, after
 
 from matins.domain.runs.claims import Claim, Claimed
@@ -44,6 +45,21 @@ class Deaf(MemoryLeases):
         if self.deaf:
             raise UnavailableError("the answer was lost")
         return kept
+
+
+class Mute(MemoryLeases):
+    """Leases that reserve while the answers get lost, when `mute`."""
+
+    mute = False
+
+    async def reserve(
+        self, holder: UUID, count: int, loaded: Collection[int], ttl_s: float
+    ) -> dict[int, int]:
+        """See `domain.ports.Leases`."""
+        reserved = await super().reserve(holder, count, loaded, ttl_s)
+        if self.mute:
+            raise UnavailableError("the answer was lost")
+        return reserved
 
 
 class LockedLease(MemoryLeases):
@@ -274,3 +290,24 @@ async def test_claims_given_up_with_a_lease_are_made_when_the_same_lease_is_conf
         leases.deaf = agenda.away = False
         await asyncio.sleep(5)
         assert [(run.due_at, run.epoch) for run in ground.runs(job)] == [(after(60), 1)]
+
+
+@in_virtual_time
+async def test_what_was_reserved_with_a_lost_answer_is_given_up_when_it_is_not_taken() -> None:
+    ground = Ground()
+    leases = Mute(ground.world)
+    holder, other = lease_holder(ground, leases, ground.clock()), ground.uuid()
+    held = await leases.acquire(other, PARTITIONS, TERM_S)
+    await leases.offer(other, range(128, 256), TERM_S, leaving=False)
+    await holder.renew()
+    leases.mute = True
+    with pytest.raises(UnavailableError):
+        await holder.balance()
+    assert sum(row.successor == holder.holder for row in ground.world.partitions.values()) == 128
+    leases.mute = False
+    for _ in range(2):
+        await leases.renew(ground.uuid(), {}, None, TERM_S)
+    await leases.release(other, {it: held[it] for it in range(64)})
+    await holder.balance()
+    assert holder.epochs().keys() == set(range(64))
+    assert not any(row.successor for row in ground.world.partitions.values())

@@ -87,8 +87,9 @@ class Leases(Protocol):
     ) -> dict[int, int]:
         """Reserve partitions that are offered, and for nobody who is alive, up to `count` in all.
 
-        Return all that is reserved for the holder, with the epochs that it would have of them.
-        The jobs of those in `loaded` are in its memory: it is ready to take them over.
+        What was reserved beyond that is given up, so that others can have it. Return all that is
+        reserved for the holder, with the epochs that it would have of them. The jobs of those in
+        `loaded` are in its memory: it is ready to take them over.
         """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:

@@ -111,6 +111,9 @@ class MemoryLeases:
             if row.offered and row.holder != holder
             if row.successor is None or not self._is_staying(row.successor, ttl_s)
         ]
+        for partition in mine[count:]:  # it must not keep from others what it does not take
+            rows[partition].successor, rows[partition].is_ready = None, False
+        del mine[count:]
         for partition in mine:
             rows[partition].is_ready |= partition in loaded
         for partition in open_ones[: max(0, count - len(mine))]:
