@@ -21,7 +21,7 @@ from matins.domain.runs.admission.hints import gate_word
 from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
 from matins.domain.runs.admission.overlap import replaced_by
 from matins.domain.runs.admission.waiting import Candidate, CarriedOut, Decision, Facts, Waiting
-from matins.domain.runs.states import RunState
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import ADMISSIONS
@@ -129,25 +129,37 @@ class Admission:
         if not kept:
             return
         facts = await self._room.look_up(kept)
-        minding = {run.job_id for run in facts.candidates.values() if run.minds_others}
+        counting = {it for it, run in facts.candidates.items() if self._counts_anew(run)}
+        minding = {facts.candidates[run_id].job_id for run_id in counting}
         # A claim that is under way may or may not be seen: what is of its job is decided after it.
         busy = self._claiming(minding)
-        free = self._postpone(kept, facts, busy)
+        free = self._postpone(kept, facts, counting, busy)
         # What is claimed from here on is asked about as well.
         with self._working_set.open_runs.asking(minding - busy):
             await self._decide(free, facts, minding - busy, trusted)
 
+    def _counts_anew(self, run: Candidate) -> bool:
+        """Return whether a run minds others of its job, or is one that they do not know of: a dead
+        run that is replayed may be due before where they are looked for.
+        """
+        if run.minds_others:
+            return True
+        if run.overlap.policy == "allow" or not run.attempt or run.kind is Kind.BACKFILL:
+            return False
+        place = self._working_set.where_to_look(run.job_id, run.open_since)
+        return run.due_at < place.since and run.id not in place.runs
+
     def _postpone(
-        self, batch: Sequence[Waiting], facts: Facts, busy: AbstractSet[UUID]
+        self,
+        batch: Sequence[Waiting],
+        facts: Facts,
+        counting: AbstractSet[UUID],
+        busy: AbstractSet[UUID],
     ) -> Sequence[Waiting]:
         """Put aside what is of some jobs; return the rest."""
         if not busy:
             return batch
-        later = {
-            run_id
-            for run_id, run in facts.candidates.items()
-            if run.minds_others and run.job_id in busy
-        }
+        later = {run_id for run_id in counting if facts.candidates[run_id].job_id in busy}
         self._postponed += [waiting for waiting in batch if waiting.run_id in later]
         return [waiting for waiting in batch if waiting.run_id not in later]
 

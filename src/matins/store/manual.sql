@@ -131,6 +131,12 @@ retried AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
     SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM replayed
 ),
+opened AS (
+    UPDATE jobs j
+    SET open_since = least(j.open_since, r.due_at)
+    FROM replayed r
+    WHERE j.id = r.job_id AND r.kind <> 'backfill' AND j.open_since > r.due_at
+),
 again AS (
     INSERT INTO links_again (partition, job_id, due_at)
     SELECT d.partition, d.id, r.due_at

@@ -126,6 +126,17 @@ async def test_between_two_attempts_a_run_is_unfinished(scene: Scene) -> None:
     assert await scene.states() == ["retrying", "skipped"]
 
 
+async def test_a_run_that_is_replayed_is_looked_for_again(scene: Scene, ground: Ground) -> None:
+    await scene.claim(-9)
+    [run] = await scene.begin()
+    await scene.end(run, RunState.DEAD)
+    await ground.room.note_open(HOLDER, scene.epochs, {JOB: START})
+    await ground.owners.runs.replay(run)
+    [later] = await scene.claim(1, since=-9)
+    facts = await ground.room.look_up(await ground.waiting(JOB))
+    assert facts.candidates[later].open_since <= START - 9 * SECOND
+
+
 async def test_a_skipped_run_says_because_of_which(scene: Scene, ground: Ground) -> None:
     await scene.claim(0)
     await scene.claim(1)

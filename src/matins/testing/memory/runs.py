@@ -110,6 +110,8 @@ class MemoryRunChanges:
         self._world.wait(run, now, RETRY)
         self._world.move(run, RunState.RETRYING)
         self._world.link_again(job, run.due_at)
+        if run.kind is not Kind.BACKFILL:
+            job.open_since = min(job.open_since, run.due_at)
         return status_of(self._world, run)
 
     async def status(self, run_id: UUID) -> RunStatus | None:
