@@ -45,6 +45,8 @@ class Checker:
         self._underway: dict[UUID, int] = {}
         self._unfinished: dict[UUID, dict[UUID, RunRow]] = {}
         self._lost: dict[UUID, int] = {}
+        self._schedules: dict[UUID, datetime] = {}
+        """Since when the schedule was set by which a run was made."""
         self._era = world.era
         self._given: set[tuple[UUID, int]] = set()
         self._forgotten: set[tuple[UUID, int]] = set()
@@ -243,16 +245,21 @@ class Checker:
     def _check_chain(self, run: RunRow, unfinished: Iterable[RunRow]) -> None:
         """A job that follows ends has one run at a time, but for those of an earlier schedule.
 
-        Runs that were triggered are no part of it.
+        Runs that were triggered are no part of it. While a new schedule is being written the
+        earlier one goes on: it may make runs that are due after the change.
         """
         job = self._world.jobs[run.job_id]
+        self._schedules[run.id] = job.timing.since
         if job.spec.schedule is None or not job.spec.schedule.follows_end:
             return
         if run.kind is not Kind.SCHEDULED:
             return
         self._seen["run that follows an end"] += 1
         for other in unfinished:
-            if other.kind is Kind.SCHEDULED and other.due_at > job.timing.since:
+            is_earlier = self._schedules.get(other.id, job.timing.since) != job.timing.since
+            if is_earlier or other.kind is not Kind.SCHEDULED:
+                continue
+            if other.due_at > job.timing.since:
                 self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
     def _check_link(self, run: RunRow) -> None:
