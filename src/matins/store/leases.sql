@@ -194,7 +194,6 @@ SELECT (SELECT count(*) FROM others)::integer AS others,
 
 -- name: reserve
 -- mine: with what was released meanwhile, and is to be acquired next.
--- surplus: who does not take it must not keep it from others; what is locked is given up next time.
 WITH alive AS MATERIALIZED (
     -- include: alive
 ),
@@ -203,20 +202,7 @@ mine AS MATERIALIZED (
     FROM partitions
     WHERE successor = :holder::uuid
 ),
-surplus AS MATERIALIZED (
-    SELECT partition
-    FROM partitions
-    WHERE successor = :holder
-      AND partition = ANY (array(SELECT partition FROM mine WHERE place > :count::integer))
-    ORDER BY partition
-    FOR NO KEY UPDATE SKIP LOCKED
-),
-given_up AS (
-    UPDATE partitions p
-    SET successor = NULL, is_ready = false
-    FROM surplus
-    WHERE p.partition = surplus.partition
-),
+-- include: given_up
 open AS (
     SELECT partition
     FROM partitions

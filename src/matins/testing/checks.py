@@ -21,6 +21,7 @@ from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
 from matins.testing.overlap_checks import overlap_faults
+from matins.testing.window_checks import window_faults
 from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
 _SHOWN_MAX = 5
@@ -54,9 +55,7 @@ class Checker:
         self._back = _NOTHING
         """How far the database's clock was ever put back, all steps together."""
         self._relived: list[tuple[datetime, datetime]] = []
-        """Spans of time that came twice, because the database's clock was put back, and as long
-        as others may have gone by the old one.
-        """
+        """Spans of time that came twice, for as long as others may have gone by the old one."""
         self._unseen = _NOTHING
         self._unseen_until = world.now()
         self._lost_rows: set[UUID] = set()
@@ -212,14 +211,9 @@ class Checker:
             self._seen["attempt lost"] += 1
 
     def _check_windows(self, run: RunRow, before: RunState | None) -> None:
-        """What a scheduler queues is held by no window: a retry by none that skips, either."""
-        if run.kind not in (Kind.SCHEDULED, Kind.BACKFILL) or not run.epoch or self._back:
-            return
-        job, now = self._world.jobs[run.job_id], self._world.now()
-        for window in self._world.rules_of(job.team_id).windows:
-            holds = window.policy == "hold" or before is not RunState.RETRYING
-            if holds and window.covers(job.spec.labels, now):
-                self._broken(f"run {run.id} was queued within the window {window.name}")
+        if not self._back:
+            for fault in window_faults(self._world, run, before):
+                self._broken(fault)
 
     def _inserted(self, run: RunRow) -> None:
         key = (run.job_id, run.due_at, run.kind)
