@@ -14,8 +14,7 @@ import pytest
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
 from matins.domain.runs.admission.gates import Gate, Passed, Place
-from matins.domain.runs.admission.waiting import Waiting
-from matins.domain.runs.backfills.stepping import OpenBackfill, Step
+from matins.domain.runs.backfills.stepping import OpenBackfill
 from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import AwaitedEnd, Claim, Claimed
 from matins.domain.runs.states import RunState
@@ -57,17 +56,6 @@ class Unfenced(MemoryAgenda):
 
     def __init__(self, world: World) -> None:
         super().__init__(cast("World", FencelessWorld(world)))
-
-
-class Steps(MemoryBackfills):
-    """Takes steps that somebody has taken before, or was to take no more."""
-
-    async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
-        """See `domain.ports.backfills.Backfills`."""
-        row = self._world.backfills[step.backfill.id]
-        backfill = msgspec.structs.replace(step.backfill, step=row.step)
-        taken = msgspec.structs.replace(step, backfill=backfill)
-        return await super().proceed(holder, epochs, taken)
 
 
 class Unlimited(MemoryBackfills):
@@ -317,11 +305,6 @@ def immortal(stage: Stage) -> None:
     stage.ended_jobs = Immortal
 
 
-def stepping_again(stage: Stage) -> None:
-    """Plant steps of backfills that don't know that they were done."""
-    stage.backfills = Steps
-
-
 def unlimited(stage: Stage) -> None:
     """Plant backfills that make all their runs at once."""
     stage.backfills = Unlimited
@@ -335,10 +318,6 @@ def trusting(stage: Stage) -> None:
 def hasty(stage: Stage) -> None:
     """Plant a watch that takes executors for lost before they end their attempts."""
     stage.settings = msgspec.structs.replace(stage.settings, lost_after_s=6.0)
-
-
-FIRST_SEED: dict[Callable[[Stage], None], int] = {stepping_again: 20}
-"""The first seed that is played, where the earlier ones never come by the fault."""
 
 
 @pytest.mark.timeout(600)
@@ -356,7 +335,6 @@ FIRST_SEED: dict[Callable[[Stage], None], int] = {stepping_again: 20}
         (unrecorded, "due times have no row"),
         (immortal, "has expired and is still there"),
         (trusting, "instead of"),
-        (stepping_again, "backfill"),
         (unlimited, "at once of a backfill"),
         (looking_nowhere, "was admitted beside"),
         (optimistic, "was made though run"),
@@ -365,8 +343,7 @@ FIRST_SEED: dict[Callable[[Stage], None], int] = {stepping_again: 20}
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:
-    first = FIRST_SEED.get(plant, 0)
-    for seed in range(first, first + SEEDS_MAX):
+    for seed in range(SEEDS_MAX):
         violations = Simulation(seed, hours=HOURS, plant=plant).run()
         if any(found_by in violation for violation in violations):
             return
