@@ -74,7 +74,7 @@ LIMIT :limit
 SELECT settle_chains(:partitions::smallint[], coalesce(:now::timestamptz, clock_timestamp()))
 
 -- name: revive
--- revived: once, as it is skipped no more then. again: what was skipped because of that, in turn.
+-- reopened: once, as it is skipped no more then. again: what was skipped because of that, in turn.
 WITH fence AS (
     -- include: fence
 ),
@@ -86,20 +86,23 @@ given AS (
     ) AS g (id, job_id, partition, due_at, starts)
     WHERE g.partition IN (SELECT partition FROM fence)
 ),
-revived AS (
+reopened AS (
     UPDATE runs r
     SET state = 'waiting', reason = :reason::text, finished_at = NULL
     FROM given g
     JOIN jobs j ON j.id = g.job_id AND j.state = 'active'
     WHERE g.starts AND r.id = g.id AND r.due_at = g.due_at AND r.state = 'skipped'
       AND r.due_until IS NULL AND starts_with(r.reason, :skipped_for::text)
-    RETURNING r.id, r.due_at, r.partition, r.team_id, j.name
+    RETURNING r.id, r.job_id, r.due_at, r.kind, r.partition, r.team_id, j.name
 ),
 asked AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
     SELECT partition, coalesce(:now::timestamptz, clock_timestamp()), id, due_at, team_id, 'claim'
-    FROM revived
+    FROM reopened
     RETURNING run_id, partition, ready_at, team_id
+),
+looked_for AS (
+    -- include: looked_for
 ),
 done AS (
     DELETE FROM links_again a
@@ -109,12 +112,12 @@ done AS (
 again AS (
     INSERT INTO links_again (partition, job_id, due_at)
     SELECT d.partition, d.id, v.due_at
-    FROM revived v
+    FROM reopened v
     JOIN upstreams u ON u.team_id = v.team_id AND u.name = v.name
     JOIN jobs d ON d.id = u.job_id
     ON CONFLICT DO NOTHING
 )
-SELECT array(SELECT id FROM revived) AS made,
+SELECT array(SELECT id FROM reopened) AS made,
        array(SELECT partition FROM fence) AS fenced,
        array(SELECT run_id FROM asked) AS asked,
        array(SELECT partition FROM asked) AS asked_partitions,

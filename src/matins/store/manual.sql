@@ -112,7 +112,7 @@ WHERE coalesce(dropped_until <= :due_at, true)
 -- name: replay
 -- As the same run, by way of a retry. What was skipped because of it is decided about anew. Not where
 -- the due time after it was counted from its end.
-WITH replayed AS (
+WITH reopened AS (
     UPDATE runs r
     SET state = 'retrying', reason = 'replayed by its owner', finished_at = NULL, retry_at = now
     FROM jobs j, coalesce(:now::timestamptz, clock_timestamp()) AS now
@@ -125,29 +125,26 @@ WITH replayed AS (
     RETURNING r.*, j.name AS job
 ),
 closed AS (
-    DELETE FROM dead_letters d USING replayed r WHERE d.run_id = r.id
+    DELETE FROM dead_letters d USING reopened r WHERE d.run_id = r.id
 ),
 retried AS (
     INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
-    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM replayed
+    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM reopened
 ),
-opened AS (
-    UPDATE jobs j
-    SET open_since = least(j.open_since, r.due_at)
-    FROM replayed r
-    WHERE j.id = r.job_id AND r.kind <> 'backfill' AND j.open_since > r.due_at
+looked_for AS (
+    -- include: looked_for
 ),
 again AS (
     INSERT INTO links_again (partition, job_id, due_at)
     SELECT d.partition, d.id, r.due_at
-    FROM replayed r
+    FROM reopened r
     JOIN upstreams u ON u.team_id = r.team_id AND u.name = r.job
     JOIN jobs d ON d.id = u.job_id
     ON CONFLICT DO NOTHING
 )
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, t.name AS team, r.job
-FROM replayed r
+FROM reopened r
 JOIN teams t ON t.id = r.team_id
 
 -- name: status

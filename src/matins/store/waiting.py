@@ -23,7 +23,6 @@ from matins.domain.runs.admission.waiting import (
     Lines,
     Rules,
     Waiting,
-    may_be_held,
 )
 from matins.domain.runs.claims import Mark
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
@@ -59,18 +58,14 @@ class PostgresWaitingRoom:
         return [Waiting(**row) for row in rows]
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
-        """See `domain.ports.WaitingRoom`. The rules come first, of which most teams have none."""
+        """See `domain.ports.WaitingRoom`."""
         rows = await self._reads.fetch(
             _Q["rules"],
             team_ids=list({run.team_id for run in batch} - {None}),
             since=min((due_of(run.run_id) for run in batch if run.cause == CLAIM), default=None),
         )
         rules = {row["team_id"]: _rules(row) for row in rows}
-        runs = {
-            run.run_id: run
-            for run in batch
-            if run.team_id in rules and may_be_held(run, rules[run.team_id])
-        }
+        runs = {run.run_id: run for run in batch if run.team_id in rules}
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
         return Facts(now, rules, await self._candidates(runs) if runs else {})
 

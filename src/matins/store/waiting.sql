@@ -210,12 +210,13 @@ LEFT JOIN LATERAL (
 ) AS r ON true
 
 -- name: note_open
--- Up to when all runs of jobs are over; what is claimed next may be due earlier.
+-- Up to when all runs of jobs are over; what is claimed next may be due earlier, and so may the oldest
+-- due time of a chain that is undecided.
 WITH fence AS (
     -- include: fence
 )
 UPDATE jobs j
-SET open_since = greatest(j.open_since, least(o.since, j.next_due_at))
+SET open_since = greatest(j.open_since, least(o.since, j.next_due_at, j.follows))
 FROM unnest(:job_ids::uuid[], :job_partitions::smallint[], :sinces::timestamptz[])
     AS o (job_id, partition, since)
 WHERE (o.partition IN (SELECT partition FROM fence)) IS TRUE AND j.id = o.job_id

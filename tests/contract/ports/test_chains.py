@@ -94,6 +94,11 @@ class Play:
         if waiting:
             await self.ground.admit(A, self.epochs, waiting)
 
+    async def note_open(self, name: str, since: datetime) -> None:
+        """Note that all runs of a job that were due before are over."""
+        job = self.ids[name]
+        await self.ground.room.note_open(A, self.epochs, {job: since})
+
     async def rows(self, name: str) -> list[tuple[float, str, str]]:
         rows = await self.ground.rows.runs(self.ids[name])
         return [(row.due_s, row.state, row.reason) for row in rows if row.kind == "chained"]
@@ -353,3 +358,31 @@ async def test_a_page_says_after_which_chain_the_next_begins(
         page = await play.ground.agenda.links(EVERYWHERE, page.last)
         found += [link.job_id for link in page.links]
     assert sorted(found) == sorted(play.ids[name] for name in names)
+
+
+async def test_a_run_that_is_decided_about_late_is_among_those_looked_for(play: Play) -> None:
+    await play.put(named("a"), chain("b", "a"))
+    await play.claim("a")
+    await play.note_open("b", DUE + timedelta(minutes=9))
+    await play.end("a")
+    [link] = await play.links()
+    verdict = decide_link(link)
+    assert verdict
+    claimed = await play.ground.agenda.claim(A, play.epochs, [claim_of(link, verdict)])
+    [run] = (await play.ground.room.look_up(claimed.waiting)).candidates.values()
+    assert run.open_since <= run.due_at == DUE
+
+
+async def test_a_run_that_starts_after_a_replay_is_looked_for_again(play: Play) -> None:
+    await play.put(named("a"), msgspec.structs.replace(chain("b", "a"), overlap="skip"))
+    await play.claim("a")
+    await play.end("a", RunState.DEAD)
+    await play.look()
+    await play.note_open("b", DUE + timedelta(minutes=9))
+    await play.ground.owners.runs.replay(claim(play.ids["a"], DUE).run_id)
+    await play.ground.admit(A, play.epochs, await play.ground.waiting())
+    await play.end("a")
+    await play.look()
+    assert await play.rows("b") == [(60.0, "queued", "")]
+    triggered = await play.ground.owners.runs.trigger(TEAM, "b")
+    assert triggered.state is RunState.SKIPPED

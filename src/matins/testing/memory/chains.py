@@ -64,6 +64,7 @@ class MemoryChains:
             if run is None or not begins or not _is_skipped(run) or not _is_active(job):
                 continue
             run.reason, run.finished_at = TO_BE_ADMITTED, None
+            job.open_since = min(job.open_since, run.due_at)
             self._world.wait(run, now, CLAIM)
             self._world.move(run, RunState.WAITING)
             self._world.link_again(job, run.due_at)

@@ -22,7 +22,6 @@ from matins.domain.runs.admission.waiting import (
     Lines,
     Rules,
     Waiting,
-    may_be_held,
 )
 from matins.domain.runs.claims import Mark
 from matins.domain.runs.ranking import rank_at
@@ -75,7 +74,7 @@ class MemoryWaitingRoom:
         candidates = {
             run.run_id: self._candidate(run.cause, self._world.runs_by_id[run.run_id])
             for run in batch
-            if run.team_id is not None and may_be_held(run, rules[run.team_id])
+            if run.team_id is not None
         }
         return Facts(now, rules, candidates)
 
@@ -230,7 +229,8 @@ class MemoryWaitingRoom:
         for job_id, at in since.items():
             job = self._world.jobs[job_id]
             if job.partition in fenced:
-                job.open_since = max(job.open_since, min(at, job.next_due_at or at))
+                earliest = min(at, job.next_due_at or at, job.follows or at)
+                job.open_since = max(job.open_since, earliest)
 
     def _candidate(self, cause: str, run: RunRow) -> Candidate:
         job = self._world.jobs[run.job_id]

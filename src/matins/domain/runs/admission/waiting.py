@@ -82,15 +82,6 @@ class Rules(msgspec.Struct, frozen=True):
     valid_until: datetime | None = None
     """When what they hold changes by itself: the next window begins."""
 
-    def hold_nothing(self) -> bool:
-        """Return whether nothing in them can hold any run."""
-        return not self.windows
-
-
-def may_be_held(waiting: Waiting, rules: Rules) -> bool:
-    """Return whether anything might hold a run; a retry has been admitted: only rules can."""
-    return waiting.cause != RETRY or not rules.hold_nothing()
-
 
 class Facts(msgspec.Struct, frozen=True):
     """What is known of a batch of waiting runs: the rules by team, the runs that something may
