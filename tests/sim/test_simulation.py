@@ -26,6 +26,7 @@ RARE = (
     "owner: replay",
     "run that follows others",
     "settle: answer lost",
+    "skipped -> waiting",
     "in_line: answer lost",
     "owner: put_limit",
     "owner: delete_limit",
