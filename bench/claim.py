@@ -111,7 +111,12 @@ async def measure(dsn: str, jobs: int, rounds: int) -> None:
 
     async def insert(batch: list[Claim]) -> int:
         wanted = sorted({claim.partition for claim in batch})
-        given = [wanted, [epochs[it] for it in wanted], holder, *_columns(batch, epochs)]
+        given = [
+            wanted,
+            [epochs[partition] for partition in wanted],
+            holder,
+            *_columns(batch, epochs),
+        ]
         return int(await floor.fetchval(*given))
 
     due = datetime.now(UTC).replace(microsecond=0)
@@ -130,8 +135,8 @@ async def measure(dsn: str, jobs: int, rounds: int) -> None:
             rates[size].append(tuple(taken))
     for size, measured in rates.items():
         claimed, skipping, inserted = zip(*measured, strict=True)
-        shares = [100 * mine / bound for mine, _, bound in measured]
-        costs = [100 * (mine / other - 1) for mine, other, _ in measured]
+        shares = [100 * claim_rate / bound for claim_rate, _, bound in measured]
+        costs = [100 * (claim_rate / other - 1) for claim_rate, other, _ in measured]
         print(
             f"claims/s at batch {size:>5}: {spread(claimed)};"
             f" bare fenced insert {spread(inserted)}; of that {spread(shares)} %;"

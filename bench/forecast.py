@@ -97,8 +97,8 @@ def measure(count: int, distinct: int) -> None:
     index = JobIndex(since)
 
     def book_all(some: list[Entry]) -> None:
-        for one in some:
-            index.add(one)
+        for entry in some:
+            index.add(entry)
 
     def ask(hours: int, team: str | None = None) -> Forecast:
         return forecast(index, Expansion(since, since + hours * 3600), team, None)
@@ -114,7 +114,7 @@ def measure(count: int, distinct: int) -> None:
     told = timed("for a whole answer of 24 h, anew", lambda: ask(24))
     timed("for a whole answer of 7 days, anew", lambda: ask(168))
     timed("for one team's answer of 7 days, anew", lambda: ask(168, "team-7"))
-    changed = [replace(job(one.schedule, rng), id=one.id) for one in jobs[:CHANGED]]
+    changed = [replace(job(old.schedule, rng), id=old.id) for old in jobs[:CHANGED]]
     timed(f"to index {CHANGED:,} changed jobs", lambda: book_all(changed))
     timed("for all of 24 h after that", lambda: day.curve(index.counters()))
     print(

@@ -113,7 +113,7 @@ def ask(schedule: Schedule) -> tuple[float, str]:
 
 def slowest() -> None:
     """Print the schedules that take longest."""
-    found = [(*ask(one), msgspec.json.encode(one).decode()) for one in hostile()]
+    found = [(*ask(schedule), msgspec.json.encode(schedule).decode()) for schedule in hostile()]
     print(f"\nthe slowest of {len(found)} hostile schedules, in ms: reading and the slowest answer")
     for took, outcome, text in sorted(found, reverse=True)[:12]:
         print(f"{text[:90]:92}{len(text):6}{outcome:>10}{took * 1e3:9.2f}")

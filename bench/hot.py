@@ -144,4 +144,4 @@ async def compare(dsns: list[str], jobs: list[UUID], due: datetime, rounds: int)
                 engine.spent_us.clear()
     for database in databases:
         await database.close()
-    return [{name: median(it) for name, it in engine.spent_us.items()} for engine in engines]
+    return [{name: median(spent) for name, spent in engine.spent_us.items()} for engine in engines]

@@ -132,7 +132,7 @@ def compare(title: str, names: list[str], measure: Callable[[str, str, str], flo
         for zone in ZONES:
             times = [measure(name, expression, zone) for name in names]
             ratios.append(min(times[1:], default=times[0]) / times[0])
-            row = "".join(f"{one:13.2f}" for one in times)
+            row = "".join(f"{time:13.2f}" for time in times)
             print(f"{expression:18}{zone:15}{row}   {ratios[-1]:6.1f} x")
     print(f"times as fast as the fastest other: median {statistics.median(ratios):.1f}", end="")
     print(f", least {min(ratios):.1f}, most {max(ratios):.1f}")
@@ -142,9 +142,11 @@ def by_chance(chance: Random) -> str:
     """Make a cron expression of open fields, values, ranges, steps and lists."""
     fields = []
     for low, high in ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6)):
-        one, other = sorted(chance.sample(range(low, high + 1), 2))
+        first, other = sorted(chance.sample(range(low, high + 1), 2))
         values = ",".join(str(value) for value in chance.sample(range(low, high + 1), 4))
-        fields.append(chance.choice(("*", "*", f"{one}", f"{one}-{other}", f"*/{other}", values)))
+        fields.append(
+            chance.choice(("*", "*", f"{first}", f"{first}-{other}", f"*/{other}", values))
+        )
     return " ".join(fields)
 
 

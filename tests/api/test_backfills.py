@@ -39,7 +39,7 @@ async def test_a_dry_run_tells_and_makes_nothing(owner: Owner, scene: Scene) -> 
     assert (plan["first_due_at"], plan["last_due_at"]) == (
         *("2026-12-01T12:03:00Z", "2026-12-01T12:05:00Z"),
     )
-    assert [it["due_count"] for it in plan["stretches"]] == [0, 2]
+    assert [gap["due_count"] for gap in plan["stretches"]] == [0, 2]
     assert (await owner.get(BACKFILLS)).json == []
 
 
@@ -56,9 +56,9 @@ async def test_it_is_started_shown_and_stopped(owner: Owner, scene: Scene) -> No
     assert (await owner.post(f"{path}/resume")).json["state"] == "active"
     assert (await owner.post(f"{path}/cancel", {"runs": True})).json["state"] == "cancelled"
     assert (await owner.post(f"{path}/resume")).status == 409
-    assert [it["id"] for it in (await owner.get("/v1/teams/payments/backfills")).json] == [
-        found["id"]
-    ]
+    assert [
+        backfill["id"] for backfill in (await owner.get("/v1/teams/payments/backfills")).json
+    ] == [found["id"]]
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ BAD_PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "where"), BAD_PATHS, ids=lambda it: str(it)[:40])
+@pytest.mark.parametrize(("method", "path", "where"), BAD_PATHS, ids=lambda value: str(value)[:40])
 async def test_a_bad_parameter_is_named(owner: Owner, method: str, path: str, where: str) -> None:
     reply = await owner.call(method, path)
     assert reply.status == 422, reply.text
@@ -257,7 +257,7 @@ async def test_a_bad_preview_says_what_is_wrong(owner: Owner, body: object, wher
         ("GET", "/v1/nothing"),
         ("GET", "/nothing"),
     ],
-    ids=lambda it: str(it)[:40],
+    ids=lambda value: str(value)[:40],
 )
 async def test_what_is_not_there_is_a_problem_too(owner: Owner, method: str, path: str) -> None:
     reply = await owner.call(method, path)

@@ -27,14 +27,16 @@ async def test_a_calendar_is_created_then_unchanged_then_changed(owner: Owner) -
     assert (changed.status, changed.json["change"], changed.json["jobs"]) == (200, "changed", 0)
     shown = await owner.get(path)
     assert shown.json["calendar"] == BANK | {"timezone": "Europe/Berlin"}
-    assert {it["reason"] for it in shown.json["closed_days"]} == {"Christmas"}
+    assert {day["reason"] for day in shown.json["closed_days"]} == {"Christmas"}
 
 
 async def test_calendars_are_listed_with_how_many_jobs_follow_them(owner: Owner) -> None:
     await owner.put(f"{CALENDARS}/bank", BANK)
     await owner.put(f"{JOBS}/nightly", SPEC | {"schedule": FOLLOWING})
     listed = (await owner.get(CALENDARS)).json
-    assert [(it["calendar"]["name"], it["jobs"]) for it in listed["calendars"]] == [("bank", 1)]
+    assert [
+        (calendar["calendar"]["name"], calendar["jobs"]) for calendar in listed["calendars"]
+    ] == [("bank", 1)]
     assert (await owner.get("/v1/teams/others/calendars")).json["calendars"] == []
 
 

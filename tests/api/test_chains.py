@@ -20,7 +20,7 @@ def job(name: str, *upstream: str, **fields: Any) -> dict[str, Any]:
 async def test_a_file_of_jobs_that_follow_each_other_is_put_in_any_order(owner: Owner) -> None:
     jobs = [job("report", "load"), job("load", "extract"), job("extract")]
     put = await owner.put(JOBS, {"jobs": jobs})
-    assert (put.status, [it["change"] for it in put.json]) == (200, ["created"] * 3)
+    assert (put.status, [result["change"] for result in put.json]) == (200, ["created"] * 3)
     circle = await owner.put(f"{JOBS}/extract", job("extract", "report"))
     assert circle.status == 422
     [told] = circle.json["errors"]
@@ -40,7 +40,7 @@ async def test_a_job_that_is_followed_is_deleted_by_force(owner: Owner) -> None:
 async def test_a_preview_shows_the_due_times_of_the_leader(owner: Owner) -> None:
     await owner.put(JOBS, {"jobs": [job("extract"), job("load", "extract"), job("x", "load")]})
     shown = (await owner.get(f"{JOBS}/x/preview?after=2026-11-29T00:00:00Z&count=2")).json
-    assert [it["utc"] for it in shown["due"]] == ["2026-11-29T02:00:00Z", "2026-11-30T02:00:00Z"]
+    assert [due["utc"] for due in shown["due"]] == ["2026-11-29T02:00:00Z", "2026-11-30T02:00:00Z"]
     assert shown["sentence"] == "After load, when it succeeded."
     assert any("due times of load" in warning for warning in shown["warnings"])
 

@@ -128,10 +128,12 @@ async def test_reads_that_wait_take_no_session_from_executors_and_are_given_up(
         async with stranger.transaction():
             await stranger.execute("LOCK TABLE jobs")
             asking = [asyncio.create_task(owner.get(JOBS)) for _ in range(6)]
-            replies = [await it for it in asking]
+            replies = [await reply for reply in asking]
             assert await can_write(gateways)
             assert len(await leases.acquire(UUID(int=9), 256, 10)) == 256
-        assert [(it.status, it.headers["retry-after"]) for it in replies] == [(503, "1")] * 6
+        assert [(reply.status, reply.headers["retry-after"]) for reply in replies] == [
+            (503, "1")
+        ] * 6
         assert (await owner.get(JOBS)).status == 200
         await stranger.close()
     for pool in (owners, gateways):

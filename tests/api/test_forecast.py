@@ -48,8 +48,8 @@ async def test_the_fires_of_a_day_are_told_minute_by_minute_from_this_minute_on(
     peak = {"at": "2026-12-01T20:15:00Z", "fires": 2}
     assert told["peak_minute"] == told["peak_second"] == peak
     shares = [("default", 1, 24), ("big", 1, 1)]
-    assert [(it["name"], it["jobs"], it["fires"]) for it in told["pools"]] == shares
-    assert [(it["name"], it["fires"]) for it in told["teams"]] == [("payments", 25)]
+    assert [(pool["name"], pool["jobs"], pool["fires"]) for pool in told["pools"]] == shares
+    assert [(team["name"], team["fires"]) for team in told["teams"]] == [("payments", 25)]
 
 
 async def test_a_week_is_told_hour_by_hour(owner: Owner) -> None:
@@ -62,8 +62,8 @@ async def test_a_team_or_a_pool_is_told_alone(owner: Owner) -> None:
     await owner.job(schedule=HOURLY)
     await owner.put("/v1/teams/others/jobs/nightly", SPEC | {"schedule": HOURLY, "pool": "big"})
     assert (await ask(owner))["fires"] == 48
-    assert [(await ask(owner, team=it))["fires"] for it in ("payments", "nobody")] == [24, 0]
-    assert [(await ask(owner, pool=it))["fires"] for it in ("big", "none")] == [24, 0]
+    assert [(await ask(owner, team=team))["fires"] for team in ("payments", "nobody")] == [24, 0]
+    assert [(await ask(owner, pool=pool))["fires"] for pool in ("big", "none")] == [24, 0]
     assert (await ask(owner, team="payments", pool="big"))["jobs"] == 0
 
 

@@ -50,7 +50,7 @@ async def test_jobs_that_are_due_and_unclaimed_say_why(scene: Scene) -> None:
     shown = await scene.owner.get(JOB)
     [listed] = (await scene.owner.get(JOBS)).json["jobs"]
     [among_all] = (await scene.owner.get("/v1/jobs")).json["jobs"]
-    assert [it["overdue"] for it in (shown.json, listed, among_all)] == [NOBODY] * 3
+    assert [job["overdue"] for job in (shown.json, listed, among_all)] == [NOBODY] * 3
 
 
 async def test_a_queued_run_says_that_nobody_serves_its_pool_wherever_it_is_shown(
@@ -59,9 +59,11 @@ async def test_a_queued_run_says_that_nobody_serves_its_pool_wherever_it_is_show
     await owner.job(pool="gpu", schedule=None)
     run = (await owner.post(f"{JOB}/trigger")).json
     shown = (await owner.get(f"/v1/runs/{run['id']}")).json
-    lists = [await owner.get(it) for it in (f"{JOB}/runs", "/v1/runs", "/v1/runs?team=payments")]
+    lists = [
+        await owner.get(path) for path in (f"{JOB}/runs", "/v1/runs", "/v1/runs?team=payments")
+    ]
     listed = [run for reply in lists for run in reply.json["runs"]]
-    assert [it["reason"] for it in (run, shown, *listed)] == ["no executor serves pool gpu"] * 5
+    assert [row["reason"] for row in (run, shown, *listed)] == ["no executor serves pool gpu"] * 5
 
 
 async def test_an_executor_that_says_nothing_is_silent(owner: Owner, database: Database) -> None:
@@ -72,7 +74,9 @@ async def test_an_executor_that_says_nothing_is_silent(owner: Owner, database: D
             " SELECT gen_random_uuid(), n, '{gpu}', 1, 0, now(), now() - s::interval, 1"
             " FROM (VALUES ('here', '9 s'), ('gone', '61 s')) AS e (n, s)"
         )
-    states = {it["name"]: it["state"] for it in (await owner.get("/v1/executors")).json}
+    states = {
+        executor["name"]: executor["state"] for executor in (await owner.get("/v1/executors")).json
+    }
     assert states == {"here": "alive", "gone": "silent"}
     await owner.job(pool="gpu", schedule=None)
     assert "reason" not in (await owner.post(f"{JOB}/trigger")).json

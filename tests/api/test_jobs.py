@@ -145,8 +145,10 @@ async def test_many_jobs_are_put_at_once_and_answered_in_their_order(owner: Owne
     jobs = [SPEC | {"name": name} for name in ("one", "two", "three")]
     made = await owner.put(JOBS, {"jobs": jobs})
     again = await owner.put(JOBS, {"jobs": jobs})
-    assert [it["job"]["spec"]["name"] for it in made.json] == ["one", "two", "three"]
-    assert [it["change"] for it in made.json + again.json] == ["created"] * 3 + ["unchanged"] * 3
+    assert [result["job"]["spec"]["name"] for result in made.json] == ["one", "two", "three"]
+    assert [result["change"] for result in made.json + again.json] == ["created"] * 3 + [
+        "unchanged"
+    ] * 3
 
 
 async def test_where_one_of_many_is_wrong_none_is_put(owner: Owner) -> None:

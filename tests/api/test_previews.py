@@ -64,7 +64,7 @@ async def test_a_job_is_shown_with_its_overrides_and_fire_times(
     moved = await owner.put(f"{JOB}/overrides", {"due_at": due, "move_to": to, "reason": "release"})
     assert moved.json["job"]["overrides"] == [{"due_at": due, "move_to": to, "reason": "release"}]
     shown = (await owner.get(f"{JOB}/preview", count=2)).json["due"]
-    assert [it["utc"] for it in shown] == [due, to]
+    assert [due["utc"] for due in shown] == [due, to]
     assert shown[0]["skipped"] == "moved to 2026-12-24T03:00:00+00:00: release"
     assert shown[1]["skipped"] == ""
     assert shown[1]["fire_at"] > to

@@ -21,8 +21,14 @@ REVISIONS = f"{JOB}/revisions"
 async def history(owner: Owner, **query: object) -> list[tuple[Any, ...]]:
     page = (await owner.get(REVISIONS, **query)).json
     return [
-        (it["revision"], it["author"], it["reason"], it["state"], it["changes"])
-        for it in page["revisions"]
+        (
+            revision["revision"],
+            revision["author"],
+            revision["reason"],
+            revision["state"],
+            revision["changes"],
+        )
+        for revision in page["revisions"]
     ]
 
 
@@ -54,7 +60,7 @@ async def test_a_history_comes_in_pages_which_tell_the_same(owner: Owner) -> Non
     rest = (await owner.get(REVISIONS, limit=9, before=first["next"])).json
     whole = (await owner.get(REVISIONS)).json
     assert first["revisions"] + rest["revisions"] == whole["revisions"]
-    assert [it["revision"] for it in whole["revisions"]] == [5, 4, 3, 2, 1]
+    assert [revision["revision"] for revision in whole["revisions"]] == [5, 4, 3, 2, 1]
     assert (rest["next"], rest["kept_since"]) == (None, None)
 
 
@@ -75,7 +81,7 @@ async def test_a_history_says_from_when_on_it_is_kept(owner: Owner, database: Da
         await session.execute("DELETE FROM revisions WHERE revision = 1")
     page = (await owner.get(REVISIONS)).json
     assert page["kept_since"] == page["revisions"][-1]["at"]
-    assert [it["changes"] for it in page["revisions"]] == [["timeout"], []]
+    assert [revision["changes"] for revision in page["revisions"]] == [["timeout"], []]
 
 
 async def test_old_revisions_have_an_unknown_author_and_unreadable_ones_a_fault(
@@ -121,7 +127,7 @@ async def test_a_reason_is_not_too_long(owner: Owner) -> None:
         await owner.post(f"{JOBS}?reason={reason}", SPEC),
         await owner.put(f"{JOBS}?reason={reason}", {"jobs": [SPEC]}),
     ]
-    assert [(it.status, list(it.places)) for it in replies] == [(422, ["reason"])] * 3
+    assert [(reply.status, list(reply.places)) for reply in replies] == [(422, ["reason"])] * 3
     assert (await owner.get(JOB)).status == 404
     await owner.job()
     for verb, body in (("pause", {}), ("resume", {}), ("rollback", {"revision": 1})):

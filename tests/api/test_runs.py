@@ -121,7 +121,7 @@ async def test_a_key_answers_a_repeat_with_the_first_run(owner: Owner) -> None:
     other = await keyed("monday", {"args": ["--all"]})
     assert (other.status, list(other.places)) == (422, ["Idempotency-Key"])
     assert (await keyed("x" * 256)).status == 422
-    assert [it["id"] for it in (await owner.get("/v1/runs")).json["runs"]] == [first.json["id"]]
+    assert [run["id"] for run in (await owner.get("/v1/runs")).json["runs"]] == [first.json["id"]]
 
 
 async def test_a_jobs_runs_are_listed_newest_first_in_pages(owner: Owner) -> None:
@@ -135,7 +135,7 @@ async def test_a_jobs_runs_are_listed_newest_first_in_pages(owner: Owner) -> Non
 
 async def test_runs_of_all_teams_are_listed_or_those_of_one(owner: Owner) -> None:
     await owner.job()
-    mine = (await trigger(owner))["id"]
+    first_id = (await trigger(owner))["id"]
     other = "/v1/teams/search/jobs"
     await owner.post(other, {"name": "index", "target": {"command": {"argv": ["true"]}}})
     theirs = (await owner.post(f"{other}/index/trigger")).json["id"]
@@ -143,11 +143,11 @@ async def test_runs_of_all_teams_are_listed_or_those_of_one(owner: Owner) -> Non
     async def listed(**query: object) -> list[str]:
         return [run["id"] for run in (await owner.get("/v1/runs", **query)).json["runs"]]
 
-    assert await listed() == [theirs, mine]
-    assert await listed(team="payments") == [mine]
+    assert await listed() == [theirs, first_id]
+    assert await listed(team="payments") == [first_id]
     assert await listed(team="search") == [theirs]
     first = (await owner.get("/v1/runs", limit=1)).json
-    assert await listed(before=first["next"]) == [mine]
+    assert await listed(before=first["next"]) == [first_id]
 
 
 async def test_dead_runs_can_be_asked_for(owner: Owner, database: Database) -> None:
@@ -159,7 +159,7 @@ async def test_dead_runs_can_be_asked_for(owner: Owner, database: Database) -> N
     for query in ({}, {"team": "payments"}):
         dead = (await owner.get("/v1/runs", state="dead", **query)).json["runs"]
         running = (await owner.get("/v1/runs", state="running", **query)).json["runs"]
-        assert [it["id"] for it in dead] == [run["id"]]
+        assert [letter["id"] for letter in dead] == [run["id"]]
         assert [attempt["id"] for attempt in running] == [other["id"]]
     assert (dead[0]["reason"], dead[0]["attempt"]) == ("exit code 1", 1)
 

@@ -69,7 +69,7 @@ async def test_a_cancelled_run_is_told_at_once_whatever_was_cached(owner: Owner)
 async def test_a_status_is_told_without_valkey(without_valkey: Owner) -> None:
     run = await a_run(without_valkey)
     polls = [without_valkey.get(f"/v1/runs/{run['id']}") for _ in range(20)]
-    assert [it.json for it in await asyncio.gather(*polls)] == [run] * 20
+    assert [reply.json for reply in await asyncio.gather(*polls)] == [run] * 20
     assert (await without_valkey.get(f"/v1/runs/{run_numbered(101)}")).status == 404
 
 
@@ -114,7 +114,7 @@ async def test_an_error_reaches_all_who_asked_and_nobody_later(
     reader = StatusReader(reads, nothing_cached)
     reads.error = UnavailableError("away")
     failed = await asyncio.gather(*[reader.read(run) for _ in range(3)], return_exceptions=True)
-    assert [type(it) for it in failed] == [UnavailableError] * 3
+    assert [type(error) for error in failed] == [UnavailableError] * 3
     reads.error = None
     assert msgspec.json.decode(await reader.read(run))["state"] == "queued"
     with pytest.raises(NotFoundError):

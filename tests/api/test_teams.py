@@ -78,6 +78,6 @@ async def test_all_jobs_of_a_team_are_paused_and_resumed_at_once(owner: Owner) -
     [newest, _] = (await owner.get(f"{JOBS}/nightly/revisions")).json["revisions"]
     assert (newest["author"], newest["reason"]) == ("admin", "release")
     resumed = await owner.post("/v1/teams/payments/resume")
-    assert [it["change"] for it in resumed.json["jobs"]] == ["resumed", "unchanged"]
+    assert [job["change"] for job in resumed.json["jobs"]] == ["resumed", "unchanged"]
     missing = await owner.post("/v1/teams/payments/pause", {"labels": {"a": "b"}})
     assert missing.status == 404

@@ -57,7 +57,7 @@ async def test_a_run_that_is_held_says_why_wherever_it_is_shown(owner: Owner, sc
     status = (await owner.get(f"/v1/runs/{run}")).json
     assert (status["state"], status["reason"]) == ("waiting", reason)
     listed = (await owner.get(f"{JOBS}/nightly/runs")).json["runs"]
-    assert [(it["state"], it["reason"]) for it in listed] == [("waiting", reason)]
+    assert [(run["state"], run["reason"]) for run in listed] == [("waiting", reason)]
     assert await scene.queued() == 0
     assert (await owner.get(UPGRADE)).json["held"] == 1
     assert (await owner.put(UPGRADE, BODY | {"reason": "later"})).json["held"] == 1
@@ -95,7 +95,7 @@ async def test_a_deleted_window_is_gone_and_says_what_it_held(owner: Owner, scen
 async def test_windows_that_are_over_are_kept_for_30_days(owner: Owner, scene: Scene) -> None:
     await owner.put(UPGRADE, BODY)
     scene.hands.at = NOON + timedelta(days=30)
-    assert [it["state"] for it in (await owner.get(WINDOWS)).json] == ["past"]
+    assert [window["state"] for window in (await owner.get(WINDOWS)).json] == ["past"]
     scene.hands.at = NOON + timedelta(days=31)
     assert (await owner.get(WINDOWS)).json == []
 

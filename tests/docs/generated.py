@@ -38,7 +38,7 @@ def state_picture() -> str:
     for state, after in TRANSITIONS.items():
         if state in FIRST:
             lines.append(f"    [*] --> {state}")
-        lines += [f"    {state} --> {it}" for it in sorted(after)]
+        lines += [f"    {state} --> {successor}" for successor in sorted(after)]
         if state in FINAL:
             lines.append(f"    {state} --> [*]")
     return "\n".join([*lines, "```"])

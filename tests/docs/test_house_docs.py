@@ -26,13 +26,13 @@ from matins.kernel.settings import Settings, variable
 
 SOURCE = ROOT / "src" / "matins"
 PAGES = {
-    it.relative_to(ROOT).as_posix(): it.read_text("utf-8")
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
     for folder, pattern in (
         (ROOT, "*.md"),
         (ROOT / "docs", "**/*.md"),
         (ROOT / "examples", "**/*.md"),
     )
-    for it in sorted(folder.glob(pattern))
+    for path in sorted(folder.glob(pattern))
 }
 EACH_PAGE = pytest.mark.parametrize("page", PAGES)
 
@@ -60,7 +60,7 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_make_targets_exist(page: str) -> None:
     known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     named = {words[1] for words in _commands(PAGES[page], "make") if words[1:]}
-    assert {it for it in named if it.isalpha() and it.islower()} <= known
+    assert {word for word in named if word.isalpha() and word.islower()} <= known
 
 
 @EACH_PAGE
@@ -76,7 +76,9 @@ def test_matins_commands_exist_with_their_options(page: str) -> None:
         known = {"-h", "--help"}.union(
             *(param.opts + param.secondary_opts for param in command.params)
         )
-        assert {it.split("=")[0] for it in rest if it.startswith("-")} <= known, " ".join(words)
+        assert {word.split("=")[0] for word in rest if word.startswith("-")} <= known, " ".join(
+            words
+        )
 
 
 @EACH_PAGE
@@ -84,7 +86,7 @@ def test_variables_are_settings_or_told_to_targets(page: str) -> None:
     attempt = Attempt(UUID(int=1), 1, datetime(2026, 1, 1, tzinfo=UTC), "t", "j", Target(), 1.0)
     told = {f"MATINS_{name.upper().replace('-', '_')}" for name in attempt_metadata(attempt)}
     known = {variable(field.name) for field in msgspec.structs.fields(Settings)} | told
-    named = {it for it in _VARIABLE.findall(PAGES[page]) if not it.endswith("_")}
+    named = {name for name in _VARIABLE.findall(PAGES[page]) if not name.endswith("_")}
     assert named <= known
 
 
@@ -112,7 +114,7 @@ def test_every_setting_says_what_it_means() -> None:
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/how-it-works.md"])
 def test_pages_on_the_inside_name_no_file_that_is_gone(page: str) -> None:
     named = re.findall(r"`((?:src/matins/)?[\w/]+\.(?:py|sql|yaml))`", PAGES[page])
-    paths = {it.removeprefix("src/matins/") for it in named}
+    paths = {path.removeprefix("src/matins/") for path in named}
     assert sorted(path for path in paths if not (SOURCE / path).exists()) == []
 
 
@@ -133,14 +135,14 @@ def test_contributing_names_no_path_that_is_gone() -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    linked = {it.partition("#")[0] for it in _LINK.findall(PAGES["docs/README.md"])}
+    linked = {link.partition("#")[0] for link in _LINK.findall(PAGES["docs/README.md"])}
     pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
     assert sorted(pages - linked - {"README.md"}) == []
 
 
 def test_decisions_are_numbered_dated_and_titled() -> None:
     names = sorted(page for page in PAGES if page.startswith("docs/decisions/"))
-    numbers = [int(Path(it).name[:4]) for it in names]
+    numbers = [int(Path(name).name[:4]) for name in names]
     assert len(set(numbers)) == len(numbers)
     for name, number in zip(names, numbers, strict=True):
         title, date = PAGES[name].split("\n\n")[:2]
@@ -155,7 +157,7 @@ def test_the_changelog_knows_the_version() -> None:
 
 def test_the_decision_on_dependencies_names_each() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    taken = {re.split(r"[<>=~!]", it)[0] for it in project["dependencies"]}
+    taken = {re.split(r"[<>=~!]", dependency)[0] for dependency in project["dependencies"]}
     page = next(text for name, text in PAGES.items() if name.startswith("docs/decisions/0003"))
     told = set(re.findall(r"^\| `([\w-]+)`", page, re.MULTILINE))
     assert told == taken
@@ -168,13 +170,16 @@ def _prose(text: str) -> str:
 
 def _anchors(text: str) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
-    plain = [re.sub(r"[^\w\- ]", "", it.lower()) for it in _HEADING.findall(_FENCE.sub("", text))]
-    return {it.replace(" ", "-") for it in plain}
+    plain = [
+        re.sub(r"[^\w\- ]", "", heading.lower())
+        for heading in _HEADING.findall(_FENCE.sub("", text))
+    ]
+    return {heading.replace(" ", "-") for heading in plain}
 
 
 def _commands(text: str, program: str) -> Iterator[list[str]]:
     """Yield the words of each call of a program: in code spans, and behind a `$` in code blocks."""
-    lines = [f"$ {it}" for it in _CODE.findall(_FENCE.sub("", text))]
+    lines = [f"$ {command}" for command in _CODE.findall(_FENCE.sub("", text))]
     for _, block in _FENCE.findall(text):
         lines += block.splitlines()
     for line in lines:

@@ -79,11 +79,13 @@ def test_the_package_says_that_it_is_typed() -> None:
 def test_ci_runs_on_each_version_that_is_promised() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
     matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
-    told = [re.fullmatch(r".* :: (3\.\d+)", it) for it in PROJECT["classifiers"]]
+    told = [re.fullmatch(r".* :: (3\.\d+)", classifier) for classifier in PROJECT["classifiers"]]
     assert matrix["python"] == [found[1] for found in told if found]
     assert PROJECT["requires-python"] == f">={matrix['python'][0]}"
     contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    oldest, newest = (f"{matrix[it][0]} to {matrix[it][-1]}" for it in ("python", "postgresql"))
+    oldest, newest = (
+        f"{matrix[name][0]} to {matrix[name][-1]}" for name in ("python", "postgresql")
+    )
     assert f"Python {oldest} and on PostgreSQL {newest}" in contributing
 
 

@@ -49,8 +49,8 @@ def test_macro_means_what_the_page_says(cells: list[str]) -> None:
             short = msgspec.convert({"cron": macro, "dialect": dialect}, Schedule)
             long = msgspec.structs.replace(short, cron=text)
             dues = [
-                compile_schedule(one, seed="job", anchor=ANCHOR).next_after(ANCHOR)
-                for one in (short, long)
+                compile_schedule(schedule, seed="job", anchor=ANCHOR).next_after(ANCHOR)
+                for schedule in (short, long)
             ]
             assert dues[0] == dues[1]
 

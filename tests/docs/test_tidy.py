@@ -18,9 +18,9 @@ def imports_of(tree: ast.Module) -> dict[str, str]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for it in node.names:
-                top = it.name if it.asname else it.name.split(".")[0]
-                found[it.asname or top] = top
+            for alias in node.names:
+                top = alias.name if alias.asname else alias.name.split(".")[0]
+                found[alias.asname or top] = top
         elif isinstance(node, ast.ImportFrom):
             found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
     return found
@@ -74,7 +74,9 @@ def test_no_module_is_longer_than_one_idea() -> None:
     lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
     offenders = [f"{name} has {length} lines" for name, length in lengths.items()]
     assert [
-        it for it, length in zip(offenders, lengths.values(), strict=True) if length > MODULE_MAX
+        offender
+        for offender, length in zip(offenders, lengths.values(), strict=True)
+        if length > MODULE_MAX
     ] == []
 
 
@@ -148,7 +150,7 @@ def test_a_driver_is_imported_by_its_own_folder_only(driver: str, folder: str) -
     offenders = [
         name
         for name, imports in IMPORTS.items()
-        if any(it.split(".")[0] == driver for it in imports.values())
+        if any(module.split(".")[0] == driver for module in imports.values())
         and not name.startswith(folder)
     ]
     assert offenders == []

@@ -68,8 +68,8 @@ async def test_each_due_time_is_made_up_for_once_though_schedulers_and_executors
 
         async def all_done() -> bool:
             shown = [await ask(cluster, "GET", f"/v1/backfills/{found}") for found in ids_made]
-            assert all(sum(it["unfinished"].values()) <= 2 for it in shown)
-            return all(it["state"] == "done" and it["finished_at"] for it in shown)
+            assert all(sum(view["unfinished"].values()) <= 2 for view in shown)
+            return all(view["state"] == "done" and view["finished_at"] for view in shown)
 
         await until(all_done, 60)
         cluster.due += [

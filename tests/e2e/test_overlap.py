@@ -30,7 +30,9 @@ ROWS = (
 
 def most_at_once(calls: Iterable[Call]) -> int:
     """Return how many of the calls there were at once at most."""
-    edges = [edge for it in calls for edge in ((it.arrived_ns, 1), (it.ended_ns or 2**63, -1))]
+    edges = [
+        edge for call in calls for edge in ((call.arrived_ns, 1), (call.ended_ns or 2**63, -1))
+    ]
     count = most = 0
     for _, step in sorted(edges):
         count += step
@@ -66,7 +68,7 @@ class Policies:
     def calls(self, policy: str) -> list[Call]:
         """Return the calls of a job, in the order of their arrival."""
         calls = read_ledger(self.cluster.folder / "ledger")
-        return [it for it in calls if it.job == policy]
+        return [call for call in calls if call.job == policy]
 
     async def states(self, policy: str, end: datetime) -> dict[str, int]:
         """Return how many due times of a job there are in each state."""

@@ -61,7 +61,7 @@ async def test_nothing_is_called_while_a_window_holds_and_all_of_it_after() -> N
         counts = await cluster.check(end)
         held = calls_due(cluster, since, window_ends)
         assert len(held) >= 6 * JOBS
-        assert min(it.arrived_ns for it in held) >= to_ns(window_ends)
+        assert min(call.arrived_ns for call in held) >= to_ns(window_ends)
         assert counts["runs succeeded"] >= JOBS * 14
         assert counts["take-overs"] > 0
         for found in await audited(cluster):
@@ -85,5 +85,5 @@ async def test_a_window_that_is_deleted_lets_go_at_once() -> None:
         deleted_at = await cluster.now()
         counts = await cluster.check(end)
         assert counts["runs succeeded"] >= JOBS * 6
-        late = [it.arrived_ns for it in calls_due(cluster, first, end)]
+        late = [call.arrived_ns for call in calls_due(cluster, first, end)]
         assert max(late) < to_ns(deleted_at + 5 * SECOND)

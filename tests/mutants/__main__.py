@@ -103,7 +103,7 @@ def main() -> int:
             free.put(folder)
 
     try:
-        whole = dict.fromkeys(it for area, fault in chosen for it in area.tests_of(fault))
+        whole = dict.fromkeys(test for area, fault in chosen for test in area.tests_of(fault))
         if failed := play(folders[0], whole):
             print(f"without any fault this fails: {failed}")
             return 1

@@ -124,7 +124,7 @@ class House:
     def is_audited(self, job: UUID) -> bool:
         """Return whether what is left of a job's rows is what was due."""
         runs = self.world.scheduled(job)
-        rows = [LedgerRow(it.due_at, it.state, finished_at=it.finished_at) for it in runs]
+        rows = [LedgerRow(run.due_at, run.state, finished_at=run.finished_at) for run in runs]
         spec, purged_until = self.world.jobs[job].spec, self.world.purged_until(job)
         audited = AuditedJob(job, "default", spec.name, purged_until=purged_until)
         span = Span(START, START + timedelta(days=DAYS), self.world.now())
@@ -154,7 +154,7 @@ class House:
 async def test_nothing_goes_that_is_to_be_kept(seed: int) -> None:
     house = House(seed)
     await house.play()
-    past = [it for it in house.world.runs.values() if day_of(it.due_at) in house.world.past_days]
+    past = [run for run in house.world.runs.values() if day_of(run.due_at) in house.world.past_days]
     assert not [run for run in past if house.is_too_old(run, by_days=1)]
     assert len(house.archive.ids) > 100
     assert house.seen["gave up"] > 5

@@ -133,7 +133,7 @@ async def test_a_partition_is_without_a_holder_for_a_lease_term_at_the_most() ->
             living[seat].crash()
         for seat in kills.get(tick - 30, ()):
             living[seat] = scene.start(run_scheduler)
-        in_force = {it for it in scene.world.leases if scene.world.is_in_force(it)}
+        in_force = {lease for lease in scene.world.leases if scene.world.is_in_force(lease)}
         for partition, row in scene.world.partitions.items():
             free_s[partition] = 0.0 if row.holder in in_force else free_s[partition] + 0.1
         longest_s = max(longest_s, *free_s)

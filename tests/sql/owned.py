@@ -108,7 +108,7 @@ class Owned:
         await self._hold_leases()
         job = await self.reads.job(TEAM, name)
         found = await self._agenda.find([job.id])
-        entries = [LoadedJob(it) for it in found]
+        entries = [LoadedJob(job) for job in found]
         made = 0
         for entry in entries:
             while entry.due_s is not None and entry.fire_s <= self.now.timestamp():
@@ -141,7 +141,7 @@ class Owned:
     async def follow(self) -> int:
         """Write what follows the ends of runs, as the scheduler does; gives for how many jobs."""
         ended = await self._agenda.ended(range(256), 1000)
-        return len(await self._agenda.follow([follow_up_of(it)[0] for it in ended]))
+        return len(await self._agenda.follow([follow_up_of(job)[0] for job in ended]))
 
     async def quarantine(self, name: str = "job") -> None:
         """Take a job out of the agenda, as a scheduler does that can't compute it."""

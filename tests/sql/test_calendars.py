@@ -153,9 +153,9 @@ async def test_many_jobs_follow_one_calendar(world: Owned) -> None:
 async def test_a_job_and_its_calendar_may_change_at_the_same_time(world: Owned) -> None:
     specs = [daily(name=f"job-{number}") for number in range(10)]
     await asyncio.gather(
-        *(world.owners.create(TEAM, it) for it in specs[:5]),
+        *(world.owners.create(TEAM, spec) for spec in specs[:5]),
         world.calendars.put(TEAM, CLOSED_ON_THE_5TH),
-        *(world.owners.create(TEAM, it) for it in specs[5:]),
+        *(world.owners.create(TEAM, spec) for spec in specs[5:]),
     )
     async with world.database.session() as session:
         behind = await session.fetchval(

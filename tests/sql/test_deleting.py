@@ -96,7 +96,7 @@ async def test_what_is_being_claimed_meanwhile_does_not_begin(world: Windowed, d
         assert (await world.owners.delete(TEAM, "job")).cancelled == 0
     await claiming
     assert (await states(world), await world.queued()) == ([RunState.QUEUED], 2)
-    assert [it.job for it in await world.dequeue()] == ["another"]
+    assert [attempt.job for attempt in await world.dequeue()] == ["another"]
     assert await world.newest() == (RunState.CANCELLED, "its job was deleted")
 
 

@@ -169,7 +169,9 @@ OLD_JOBS = {
 async def test_jobs_keep_the_misfire_policy_that_was_the_default(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrating, "migrations", lambda: [it for it in EVERY if it.number < 18])
+    monkeypatch.setattr(
+        migrating, "migrations", lambda: [migration for migration in EVERY if migration.number < 18]
+    )
     await migrate(dsn)
     session = await asyncpg.connect(dsn)
     await session.execute("INSERT INTO teams (name, created_at) VALUES ('team', now())")

@@ -106,7 +106,7 @@ async def test_heartbeats_pass_by_the_polls_that_were_closed(session: asyncpg.Co
     await session.execute(HANDED_OUT, executor, TURNS * COUNT)
     await session.execute("DELETE FROM handouts")
     polls, past = SettledPolls(), TURNS * COUNT
-    first, later = (Heartbeat(executor, "e", ["default"], 9, past + it) for it in (0, 1))
+    first, later = (Heartbeat(executor, "e", ["default"], 9, past + seq) for seq in (0, 1))
     whole = await read_put_back(session, polls, first)
     polls.settle(first)
     assert await read_put_back(session, polls, later) < whole / 4
@@ -116,7 +116,7 @@ async def read_put_back(session: asyncpg.Connection, polls: SettledPolls, beat: 
     """Return how many pages are looked at for what a heartbeat puts back."""
     ranges = polls.unsettled(beat)
     given = {"executor": beat.executor, "known": [], "now": NOON, "suspect_after": 2}
-    given |= {"firsts": [it for it, _ in ranges], "pasts": [it for _, it in ranges]}
+    given |= {"firsts": [first for first, _ in ranges], "pasts": [past for _, past in ranges]}
     return await read(session, "put_back", given)
 
 

@@ -55,11 +55,11 @@ async def other(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 
 async def is_blocked(session: asyncpg.Connection) -> None:
     """Wait until somebody waits for what this session holds."""
-    mine = await session.fetchval("SELECT pg_backend_pid()")
+    own = await session.fetchval("SELECT pg_backend_pid()")
     async with asyncio.timeout(PATIENCE_S):
         while not await session.fetchval(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))",
-            mine,
+            own,
         ):
             await asyncio.sleep(0.01)
 
@@ -69,8 +69,8 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(HOLDER)
     claims = [claim(JOB, START + timedelta(minutes=number)) for number in range(count)]
-    for it in claims:
-        await ground.agenda.claim(HOLDER, epochs, [it])
+    for due_claim in claims:
+        await ground.agenda.claim(HOLDER, epochs, [due_claim])
         ground.clock.move(0.001)
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
     return [claim.run_id for claim in claims]
@@ -248,7 +248,7 @@ async def test_the_watermark_never_goes_back(ground: Ground, other: asyncpg.Conn
     for mark in (START, START - timedelta(seconds=5), None):
         await ground.leases.renew(HOLDER, epochs, mark, 10)
     marks = await other.fetch("SELECT DISTINCT watermark FROM leases")
-    assert [it["watermark"] for it in marks] == [START]
+    assert [lease["watermark"] for lease in marks] == [START]
 
 
 async def test_an_unknown_holder_gives_up_nothing(
@@ -256,5 +256,7 @@ async def test_an_unknown_holder_gives_up_nothing(
 ) -> None:
     epochs = await ground.all_leases(HOLDER)
     await ground.leases.release(uuid4(), epochs)
-    await ground.leases.release(HOLDER, {it: epoch + 1 for it, epoch in epochs.items()})
+    await ground.leases.release(
+        HOLDER, {partition: epoch + 1 for partition, epoch in epochs.items()}
+    )
     assert await other.fetchval("SELECT count(holder) FROM partitions") == 256

@@ -154,7 +154,7 @@ async def test_what_is_purged_is_in_the_archive_first(world: Upkept, tmp_path: P
     await runs(world, named("short", Keep(days=5)), 1)
     await attempt(world, NOON + MINUTE)
     await after(world, 6 * DAY)
-    assert [it["job"] for it in archived(tmp_path)] == ["short"]
+    assert [row["job"] for row in archived(tmp_path)] == ["short"]
     await after(world, DAYS * DAY)
     lines = archived(tmp_path)
     assert [line["job"] for line in lines] == ["short", "job", "job"]

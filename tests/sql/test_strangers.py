@@ -61,10 +61,10 @@ async def test_work_that_one_process_does_at_a_time_is_free_once_its_session_was
     dsn: str, stranger: asyncpg.Connection
 ) -> None:
     """PG-09: the lock of a session only saves work; who lost it ends, and another goes on."""
-    one, other, third = (Database(dsn, name=name, size=1) for name in ("one", "other", "third"))
+    first, other, third = (Database(dsn, name=name, size=1) for name in ("one", "other", "third"))
 
     async def work() -> None:
-        async with PostgresLocks(one).alone("purge") as is_alone:
+        async with PostgresLocks(first).alone("purge") as is_alone:
             assert is_alone
             async with PostgresLocks(other).alone("purge") as is_second:
                 assert not is_second
@@ -74,7 +74,7 @@ async def test_work_that_one_process_does_at_a_time_is_free_once_its_session_was
 
     with pytest.raises(UnavailableError):
         await work()
-    for database in (one, other, third):
+    for database in (first, other, third):
         await database.close()
 
 
@@ -88,7 +88,7 @@ async def test_only_hints_and_room_in_a_gate_notify(stranger: asyncpg.Connection
         "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
         " AND prosrc ~* 'notify'"
     )
-    assert [it["proname"] for it in functions] == ["tell_of_room"]
+    assert [function["proname"] for function in functions] == ["tell_of_room"]
 
 
 async def test_ends_recorded_by_two_gateways_in_any_order_lock_nobody_out(
@@ -101,19 +101,22 @@ async def test_ends_recorded_by_two_gateways_in_any_order_lock_nobody_out(
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 60, 1))
     handout = await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 60), "default")
     assert handout is not None
-    ended = [End(it.run_id, it.number, Result(Outcome.SUCCEEDED)) for it in handout.attempts]
+    ended = [
+        End(attempt.run_id, attempt.number, Result(Outcome.SUCCEEDED))
+        for attempt in handout.attempts
+    ]
     ended.sort(key=lambda end: end.run_id.int)
     endings = [Ending(end, RunState.SUCCEEDED, "", None) for end in ended]
     async with stranger.transaction():
         await stranger.execute("SELECT FROM runs WHERE id = $1 FOR UPDATE", ended[30].run_id)
         recording = [
-            asyncio.create_task(ground.dispatch.record(EXECUTOR, it))
-            for it in (endings, endings[::-1])
+            asyncio.create_task(ground.dispatch.record(EXECUTOR, order))
+            for order in (endings, endings[::-1])
         ]
         async with asyncio.timeout(10):
             while await stranger.fetchval(WAITING) < 2:
                 await asyncio.sleep(0.01)
-    recorded = [it.status.id for many in await asyncio.gather(*recording) for it in many]
+    recorded = [ended.status.id for many in await asyncio.gather(*recording) for ended in many]
     assert sorted(recorded) == [end.run_id for end in ended]
 
 
@@ -142,7 +145,9 @@ async def test_no_number_that_runs_out_is_drawn_by_what_is_done_often(
 ) -> None:
     """PG-21: claims draw none at all, and jobs of a team that is there draw none of its kind."""
     sequences = await stranger.fetch("SELECT sequencename, data_type FROM pg_sequences")
-    small = {it["sequencename"] for it in sequences if it["data_type"] == "integer"}
+    small = {
+        sequence["sequencename"] for sequence in sequences if sequence["data_type"] == "integer"
+    }
     assert small == {"teams_id_seq", "calendars_id_seq", "windows_id_seq"}
     for sequence in small:
         await stranger.execute(f"SELECT setval('{sequence}', 2147483647)")

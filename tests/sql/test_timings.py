@@ -38,10 +38,10 @@ async def test_whoever_asks_at_once_gets_all_of_it_though_hardly_any_is_kept(
     for _ in range(3):
         asked = [versions, versions[::-1], versions[1:], versions[:1]] * 3
         fetch = world.database.fetch
-        told = await asyncio.gather(*(known.closures(fetch, them) for them in asked))
+        told = await asyncio.gather(*(known.closures(fetch, group) for group in asked))
         names = dict(zip(versions, NAMES, strict=True))
-        assert [[it.name for it in found] for found in told] == [
-            [names[it] for it in them] for them in asked
+        assert [[calendar.name for calendar in found] for found in told] == [
+            [names[name] for name in group] for group in asked
         ]
 
 
@@ -49,7 +49,7 @@ async def test_a_version_is_read_once(world: Owned, versions: list[int]) -> None
     known = KnownCalendars()
     first = await known.closures(world.database.fetch, versions)
     again = await known.closures(world.database.fetch, versions)
-    assert [id(it) for it in again] == [id(it) for it in first]
+    assert [id(calendar) for calendar in again] == [id(calendar) for calendar in first]
 
 
 async def test_a_version_that_can_not_be_read_is_told(world: Owned, versions: list[int]) -> None:

@@ -97,4 +97,4 @@ async def test_the_audit_tells_its_fault_beside_the_others(world: Owned, how: st
     found = {audit.job: audit for audit in await world.audit()}
     assert found.keys() == set(NAMES)
     assert found.pop("b").fault
-    assert [it.fault for it in found.values()] == ["", "", ""]
+    assert [row.fault for row in found.values()] == ["", "", ""]

@@ -247,10 +247,10 @@ async def test_windows_are_listed_by_their_begin_until_they_are_long_over(world:
     await world.put(window(3, 9, name="later"))
     await world.put(window(1, 4))
     world.now = minute(2)
-    kept = [(it.window.name, it.state) for it in await world.windows.kept(TEAM)]
+    kept = [(row.window.name, row.state) for row in await world.windows.kept(TEAM)]
     assert kept == [("upgrade", "in_force"), ("later", "coming")]
     world.now = minute(4) + KEPT
-    assert [it.window.name for it in await world.windows.kept(TEAM)] == ["later"]
+    assert [row.window.name for row in await world.windows.kept(TEAM)] == ["later"]
     await world.put(window(60 * 24 * 40, 60 * 24 * 41, name="next"))
     async with world.database.session() as session:
         assert await session.fetchval("SELECT count(*) FROM windows") == 2
@@ -262,7 +262,7 @@ async def test_the_windows_of_a_job_are_those_that_mean_it_at_some_time(world: W
 
     async def names(since: float, until: float, **labels: str) -> list[str]:
         span = minute(since), minute(until)
-        return [it.name for it in await windows_of(world.database, TEAM, labels, *span)]
+        return [window.name for window in await windows_of(world.database, TEAM, labels, *span)]
 
     assert await names(0, 9, tier="gold", zone="eu") == ["upgrade", "all"]
     assert await names(0, 9) == ["all"]

@@ -200,7 +200,11 @@ async def test_a_job_that_can_t_be_computed_stops_no_other(world: Upkept) -> Non
     broken = '{"cron": "0 20 * * *", "timezone": "Nowhere/At_All"}'
     await world.execute("UPDATE jobs SET schedule = $1 WHERE name = 'two'", broken)
     await world.work()
-    assert [await next_due(world, it) for it in ("one", "two", "three")] == [RIGHT, WRONG, RIGHT]
+    assert [await next_due(world, name) for name in ("one", "two", "three")] == [
+        RIGHT,
+        WRONG,
+        RIGHT,
+    ]
     assert await world.recorded() == data_version()
 
 

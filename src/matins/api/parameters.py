@@ -81,10 +81,12 @@ def faults_of(request: Request[Any, Any, Any], error: ValidationException) -> li
 
 def _headers(request: Request[Any, Any, Any]) -> set[str]:
     """Return the names of the headers that a handler keeps to."""
-    told = [
-        it.kwarg_definition for it in request.route_handler.parsed_fn_signature.parameters.values()
+    definitions = [
+        parameter.kwarg_definition
+        for parameter in request.route_handler.parsed_fn_signature.parameters.values()
     ]
-    return {it.name for it in told if isinstance(it, HeaderParameter) and it.name}
+    headers = [header for header in definitions if isinstance(header, HeaderParameter)]
+    return {header.name for header in headers if header.name}
 
 
 def _names(request: Request[Any, Any, Any]) -> dict[str, str]:

@@ -29,7 +29,7 @@ def list_limits(
         print_json(found)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(team, it) for it in found]))
+    printer.print(table(printer, _HEADS, [_row(team, limit) for limit in found]))
 
 
 @commands.command(epilog="Example: matins limits put payments/vendor-x --limit 3 --rate 100/m")

@@ -64,7 +64,7 @@ def set_quotas(
 def _set_quotas(record: QuotasRecord) -> Quotas:
     """Return what is set for a team, without the defaults."""
     quotas = {name: getattr(record, name) for name in _NAMES}
-    return Quotas(**{name: it.limit for name, it in quotas.items() if not it.is_default})
+    return Quotas(**{name: quota.limit for name, quota in quotas.items() if not quota.is_default})
 
 
 def _read(name: str, text: str) -> int | None:

@@ -52,28 +52,28 @@ def audit_chain(
 ) -> JobAudit:
     """Compare the rows of a leader in a span with those of its chain."""
     since = max(span.since, job.purged_until or span.since)
-    leader = [it for it in leader if since <= it.due_at < span.until]
+    leader = [leader_due for leader_due in leader if since <= leader_due.due_at < span.until]
     stretches = _stretches(revisions)
     own = {row.due_at: row for row in rows}
     ranges = sorted((row for row in rows if row.due_until), key=lambda row: row.due_at)
     claimed_until = min(span.now - GRACE, job.watermark or span.now)
     states, reasons = Counter[RunState](), Counter[str]()
     due, pending, missing, may_be = 0, 0, list[datetime](), set[datetime]()
-    for it in leader:
-        found = own.get(it.due_at) or _covering(ranges, it.due_at)
-        is_certain = any(_holds(stretch, it) for stretch in stretches)
-        if is_certain or any(_may_hold(stretch, it) for stretch in stretches):
-            may_be.add(it.due_at)
-        if not is_certain and (found is None or it.due_at not in may_be):
+    for leader_due in leader:
+        found = own.get(leader_due.due_at) or _covering(ranges, leader_due.due_at)
+        is_certain = any(_holds(stretch, leader_due) for stretch in stretches)
+        if is_certain or any(_may_hold(stretch, leader_due) for stretch in stretches):
+            may_be.add(leader_due.due_at)
+        if not is_certain and (found is None or leader_due.due_at not in may_be):
             continue
-        due += it.due_count
+        due += leader_due.due_count
         if found is not None:
-            states[found.state] += it.due_count
-            reasons[found.reason] += it.due_count * (found.state is RunState.SKIPPED)
-        elif it.open_since is not None and it.open_since <= claimed_until:
-            missing.append(it.due_at)
+            states[found.state] += leader_due.due_count
+            reasons[found.reason] += leader_due.due_count * (found.state is RunState.SKIPPED)
+        elif leader_due.open_since is not None and leader_due.open_since <= claimed_until:
+            missing.append(leader_due.due_at)
         else:
-            pending += it.due_count
+            pending += leader_due.due_count
     strange = [row.due_at for row in rows if _is_strange(row, may_be, since, span.until)]
     return JobAudit(
         id=job.id,
@@ -133,20 +133,20 @@ def _stretches(revisions: Sequence[Revision]) -> list[_Stretch]:
     return found
 
 
-def _holds(stretch: _Stretch, it: LeaderDue) -> bool:
+def _holds(stretch: _Stretch, leader_due: LeaderDue) -> bool:
     """Return whether a row of the leader is certainly a due time of the chain."""
-    if it.job != stretch.after.jobs[0] or it.due_at <= stretch.begin:
+    if leader_due.job != stretch.after.jobs[0] or leader_due.due_at <= stretch.begin:
         return False
     return stretch.end is None or (
-        it.due_at <= stretch.end and it.claimed_at <= stretch.end - UNDER_WAY
+        leader_due.due_at <= stretch.end and leader_due.claimed_at <= stretch.end - UNDER_WAY
     )
 
 
-def _may_hold(stretch: _Stretch, it: LeaderDue) -> bool:
+def _may_hold(stretch: _Stretch, leader_due: LeaderDue) -> bool:
     """Return whether it may be one: it came about when the chain ended."""
-    if it.job != stretch.after.jobs[0] or it.due_at <= stretch.begin:
+    if leader_due.job != stretch.after.jobs[0] or leader_due.due_at <= stretch.begin:
         return False
-    return stretch.end is None or it.due_at <= stretch.end + UNDER_WAY
+    return stretch.end is None or leader_due.due_at <= stretch.end + UNDER_WAY
 
 
 def _covering(ranges: Sequence[LedgerRow], at: datetime) -> LedgerRow | None:

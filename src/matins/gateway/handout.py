@@ -56,7 +56,7 @@ class _Pool:
     def others_free(self, waiting: _PendingPoll) -> list[int]:
         """Return the free slots of the other executors that could take runs now."""
         here = [*self.waiting, *self.serving]
-        return [*(it.poll.free for it in here if it is not waiting), *self.elsewhere]
+        return [*(waiter.poll.free for waiter in here if waiter is not waiting), *self.elsewhere]
 
 
 class Dispatcher:

@@ -143,7 +143,7 @@ class Recorder:
         recorded = await self._record(executor, list(ends.values()))
         if len(recorded) == len(ends):
             return set()
-        missing = ends.keys() - {(it.status.id, it.status.attempt) for it in recorded}
+        missing = ends.keys() - {(ended.status.id, ended.status.attempt) for ended in recorded}
         if not missing:
             return set()
         superseded = {run for run, _ in missing} - await self._dispatch.recorded(missing)
@@ -223,7 +223,7 @@ class Recorder:
     def _note(self, endings: Sequence[Ending], recorded: list[Recorded]) -> None:
         if not recorded:
             return
-        statuses = [it.status for it in recorded]
+        statuses = [ended.status for ended in recorded]
         _count(endings, statuses)
         self._admission_hints.send(awaited_words(recorded))
         try:

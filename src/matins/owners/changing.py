@@ -178,7 +178,7 @@ def _chain_from(job: LockedJob, change: JobChange, now: datetime, chained: NextD
 async def _check_upstream(tx: JobTransaction, team: str, spec: JobSpec, beside: Upstream) -> None:
     """Raise InvalidInputError when a job would follow itself, or one that is not there."""
     if spec.upstream:
-        names = {*spec.upstream, *(it for follows in beside.values() for it in follows)}
+        names = {*spec.upstream, *(name for follows in beside.values() for name in follows)}
         check_upstream(spec, {**await tx.upstream(team, sorted(names)), **beside})
 
 

@@ -99,7 +99,11 @@ class SelectedJobs:
 
         outcomes: list[JobOutcome] = []
         async for names in self._pages(team, labels):
-            outcomes += [it for it in await asyncio.gather(*map(change, names)) if it is not None]
+            outcomes += [
+                outcome
+                for outcome in await asyncio.gather(*map(change, names))
+                if outcome is not None
+            ]
         if not outcomes:
             raise NotFoundError(f"team {team} has no job{' with these labels' if labels else ''}")
         return SelectionChanged(

@@ -259,9 +259,17 @@ class LeaseHolder:
         if surplus_s := set(surplus) - self._offered_s.keys():
             log.info("leases.offered", partitions=len(surplus_s), held=len(self._held))
             await self._call("offered")
-        self._offered_s = {it: self._offered_s.get(it, now_s) for it in surplus}
-        overdue = {it for it, since_s in self._offered_s.items() if now_s - since_s > self._term_s}
-        given = [it for it in surplus if it in offer.ready or it in overdue]
+        self._offered_s = {
+            partition: self._offered_s.get(partition, now_s) for partition in surplus
+        }
+        overdue = {
+            partition
+            for partition, since_s in self._offered_s.items()
+            if now_s - since_s > self._term_s
+        }
+        given = [
+            partition for partition in surplus if partition in offer.ready or partition in overdue
+        ]
         if given and may_move(self._clock.now()):
             await self._release(given)
             for partition in given:
@@ -278,7 +286,7 @@ class LeaseHolder:
                 self._offered_s = dict.fromkeys(self._held, self._clock.elapsed_s())
                 log.info("leases.offered", partitions=len(self._held), held=len(self._held))
                 await self._call("offered")
-            if given := [it for it in self._held if it in offer.ready]:
+            if given := [partition for partition in self._held if partition in offer.ready]:
                 if not may_move(self._clock.now()):
                     return
                 # What can be written before is, so that for a shorter time nobody claims.

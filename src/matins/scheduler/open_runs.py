@@ -46,5 +46,5 @@ class KnownOpenRuns:
 
     def drop_partitions(self, partitions: Collection[int]) -> None:
         """Forget all of some partitions."""
-        for job_id in [it for it in self._runs if partition_of(it) in partitions]:
+        for job_id in [job_id for job_id in self._runs if partition_of(job_id) in partitions]:
             del self._runs[job_id]

@@ -32,9 +32,17 @@ class Preloaded:
 
     async def read(self, reserved: Mapping[int, int], now: datetime, until: datetime) -> None:
         """Read what is reserved and was not read; forget what is reserved no more."""
-        for partition in [it for it, epoch in self._epochs.items() if reserved.get(it) != epoch]:
+        for partition in [
+            partition
+            for partition, epoch in self._epochs.items()
+            if reserved.get(partition) != epoch
+        ]:
             self._forget(partition)
-        missing = {it: epoch for it, epoch in reserved.items() if it not in self._epochs}
+        missing = {
+            partition: epoch
+            for partition, epoch in reserved.items()
+            if partition not in self._epochs
+        }
         if not missing:
             return
         self._entries |= {partition: [] for partition in missing}

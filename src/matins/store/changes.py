@@ -204,7 +204,7 @@ class _Transaction:
         query = around(after, until).pin(_CHAINS["leader_rows"])
         rows = await self._fetch(query, job_id=job.id, after=after, until=until, limit=limit)
         [row] = await self._fetch(_CHAINS["leader_bound"], job_id=job.id)
-        return LeaderRows([LeaderRow(**it) for it in rows], row["bound"])
+        return LeaderRows([LeaderRow(**leader) for leader in rows], row["bound"])
 
     async def advance(self, job_id: UUID, next_due: NextDue) -> None:
         await self._fetch(

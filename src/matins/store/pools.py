@@ -46,7 +46,7 @@ async def note_starts(database: Database, fronts: Fronts, started: Sequence[Star
     await database.fetch(
         _Q["note"],
         pools=pools,
-        gaps_s=[it.gap_s for it in seen],
-        reached=[it.reached for it in seen],
+        gaps_s=[sample.gap_s for sample in seen],
+        reached=[sample.reached for sample in seen],
         at=rows[0]["now"],
     )

@@ -88,7 +88,7 @@ class PostgresPreviews:
             shown = await self.of_job(team, leader, count, after)
         except (NotFoundError, ConflictError) as error:
             return msgspec.structs.replace(preview, warnings=[str(error), *preview.warnings])
-        due = [msgspec.structs.replace(it, fire_at=it.utc, held="") for it in shown.due]
+        due = [msgspec.structs.replace(due, fire_at=due.utc, held="") for due in shown.due]
         told = f"these are the due times of {leader}: it starts when what it follows has ended"
         return msgspec.structs.replace(preview, due=due, warnings=[told, *preview.warnings])
 

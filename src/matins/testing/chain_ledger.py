@@ -15,8 +15,10 @@ from matins.testing.memory.world import JobRow, World
 def audit_links(world: World, job: JobRow, span: Span) -> JobAudit:
     """Audit the chain of a job, if it has or had one."""
     revisions = world.revisions[job.id]
-    own = [it for it in world.runs.values() if it.job_id == job.id and it.kind is Kind.CHAINED]
-    rows = [LedgerRow(it.due_at, it.state, it.reason, it.due_until, it.finished_at) for it in own]
+    own = [run for run in world.runs.values() if run.job_id == job.id and run.kind is Kind.CHAINED]
+    rows = [
+        LedgerRow(run.due_at, run.state, run.reason, run.due_until, run.finished_at) for run in own
+    ]
     due = [
         _due(world, job, leader, run)
         for name in leaders(revisions)
@@ -32,7 +34,7 @@ def _due(world: World, job: JobRow, leader: JobRow, run: RunRow) -> LeaderDue:
     open_since = run.finished_at
     if job.spec.upstream[:1] == [leader.spec.name]:
         link = MemoryChains(world).link(job, leader, run)
-        ends = [it.finished_at for it in link.upstream if it.finished_at is not None]
+        ends = [run.finished_at for run in link.upstream if run.finished_at is not None]
         open_since = max(ends) if decide_link(link) is not None and ends else None
     return LeaderDue(
         leader.spec.name, run.due_at, run.claimed_at, run.due_until, run.due_count, open_since

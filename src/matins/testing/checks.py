@@ -190,7 +190,7 @@ class Checker:
         if run.state is RunState.QUEUED and before is not RunState.RUNNING:
             self._check_windows(run, before)
         if run.state is RunState.QUEUED and before in (RunState.WAITING, RunState.RETRYING):
-            begun = (it for runs in self._unfinished.values() for it in runs.values())
+            begun = (run for runs in self._unfinished.values() for run in runs.values())
             self._seen["run passed a gate"] += bool(run.holds_permits)
             for fault in gate_faults(self._world, run, begun):
                 self._broken(fault)

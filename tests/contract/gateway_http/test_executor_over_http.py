@@ -36,10 +36,12 @@ async def executor(link: HttpGatewayLink, slots: int = 300) -> AsyncIterator[Obe
     """An executor at work until the end of the block."""
     runner = Obedient()
     settings = Settings(slots=slots, heartbeat_s=0.1, cut_off_s=5.0)
-    it = Executor(link, {"http": runner}, HostClock(), Random(), settings, "e", lambda _at: None)
-    running = asyncio.create_task(it.run())
+    member = Executor(
+        link, {"http": runner}, HostClock(), Random(), settings, "e", lambda _at: None
+    )
+    running = asyncio.create_task(member.run())
     yield runner
-    await it.stop()
+    await member.stop()
     await running
     await link.close()
 
@@ -53,10 +55,10 @@ async def test_many_runs_end_exactly_once(served: Served) -> None:
 
 
 async def test_two_executors_share_the_work_and_leave_no_handout_behind(served: Served) -> None:
-    async with executor(served.link(), slots=20) as one, executor(served.link(), slots=20) as two:
+    async with executor(served.link(), slots=20) as first, executor(served.link(), slots=20) as two:
         served.rows.enqueue(1000)
         await until(lambda: served.rows.states() == {RunState.SUCCEEDED: 1000})
-        assert len(one.started) + len(two.started) == 1000
+        assert len(first.started) + len(two.started) == 1000
         await until(lambda: not served.rows.handouts)
 
 

@@ -156,9 +156,9 @@ async def test_a_body_that_is_no_json_is_refused(http: aiohttp.ClientSession) ->
     for body in (b"{", b"", b"\xff\xfe", b'{"executor": "\\ud800"}'):
         async with http.post(
             "heartbeat", data=body, headers={"Content-Type": "application/json"}
-        ) as it:
-            assert it.status == 422
-            assert it.content_type == "application/problem+json"
+        ) as response:
+            assert response.status == 422
+            assert response.content_type == "application/problem+json"
 
 
 async def test_a_body_that_is_too_long_is_refused(http: aiohttp.ClientSession) -> None:

@@ -123,14 +123,14 @@ async def world(dsn: str) -> AsyncIterator[World]:
 async def test_runs_queued_in_postgresql_end_once_each(world: World) -> None:
     runner = Obedient()
     settings = Settings(slots=300, heartbeat_s=0.2, cut_off_s=5)
-    it = Executor(
+    member = Executor(
         world.link, {"http": runner}, HostClock(), Random(), settings, "e", lambda _at: None
     )
-    running = asyncio.create_task(it.run())
+    running = asyncio.create_task(member.run())
     runs = await world.enqueue(1000)
     await world.until_states(succeeded=1000)
     assert sorted(runner.started) == sorted((run, 1) for run in runs)
-    await it.stop()
+    await member.stop()
     await running
     assert await world.session.fetchval("SELECT count(*) FROM attempts") == 1000
     assert await world.session.fetchval("SELECT count(*) FROM handouts") == 0

@@ -77,7 +77,7 @@ async def test_a_dry_run_tells_what_a_change_would_do_and_does_nothing(ground: G
 async def test_many_jobs_are_put_in_their_order_and_what_is_wrong_is_named(ground: Ground) -> None:
     specs = [msgspec.structs.replace(SPEC, name=f"job-{number}") for number in range(9)]
     done = await ground.owners.jobs.put_all(TEAM, JobList(specs))
-    assert [it.job.spec for it in done] == specs
+    assert [result.job.spec for result in done] == specs
     closed = msgspec.structs.replace(
         SPEC, name="closed", schedule=Schedule(every="1m", calendars=["none"])
     )
@@ -165,7 +165,7 @@ async def test_changes_of_one_job_wait_for_each_other(ground: Ground) -> None:
     made = await ground.owners.jobs.put(TEAM, SPEC)
     specs = [msgspec.structs.replace(SPEC, timeout=f"{number}s") for number in range(1, 5)]
     done = await asyncio.gather(*(ground.owners.jobs.put(TEAM, spec) for spec in specs))
-    assert sorted(it.job.revision for it in done) == [2, 3, 4, 5]
+    assert sorted(result.job.revision for result in done) == [2, 3, 4, 5]
     [found] = await ground.agenda.find([made.job.id])
     assert found.revision == 5
 
@@ -174,7 +174,7 @@ async def test_one_of_two_puts_at_once_makes_the_job_and_the_other_finds_it(
     ground: Ground,
 ) -> None:
     done = await asyncio.gather(*(ground.owners.jobs.put(TEAM, SPEC) for _ in range(2)))
-    assert sorted(it.change for it in done) == ["created", "unchanged"]
+    assert sorted(result.change for result in done) == ["created", "unchanged"]
 
 
 async def test_a_change_is_never_older_than_the_one_before_it(ground: Ground) -> None:

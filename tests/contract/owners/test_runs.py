@@ -85,14 +85,16 @@ async def test_every_attempt_of_a_run_gets_its_input_and_no_other_run_does(
     repeat = Poll(EXECUTOR, 1, ["default"], 9, repeat=True)
     found = await ground.dispatch.find_handout(repeat)
     assert found is not None
-    assert [it.target for it in found.attempts] == [changed]
+    assert [attempt.target for attempt in found.attempts] == [changed]
     lost = End(run, 1, Result(Outcome.FAILED, "why"))
     await ground.dispatch.record(EXECUTOR, [Ending(lost, RunState.RETRYING, "why", 0.0)])
     epochs = await ground.all_leases(UUID(int=5))
     ground.clock.move(1)
     await ground.admit(UUID(int=5), epochs, await ground.waiting())
     await ground.owners.runs.trigger(TEAM, "job")
-    retried, plain = sorted(await handed_out(ground, 2), key=lambda it: it.number, reverse=True)
+    retried, plain = sorted(
+        await handed_out(ground, 2), key=lambda attempt: attempt.number, reverse=True
+    )
     assert (retried.run_id, retried.number, retried.target) == (run, 2, changed)
     assert plain.target == COMMAND.target
 
@@ -131,13 +133,13 @@ async def test_a_key_stands_for_one_run_of_one_job(ground: Ground) -> None:
         await trigger(TEAM, "job", GIVEN, key="monday", allow_overlap=True)
     assert (await trigger(TEAM, "job", GIVEN, key="tuesday")).id != first.id
     assert (await trigger(TEAM, "other", GIVEN, key="monday")).id != first.id
-    assert [len(await ground.rows.runs(it)) for it in ids] == [2, 1]
+    assert [len(await ground.rows.runs(job_id)) for job_id in ids] == [2, 1]
 
 
 async def test_of_triggers_with_one_key_at_once_one_makes_the_run(ground: Ground) -> None:
     job = (await ground.owners.jobs.put(TEAM, COMMAND)).job
     calls = [ground.owners.runs.trigger(TEAM, "job", GIVEN, key="k") for _ in range(8)]
-    assert len({it.id for it in await asyncio.gather(*calls)}) == 1
+    assert len({run.id for run in await asyncio.gather(*calls)}) == 1
     assert len(await ground.rows.runs(job.id)) == 1
 
 

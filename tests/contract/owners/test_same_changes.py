@@ -121,16 +121,16 @@ class BothSides(RuleBasedStateMachine):
     def pause_until(self, name: str, missed: Missed, seconds: int) -> None:
         until = self._minute() + timedelta(seconds=seconds)
         pause = Pause("for a while", until, missed)
-        self.change(lambda it: it.owners.jobs.pause(TEAM, name, pause))
+        self.change(lambda side: side.owners.jobs.pause(TEAM, name, pause))
 
     @rule()
     def end_pauses(self) -> None:
-        self.both(lambda it: it.owners.upkeep.end_pauses())
+        self.both(lambda side: side.owners.upkeep.end_pauses())
         self.look()
 
     @rule(name=names, revision=st.integers(1, 9))
     def roll_back(self, name: str, revision: int) -> None:
-        self.change(lambda it: it.owners.jobs.roll_back(TEAM, name, revision))
+        self.change(lambda side: side.owners.jobs.roll_back(TEAM, name, revision))
 
     @rule(name=names, missed=missed)
     def resume(self, name: str, missed: Missed) -> None:
@@ -182,10 +182,12 @@ class BothSides(RuleBasedStateMachine):
         async def call(side: Ground) -> Any:
             found = await side.agenda.ended(range(256), 9)
             follow_ups = []
-            for it in found:
-                due = it.job.timetable().next_after_end(it.ended_at, it.run_count)
-                fire = None if due is None else it.job.timetable().fire_time(due)
-                follow_ups.append(FollowUp(it.job.id, it.job.revision, it.due_at, due, fire))
+            for ended in found:
+                due = ended.job.timetable().next_after_end(ended.ended_at, ended.run_count)
+                fire = None if due is None else ended.job.timetable().fire_time(due)
+                follow_ups.append(
+                    FollowUp(ended.job.id, ended.job.revision, ended.due_at, due, fire)
+                )
             return await side.agenda.follow(follow_ups)
 
         self.both(call)
@@ -200,13 +202,13 @@ class BothSides(RuleBasedStateMachine):
         async def call(side: Ground) -> Any:
             handout = await side.dispatch.dequeue(poll, "default")
             ends = []
-            for it in handout.attempts if handout else []:
+            for attempt in handout.attempts if handout else []:
                 outcome = Outcome.LOST if state is RunState.RETRYING else Outcome.SUCCEEDED
-                end = End(it.run_id, it.number, Result(outcome, "why"))
+                end = End(attempt.run_id, attempt.number, Result(outcome, "why"))
                 wait_s = 5.0 if state is RunState.RETRYING else None
                 ends.append(Ending(end, state, "why", wait_s))
             recorded = await side.dispatch.record(EXECUTOR, ends) if ends else []
-            return [(it.status.id, it.status.state) for it in recorded]
+            return [(ended.status.id, ended.status.state) for ended in recorded]
 
         self.both(call)
         self.look()

@@ -371,7 +371,7 @@ class MemoryRows:
 
     async def count(self, table: str) -> int:
         """See `Rows`."""
-        revisions = [it for rows in self._world.revisions.values() for it in rows]
+        revisions = [row for rows in self._world.revisions.values() for row in rows]
         tables: dict[str, Sized] = {
             "attempts": self._world.attempts,
             "executors": self._world.executors,
@@ -490,7 +490,7 @@ class PostgresRows:
         """See `Rows`."""
         audits = PostgresAudits(self._database, KnownCalendars())
         page = await audits.page("default", None, START, until, None)
-        [found] = [it for it in page.jobs if it.id == job]
+        [found] = [row for row in page.jobs if row.id == job]
         return found
 
     async def gates(self) -> list[GateSeen]:

@@ -79,7 +79,9 @@ async def test_the_fence_refuses(ground: Ground, why: str) -> None:
 async def test_what_the_fence_lets_through_is_claimed_beside_what_it_refuses(
     ground: Ground,
 ) -> None:
-    other = next(it for it in map(numbered, OTHERS) if partition_of(it) != partition_of(JOB))
+    other = next(
+        job_id for job_id in map(numbered, OTHERS) if partition_of(job_id) != partition_of(JOB)
+    )
     for job in (JOB, other):
         await ground.rows.add_job(job, SPEC)
     epochs = await ground.all_leases(A)
@@ -168,11 +170,11 @@ async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) ->
 
 async def test_due_jobs_are_loaded_by_partition_and_fire_time(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
-    mine = {partition_of(JOB): BEGINNING}
-    [job] = await ground.agenda.load(mine, START, 9)
+    own = {partition_of(JOB): BEGINNING}
+    [job] = await ground.agenda.load(own, START, 9)
     assert (job.id, job.schedule, job.next_fire_at) == (JOB, SPEC.schedule, START)
-    assert await ground.agenda.load(mine, START - MINUTE, 9) == []
-    others = dict.fromkeys(set(range(256)) - mine.keys(), BEGINNING)
+    assert await ground.agenda.load(own, START - MINUTE, 9) == []
+    others = dict.fromkeys(set(range(256)) - own.keys(), BEGINNING)
     assert await ground.agenda.load(others, START, 9) == []
 
 

@@ -53,9 +53,9 @@ class Play:
     async def claim(self, name: str, due: datetime = DUE, **fields: Any) -> None:
         """Claim a run, and note that it was."""
         self.ground.clock.instant = max(self.ground.clock.instant, due)
-        one = claim(self.ids[name], due, **fields)
-        answer = await self.ground.agenda.claim(A, self.epochs, [one])
-        assert answer.made == {one.run_id}
+        due_claim = claim(self.ids[name], due, **fields)
+        answer = await self.ground.agenda.claim(A, self.epochs, [due_claim])
+        assert answer.made == {due_claim.run_id}
         await self.advance(name, due + timedelta(minutes=1))
 
     async def advance(self, name: str, due: datetime) -> None:
@@ -83,12 +83,12 @@ class Play:
 
     async def look(self) -> None:
         """Decide about all links, and admit what starts."""
-        decided = [(it, verdict) for it in await self.links() if (verdict := decide_link(it))]
+        decided = [(link, verdict) for link in await self.links() if (verdict := decide_link(link))]
         new = [claim_of(link, verdict) for link, verdict in decided if not link.is_again]
         waiting = (await self.ground.agenda.claim(A, self.epochs, new)).waiting if new else []
         again = [(link, verdict.starts) for link, verdict in decided if link.is_again]
         if again:
-            links, starts = [it[0] for it in again], [it[1] for it in again]
+            links, starts = [pair[0] for pair in again], [pair[1] for pair in again]
             waiting += (await self.ground.agenda.revive(A, self.epochs, links, starts)).waiting
         await self.ground.agenda.settle(EVERYWHERE)
         if waiting:
@@ -319,7 +319,7 @@ async def test_a_list_may_name_what_comes_later_in_it(ground: Ground) -> None:
     jobs = [chain("c", "b"), chain("b", "a"), named("a")]
     for dry_run in (True, False):
         done = await ground.owners.jobs.put_all(TEAM, JobList(jobs), dry_run=dry_run)
-        assert [it.job.spec.name for it in done] == ["c", "b", "a"]
+        assert [result.job.spec.name for result in done] == ["c", "b", "a"]
     with pytest.raises(InvalidInputError, match=r"jobs\[\d\].schedule.after.jobs: go in a circle"):
         await ground.owners.jobs.put_all(TEAM, JobList([chain("a", "b"), chain("b", "a")]))
 

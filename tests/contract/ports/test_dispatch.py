@@ -25,8 +25,8 @@ async def queue(ground: Ground, count: int) -> list[UUID]:
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(HOLDER)
     claims = [claim(JOB, START + timedelta(minutes=n)) for n in range(count)]
-    for it in claims:  # one statement each: within one, the order is nobody's promise
-        await ground.agenda.claim(HOLDER, epochs, [it])
+    for due_claim in claims:  # one statement each: within one, the order is nobody's promise
+        await ground.agenda.claim(HOLDER, epochs, [due_claim])
         ground.clock.move(0.001)
     return [claim.run_id for claim in claims]
 
@@ -153,8 +153,8 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     status = recorded.status
     assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
     later = ground.clock.now() + timedelta(hours=1)
-    mine = {partition_of(JOB): BEGINNING}
-    assert await ground.room.load(mine, later, 9) == []
+    own = {partition_of(JOB): BEGINNING}
+    assert await ground.room.load(own, later, 9) == []
 
 
 async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_other(

@@ -14,7 +14,9 @@ from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.ids import partition_of
 
 HOLDER, OTHER, EXECUTOR = (UUID(int=number) for number in range(1, 4))
-JOB = next(it for it in (UUID(int=n) for n in range(10, 1000)) if partition_of(it) < 128)
+JOB = next(
+    job_id for job_id in (UUID(int=n) for n in range(10, 1000)) if partition_of(job_id) < 128
+)
 
 
 @pytest.fixture

@@ -88,9 +88,12 @@ async def test_it_is_found_whether_the_next_due_time_was_written_or_not(
 async def test_it_is_found_in_its_partition_and_in_no_other(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    mine = partition_of(job)
-    assert len(await ground.agenda.ended([mine], 99)) == 1
-    assert await ground.agenda.ended([it for it in EVERYWHERE if it != mine], 99) == []
+    own = partition_of(job)
+    assert len(await ground.agenda.ended([own], 99)) == 1
+    assert (
+        await ground.agenda.ended([partition for partition in EVERYWHERE if partition != own], 99)
+        == []
+    )
     assert await ground.agenda.ended([], 99) == []
 
 

@@ -31,13 +31,13 @@ async def test_a_lease_in_force_is_not_taken_over(ground: Ground) -> None:
 
 async def test_renewal_prolongs_what_is_held_and_nothing_else(ground: Ground) -> None:
     held = await ground.leases.acquire(A, 2, 10)
-    [mine, lost] = held
+    [kept, lost] = held
     ground.clock.move(9)
-    stale = {mine: held[mine], lost: held[lost] - 1}
-    assert await ground.leases.renew(A, stale, START, 10) == {mine}
+    stale = {kept: held[kept], lost: held[lost] - 1}
+    assert await ground.leases.renew(A, stale, START, 10) == {kept}
     ground.clock.move(9)
     assert lost in await ground.leases.acquire(B, 256, 10)
-    assert mine not in await ground.leases.acquire(B, 256, 10)
+    assert kept not in await ground.leases.acquire(B, 256, 10)
 
 
 async def test_an_expired_lease_is_not_renewed(ground: Ground) -> None:
@@ -74,7 +74,7 @@ async def test_a_renewal_prolongs_all_that_a_holder_has_whenever_it_gained_it(
 async def test_what_a_holder_does_not_name_in_a_renewal_is_free(ground: Ground) -> None:
     held = await ground.leases.acquire(A, 256, 10)
     unheard = set(sorted(held)[:100])
-    known = {it: epoch for it, epoch in held.items() if it not in unheard}
+    known = {partition: epoch for partition, epoch in held.items() if partition not in unheard}
     assert await ground.leases.renew(A, known, None, 10) == known.keys()
     assert (await ground.leases.acquire(B, 256, 10)).keys() == unheard
 
@@ -153,8 +153,8 @@ async def test_a_clock_that_went_back_less_than_a_term_takes_nobody_s_lease(grou
 async def test_who_gave_up_its_last_partition_no_longer_counts(ground: Ground) -> None:
     await ground.leases.renew(A, {}, None, 10)
     held = await ground.leases.acquire(A, 2, 10)
-    [one, other] = held
-    await ground.leases.release(A, {one: held[one]})
+    [first, other] = held
+    await ground.leases.release(A, {first: held[first]})
     assert await ground.leases.alive(10) == 1
     await ground.leases.release(A, {other: held[other]})
     assert await ground.leases.alive(10) == 0
@@ -167,7 +167,9 @@ async def test_what_is_offered_is_reserved_for_one_and_taken_when_it_was_release
     await ground.leases.renew(B, {}, None, 10)
     assert await ground.leases.reserve(B, 100, [], 10) == {}
     assert await ground.leases.offer(A, range(100), 10, leaving=False) == (set(), 1)
-    assert await ground.leases.reserve(B, 60, [], 10) == {it: held[it] + 1 for it in range(60)}
+    assert await ground.leases.reserve(B, 60, [], 10) == {
+        partition: held[partition] + 1 for partition in range(60)
+    }
     assert await ground.leases.acquire(B, 256, 10) == {}
     await ground.leases.reserve(B, 60, [5, 6, 99], 10)
     assert (await ground.leases.offer(A, range(100), 10, leaving=False)).ready == {5, 6}
@@ -183,7 +185,7 @@ async def test_what_a_successor_wants_no_more_is_free_for_others(ground: Ground)
     await ground.leases.offer(A, range(100), 10, leaving=False)
     await ground.leases.reserve(B, 100, [], 10)
     await ground.leases.reserve(B, 100, range(100), 10)
-    await ground.leases.release(A, {it: held[it] for it in range(50)})
+    await ground.leases.release(A, {partition: held[partition] for partition in range(50)})
     assert await ground.leases.acquire(C, 256, 10) == {}
     assert (await ground.leases.reserve(B, 10, range(100), 10)).keys() == set(range(10))
     assert (await ground.leases.acquire(C, 256, 10)).keys() == set(range(10, 50))

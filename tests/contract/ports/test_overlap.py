@@ -37,9 +37,9 @@ class Scene:
         open_since = None if since is None else START + since * SECOND
         claims = [self.of(second, open_since=open_since, **given) for second in seconds]
         answer = await self.ground.agenda.claim(HOLDER, self.epochs, claims)
-        assert answer.made == {it.run_id for it in claims}
-        assert all(it.cause == CLAIM for it in answer.waiting)
-        return [it.run_id for it in answer.waiting]
+        assert answer.made == {claim.run_id for claim in claims}
+        assert all(run.cause == CLAIM for run in answer.waiting)
+        return [run.run_id for run in answer.waiting]
 
     def of(self, second: int, **given: Any) -> Claim:
         """Return a claim of the job."""
@@ -149,7 +149,7 @@ async def test_of_what_is_caught_up_the_first_runs(scene: Scene) -> None:
     waiting = [scene.of(second, state=RunState.WAITING) for second in (1, 2)]
     first = scene.of(0, open_since=START)
     answer = await scene.ground.agenda.claim(HOLDER, scene.epochs, [first, *waiting])
-    assert [it.run_id for it in answer.waiting] == [it.run_id for it in waiting]
+    assert [run.run_id for run in answer.waiting] == [run.run_id for run in waiting]
     await scene.admit()
     assert await scene.states() == ["queued", "skipped", "skipped"]
 
@@ -168,7 +168,7 @@ async def test_a_queue_is_so_deep_and_goes_on_when_a_run_ends(
     assert await scene.end(run) == JOB
     assert await ground.waiting(JOB) == []
     woken = await ground.room.wake([JOB])
-    assert {(it.cause, it.ready_at) for it in woken} == {(CAUSE, ground.clock.now())}
+    assert {(run.cause, run.ready_at) for run in woken} == {(CAUSE, ground.clock.now())}
     await scene.admit()
     assert await scene.states() == [
         *("succeeded", "queued"),
@@ -228,9 +228,9 @@ async def test_what_is_known_to_be_unfinished_is_found_wherever_it_was_due(
         assert {run.id for run in runs[JOB]} == found
         assert runs[OTHER] == []
     assert {run.state for run in runs[JOB]} == set()
-    [run] = [it for it in await scene.begin() if it == first]
+    [run] = [run_id for run_id in await scene.begin() if run_id == first]
     await scene.end(run)
-    assert [it.id for it in (await ground.room.open_runs({JOB: OpenRuns(START)}))[JOB]] == [later]
+    assert [run.id for run in (await ground.room.open_runs({JOB: OpenRuns(START)}))[JOB]] == [later]
 
 
 @with_policy("allow")
@@ -242,7 +242,7 @@ async def test_what_was_decided_by_an_older_policy_is_not_done(
         HOLDER, scene.epochs, [scene.of(1, state=RunState.WAITING)]
     )
     decisions = decide(waiting.waiting, await ground.facts(waiting.waiting))
-    assert [it.verdict.state for it in decisions] == [RunState.QUEUED]
+    assert [decision.verdict.state for decision in decisions] == [RunState.QUEUED]
     await ground.rows.respec(JOB, msgspec.structs.replace(SPEC, overlap="skip"))
     await ground.rows.revise(JOB)
     done = await ground.room.carry_out(HOLDER, scene.epochs, decisions)

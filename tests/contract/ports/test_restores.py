@@ -78,7 +78,7 @@ async def test_what_is_uncertain_runs_as_the_operator_says(
     assert await ground.rows.runs(first) == rows(*states, BESIDE)
     assert [row.state for row in await ground.rows.runs(second)] == [states[2][0]]
     assert await ground.restores.unresolved() is None
-    waiting = {it.run_id for it in await ground.waiting()}
+    waiting = {run.run_id for run in await ground.waiting()}
     assert len(waiting) == to_run
 
     again = await ground.owners.restores.resume(Resumption("all"))

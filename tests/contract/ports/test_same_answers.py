@@ -51,8 +51,8 @@ ENDS = {
     RunState.CANCELLED: Outcome.CANCELLED,
 }
 WINDOWS = {
-    it.name: it
-    for it in (
+    case.name: case
+    for case in (
         Window("hold", START, START + timedelta(seconds=40)),
         Window("skip", START, START + timedelta(seconds=30), policy="skip"),
         Window("later", START + timedelta(seconds=10), START + timedelta(minutes=2)),
@@ -147,8 +147,10 @@ class BothPorts(RuleBasedStateMachine):
     def follow(self, due: Any) -> None:
         async def call(side: Ground) -> Any:
             found = await side.agenda.ended(range(256), 9)
-            ends = {(it.job.id, it.due_at, it.ended_at, it.run_count) for it in found}
-            follow_ups = [FollowUp(it.job.id, 1, it.due_at, due, due) for it in found]
+            ends = {
+                (ended.job.id, ended.due_at, ended.ended_at, ended.run_count) for ended in found
+            }
+            follow_ups = [FollowUp(ended.job.id, 1, ended.due_at, due, due) for ended in found]
             return ends, await side.agenda.follow(follow_ups)
 
         self.both(call)
@@ -211,8 +213,14 @@ class BothPorts(RuleBasedStateMachine):
             ends = await side.dispatch.record(executor, [ending])
             known = await side.dispatch.recorded([(run, number)])
             return [
-                (it.status.id, it.status.state, it.status.attempt, it.status.retry_at, it.awaited)
-                for it in ends
+                (
+                    end.status.id,
+                    end.status.state,
+                    end.status.attempt,
+                    end.status.retry_at,
+                    end.awaited,
+                )
+                for end in ends
             ], known
 
         self.both(call)
@@ -252,7 +260,9 @@ class BothPorts(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             answer = await side.dispatch.heartbeat(heartbeat)
-            return answer.lost, {(it.run_id, it.number, it.why) for it in answer.stop}
+            return answer.lost, {
+                (attempt.run_id, attempt.number, attempt.why) for attempt in answer.stop
+            }
 
         self.both(call)
 
@@ -274,7 +284,7 @@ class BothPorts(RuleBasedStateMachine):
             strays = await side.repairs.stray_runs(page.running)
             for stray in strays:
                 await side.repairs.hand_out_again(stray.executor, [stray.run_id])
-            found = {(it.run_id, it.executor, it.is_executor_alive) for it in strays}
+            found = {(stray.run_id, stray.executor, stray.is_executor_alive) for stray in strays}
             return page.count, {*page.enqueued}, {*page.rescheduled}, {*page.running}, found
 
         self.both(call)
@@ -287,7 +297,9 @@ class BothPorts(RuleBasedStateMachine):
                 for executor, runs in await side.watch.abandoned(99)
                 for run in runs
             }
-            seen = {(it.id, it.heartbeat_at) for it in await side.watch.executors()}
+            seen = {
+                (executor.id, executor.heartbeat_at) for executor in await side.watch.executors()
+            }
             for executor in EXECUTORS:
                 await side.watch.forget(executor)
             return found, seen

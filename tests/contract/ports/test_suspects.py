@@ -105,9 +105,9 @@ async def test_suspects_hold_up_no_others(ground: Ground) -> None:
     handing = Handing(ground)
     await handing.make_suspects(3)
     await handing.claim(START + timedelta(hours=1))
-    assert [it.alone for it in await handing.dequeue(free=9)] == [True, False]
+    assert [attempt.alone for attempt in await handing.dequeue(free=9)] == [True, False]
     other = await handing.claim(START + timedelta(hours=2))
-    assert [it.run_id for it in await handing.dequeue(free=1)] == [other]
+    assert [attempt.run_id for attempt in await handing.dequeue(free=1)] == [other]
 
 
 async def test_a_suspect_whose_hand_out_never_arrived_stays_a_suspect(ground: Ground) -> None:

@@ -118,7 +118,7 @@ async def test_a_run_that_waits_is_asked_about_again(scene: Scene) -> None:
     [run] = await scene.claim()
     assert await scene.ground.rows.lose_wait(run)
     await scene.heal()
-    assert [it.run_id for it in await scene.ground.waiting(JOB)] == [run]
+    assert [run.run_id for run in await scene.ground.waiting(JOB)] == [run]
 
 
 @pytest.mark.parametrize("gone", ["executors", "handouts", "both"])

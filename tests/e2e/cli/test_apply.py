@@ -47,7 +47,7 @@ async def test_only_what_differs_is_changed(typed: Typist, file: Path) -> None:
     await typed("apply", "-f", str(file))
     edit(file, "every: 5s", "every: 6s")
     again = await typed("apply", "-f", str(file), "--json")
-    changes = {it["job"]: it["change"] for it in again.json}
+    changes = {outcome["job"]: outcome["change"] for outcome in again.json}
     assert changes.pop("every-five-seconds") == "changed"
     assert set(changes.values()) == {"unchanged"}
 
@@ -61,7 +61,7 @@ async def test_a_schedule_that_lies_in_the_past_is_told_to_be_never_due(
         "ended": {"cron": "* * * * *", "ends_at": "2020-01-01T00:00:00Z"},
         "triggered": None,
     }
-    jobs = [SPEC | {"name": name, "schedule": it} for name, it in schedules.items()]
+    jobs = [SPEC | {"name": name, "schedule": schedule} for name, schedule in schedules.items()]
     path.write_bytes(msgspec.json.encode({"jobs": jobs}))
     for words in (["--dry-run"], [], []):
         lines = (await typed("apply", "-f", str(path), *words)).out.splitlines()
@@ -84,9 +84,9 @@ async def test_a_thousand_jobs_are_one_request(
     first = await matins.put_jobs("many", jobs)
     again = await matins.put_jobs("many", jobs)
     assert calls == ["PUT /v1/teams/many/jobs"] * 2
-    assert {it.change for it in first} == {"created"}
-    assert {it.change for it in again} == {"unchanged"}
-    assert [it.job.spec for it in again] == jobs
+    assert {outcome.change for outcome in first} == {"created"}
+    assert {outcome.change for outcome in again} == {"unchanged"}
+    assert [outcome.job.spec for outcome in again] == jobs
 
 
 async def test_a_dry_run_tells_and_stores_nothing(

@@ -87,8 +87,10 @@ async def test_the_sdk_starts_and_follows_a_backfill(matins: Matins) -> None:
     started = await matins.start_backfill("payments", "tick", request)
     assert started.backfill is not None
     assert (started.plan.to_run, started.backfill.counts.planned) == (plan.to_run, plan.to_run)
-    assert [it.id for it in await matins.backfills("payments")] == [started.backfill.id]
-    assert [it.id for it in await matins.backfills("payments", "tick")] == [started.backfill.id]
+    assert [backfill.id for backfill in await matins.backfills("payments")] == [started.backfill.id]
+    assert [backfill.id for backfill in await matins.backfills("payments", "tick")] == [
+        started.backfill.id
+    ]
     shown = await matins.backfill(started.backfill.id)
     assert (shown.state, shown.counts.made) == (BackfillState.ACTIVE, 0)
     await matins.pause_backfill(shown.id)

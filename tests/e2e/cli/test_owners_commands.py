@@ -64,7 +64,7 @@ async def test_jobs_of_all_teams_are_listed(typed: Typist, matins: Matins, job: 
         "search/nightly",
     ]
     only = await typed("jobs", "list", "--team", "search", "--json")
-    assert [it["team"] for it in only.json] == ["search"]
+    assert [run["team"] for run in only.json] == ["search"]
 
 
 async def test_a_job_is_shown_as_it_was_written(typed: Typist, job: str) -> None:
@@ -115,9 +115,11 @@ async def test_a_jobs_history_is_listed_compared_and_rolled_back(
     assert "labels, timeout" in listed.out
     assert "release 7" in listed.out
     page = (await typed("jobs", "history", job, "--json")).json
-    assert [it["author"] for it in page["revisions"]] == ["admin", "admin"]
+    assert [revision["author"] for revision in page["revisions"]] == ["admin", "admin"]
     compared = await typed("jobs", "diff", job)
-    assert [it for it in compared.out.splitlines() if it[0] in "+-" and it[:3] not in _FILES] == [
+    assert [
+        line for line in compared.out.splitlines() if line[0] in "+-" and line[:3] not in _FILES
+    ] == [
         "+labels:",
         "+  tier: gold",
         "+timeout: 9s",
@@ -175,9 +177,9 @@ async def test_a_body_is_json_or_text_from_the_line_or_a_file(
     for body in bodies:
         run = await typed("jobs", "trigger", "payments/call", "--body", body, "--json")
         inputs.append(await matins.run_input(UUID(run.json["id"])))
-    assert [it.body for it in inputs] == [{"day": 1}, '"text"', "as it is\n"]
+    assert [run_input.body for run_input in inputs] == [{"day": 1}, '"text"', "as it is\n"]
     wrong = [["--body", "{"], ["--header", "A"], ["--env", "A=b"], ["--body", "@/no/file"]]
-    codes = [(await typed("jobs", "trigger", "payments/call", *it)).code for it in wrong]
+    codes = [(await typed("jobs", "trigger", "payments/call", *options)).code for options in wrong]
     assert codes == [2, 2, 2, 2]
 
 

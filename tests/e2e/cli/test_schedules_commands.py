@@ -181,10 +181,10 @@ async def test_a_file_brings_its_calendars_along(
     assert first.split()[2:] == ["created", "payments/calendar", "bank"]
     assert second.split()[2:6] == ["created", "payments/nightly", "next", "due"]
     applied = await typed("apply", "-f", str(path), "--json")
-    assert [(it["calendar"], it["job"], it["change"]) for it in applied.json] == [
+    assert [(row["calendar"], row["job"], row["change"]) for row in applied.json] == [
         ("bank", None, "created"),
         (None, "nightly", "created"),
     ]
     again = await typed("apply", "-f", str(path), "--json")
-    assert {it["change"] for it in again.json} == {"unchanged"}
+    assert {row["change"] for row in again.json} == {"unchanged"}
     assert (await matins.calendar("payments", "bank")).jobs == 1

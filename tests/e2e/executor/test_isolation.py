@@ -210,10 +210,10 @@ async def test_commands_that_run_at_once_have_accounts_of_their_own() -> None:
 async def test_a_command_is_likelier_than_its_executor_to_end_when_memory_runs_out(
     commands: Commands,
 ) -> None:
-    mine = _oom_score(os.getpid())
+    own = _oom_score(os.getpid())
     result = await commands.run(command("cat", "/proc/self/oom_score_adj"))
-    assert int(result.output) == min(mine + 500, 1000)
-    assert _oom_score(keeper_pid()) == mine
+    assert int(result.output) == min(own + 500, 1000)
+    assert _oom_score(keeper_pid()) == own
 
 
 async def test_a_keeper_that_talks_nonsense_is_replaced(

@@ -102,7 +102,7 @@ class FailOver:
     async def _all_say(self, event: str) -> None:
         """Wait until each role that uses the database has logged an event."""
         using = [role for role in self.cluster.roles if role.role != "executor"]
-        await until(lambda: all(it.said(event) for it in using), 20)
+        await until(lambda: all(role.said(event) for role in using), 20)
 
     async def _is_unready(self) -> bool:
         async with self.cluster.http.get(f"{self.cluster.urls[0]}/ready") as answer:
@@ -115,10 +115,10 @@ class FailOver:
         """Every due time has its row, and was called; what the standby lacked, under its own id."""
         found = await self.cluster.rows("SELECT id, job_id, due_at, state FROM runs")
         rows = {(row["job_id"], row["due_at"]): row for row in found}
-        due = {(it.job_id, it.due_at) for it in self.cluster.due}
+        due = {(row.job_id, row.due_at) for row in self.cluster.due}
         assert due <= rows.keys(), f"{len(due - rows.keys())} due times have no row"
-        assert {rows[it]["state"] for it in due} == {"succeeded"}
-        ids = {rows[it]["id"] for it in due}
+        assert {rows[key]["state"] for key in due} == {"succeeded"}
+        ids = {rows[key]["id"] for key in due}
         calls = read_ledger(self.cluster.folder / "ledger")
         called = [call.run_id for call in calls if call.run_id in ids]
         assert ids == set(called), f"{len(ids - set(called))} runs were never called"

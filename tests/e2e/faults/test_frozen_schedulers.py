@@ -100,7 +100,7 @@ async def test_killed_and_started_again_with_its_lease_file_it_waits_for_no_leas
 
 async def _is_succeeded(cluster: Cluster, holder: UUID) -> bool:
     held = await holdings(cluster)
-    return holder not in held and {len(it) for it in held.values()} == {PARTITIONS}
+    return holder not in held and {len(partitions) for partitions in held.values()} == {PARTITIONS}
 
 
 async def test_frozen_in_the_middle_of_its_claim_it_does_not_hold_up_its_successor(

@@ -61,12 +61,12 @@ async def test_killed_after_any_message_of_a_firing_it_loses_and_doubles_nothing
 ) -> None:
     """CL-07: two schedulers take turns in dying; jobs are due each second all the while."""
     settings = {"MATINS_LEASE_TERM": "1s"}
-    async with postgres_proxy(cluster) as one, postgres_proxy(cluster) as other:
+    async with postgres_proxy(cluster) as first, postgres_proxy(cluster) as other:
         await asyncio.gather(cluster.start("api"), cluster.start("executor"))
         steady = await load(cluster, 12)
         killers = [
             Killer(proxy, await cluster.start("scheduler", MATINS_POSTGRES=dsn, **settings))
-            for proxy, dsn in (one, other)
+            for proxy, dsn in (first, other)
         ]
         await until(lambda: len(killers[0].ends) >= len(STEPS), 10, 0.01)
         length = killers[0].ends[len(STEPS) - 1]

@@ -130,7 +130,9 @@ class Owner:
     async def _make(self) -> None:
         """Make a job that will come to its end soon."""
         self._made += 1
-        kind = self._rng.choice([it for it in KINDS if it not in ("every", "union", "closed")])
+        kind = self._rng.choice(
+            [kind for kind in KINDS if kind not in ("every", "union", "closed")]
+        )
         name = f"{kind}-{self._number}{1000 * self._made + self._rng.randint(0, 999)}"
         if name not in self._names:
             self._names.append(name)

@@ -50,9 +50,14 @@ async def all_retries(cluster: Cluster) -> Rows:
 
 def broken_audits(audits: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Every due time has its row, every row its due time, and every job can be computed."""
-    for it in audits:
-        if it["missing_count"] or it["unexpected_count"] or it["doubled_count"] or it["fault"]:
-            yield f"audit: {it}"
+    for audit in audits:
+        if (
+            audit["missing_count"]
+            or audit["unexpected_count"]
+            or audit["doubled_count"]
+            or audit["fault"]
+        ):
+            yield f"audit: {audit}"
 
 
 def overlapping_chains(rows: Rows) -> Iterator[str]:
@@ -84,11 +89,11 @@ def runs_in_windows(rows: Rows, windows: Iterable[WindowSpan]) -> Iterator[str]:
 
 def retries_in_windows(retries: Rows, windows: Iterable[WindowSpan]) -> Iterator[str]:
     """A retry does not begin within a window that holds."""
-    for window in (it for it in windows if it.policy == "hold"):
-        for it in retries:
-            begins = window.since + ON_THE_QUEUE <= it["started_at"] < window.until
-            if begins and _is_meant(it, window):
-                yield f"a retry of {it['name']} began at {it['started_at']} within {window}"
+    for window in (window for window in windows if window.policy == "hold"):
+        for retry in retries:
+            begins = window.since + ON_THE_QUEUE <= retry["started_at"] < window.until
+            if begins and _is_meant(retry, window):
+                yield f"a retry of {retry['name']} began at {retry['started_at']} within {window}"
 
 
 def claims_of_stopped(rows: Rows, stops: Mapping[str, Iterable[Span]]) -> Iterator[str]:

@@ -122,10 +122,10 @@ async def _judge(
             stops.setdefault(name, []).extend(spans)
     # The audit computes what was due, from the revisions; the checker judges all the rest.
     unjudged = ("was not due", "stands for")
-    found = [it.message for it in check(history)]
+    found = [breach.message for breach in check(history)]
     return [
         *promises.broken_audits(audits),
-        *(it for it in found if not any(words in it for words in unjudged)),
+        *(text for text in found if not any(words in text for words in unjudged)),
         *promises.overlapping_chains(rows),
         *promises.runs_in_windows(rows, windows),
         *promises.retries_in_windows(await promises.all_retries(cluster), windows),

@@ -16,7 +16,7 @@ def places(given: Calendar) -> list[str]:
     return [problem.where for problem in given.problems()]
 
 
-def one(**conditions: object) -> Calendar:
+def excluding(**conditions: object) -> Calendar:
     return Calendar(name="cal", exclude=[msgspec.convert(conditions, Item)])
 
 
@@ -81,7 +81,7 @@ def test_every_form_of_each_condition_is_right() -> None:
 def test_a_wrong_item_has_one_problem_at_its_place(
     conditions: dict[str, object], where: str, message: str
 ) -> None:
-    (problem,) = one(**conditions).problems()
+    (problem,) = excluding(**conditions).problems()
     assert problem.where == f"exclude[0].{where}".rstrip(".")
     assert message in problem.message
 
@@ -115,14 +115,14 @@ def test_a_week_needs_a_business_day() -> None:
 
 def test_a_calendar_is_not_bigger_than_its_limit() -> None:
     dates = ["2026-12-25"] * (ENTRIES_MAX - 1)
-    assert places(one(dates=dates)) == []
-    (problem,) = one(dates=[*dates, "2026-12-26"]).problems()
+    assert places(excluding(dates=dates)) == []
+    (problem,) = excluding(dates=[*dates, "2026-12-26"]).problems()
     assert f"has {ENTRIES_MAX + 1} entries; write at most {ENTRIES_MAX}" in problem.message
 
 
 def test_no_text_of_a_calendar_holds_a_nul_character() -> None:
-    assert places(one(dates="12-25", label="a\0b")) == [""]
-    assert places(one(dates="12-25", label="a\\u0000b")) == []
+    assert places(excluding(dates="12-25", label="a\0b")) == [""]
+    assert places(excluding(dates="12-25", label="a\\u0000b")) == []
 
 
 def test_only_items_without_holidays_and_files_are_resolved() -> None:

@@ -200,8 +200,8 @@ def test_a_job_may_be_moved_if_it_is_due_24_times_in_24_hours(text: str, *, is_d
 
 def test_what_comes_to_an_end_is_not_too_dense() -> None:
     second = at("2026-11-29T00:00")
-    assert not is_too_dense(InstantsRule([second + it for it in range(24)]), second - 1)
-    assert is_too_dense(InstantsRule([second + it for it in range(25)]), second - 1)
+    assert not is_too_dense(InstantsRule([second + shift for shift in range(24)]), second - 1)
+    assert is_too_dense(InstantsRule([second + shift for shift in range(25)]), second - 1)
 
 
 @pytest.mark.parametrize("on_closed", ["next_business_day", "previous_business_day"])
@@ -218,7 +218,9 @@ START = int(datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC).timestamp()
 CRONS = st.sampled_from(
     ["0 2 * * *", "30 2,14 * * 1-5", "0 0 * * *", "0 * * * *", "15 */8 * * *", "30 23 L * *"]
 )
-INSTANTS = st.lists(st.integers(-60 * DAY_S, 60 * DAY_S).map(lambda it: START + it), max_size=20)
+INSTANTS = st.lists(
+    st.integers(-60 * DAY_S, 60 * DAY_S).map(lambda shift: START + shift), max_size=20
+)
 BASES = st.one_of(INSTANTS.map(InstantsRule), st.builds(cron, CRONS, zone=st.sampled_from(ZONES)))
 CLOSURES = st.builds(
     Calendar,
@@ -258,7 +260,7 @@ def expected(base: Rule, calendars: list[CompiledCalendar], on_closed: str, zone
             target = moved(due, calendars, on_closed, zone)
             dues |= {target} if target is not None else set()
         due = base.next_after(due)
-    return sorted(it for it in dues if FIRST_DUE <= it <= LAST_DUE)
+    return sorted(due for due in dues if FIRST_DUE <= due <= LAST_DUE)
 
 
 @given(BASES, st.lists(CLOSURES, min_size=1, max_size=2), POLICIES, st.sampled_from(ZONES))

@@ -29,9 +29,9 @@ def test_a_date_is_closed_from_midnight_to_midnight_of_the_calendar_s_zone() -> 
 
 def test_a_range_of_dates_includes_both_ends() -> None:
     cal = closures("exclude: [{dates: 2026-12-24/2026-12-31}]")
-    found = [cal.closed(at(f"{it}T12:00")) is not None for it in ("2026-12-23", "2026-12-24")]
+    found = [cal.closed(at(f"{day}T12:00")) is not None for day in ("2026-12-23", "2026-12-24")]
     assert found == [False, True]
-    found = [cal.closed(at(f"{it}T12:00")) is not None for it in ("2026-12-31", "2027-01-01")]
+    found = [cal.closed(at(f"{day}T12:00")) is not None for day in ("2026-12-31", "2027-01-01")]
     assert found == [True, False]
 
 
@@ -46,7 +46,7 @@ def test_a_date_without_a_year_is_closed_every_year_and_a_range_may_go_past_new_
 def test_weekdays_are_names_and_ranges_that_may_go_past_the_end_of_the_week() -> None:
     cal = closures("exclude: [{weekdays: [wed, sat-mon]}]")
     week = [f"2026-11-{number}" for number in range(23, 30)]  # Monday to Sunday
-    found = [cal.closed(at(f"{it}T12:00")) is not None for it in week]
+    found = [cal.closed(at(f"{day}T12:00")) is not None for day in week]
     assert found == [True, False, True, False, False, True, True]
 
 
@@ -87,7 +87,7 @@ def test_several_allowed_items_add_up_and_are_told_by_the_calendar_s_name() -> N
         only: [{times: "01:00-02:00"}, {weekdays: sun}, {spans: 2026-11-27T12:00/2026-11-27T13:00}]
         """
     )
-    assert [it for it in range(24) if it not in closed_hours(cal, "2026-11-27")] == [1, 12]
+    assert [hour for hour in range(24) if hour not in closed_hours(cal, "2026-11-27")] == [1, 12]
     assert closed_hours(cal, "2026-11-29") == []
     assert cal.closed(at("2026-11-27T14:00")) == "outside windows"
 
@@ -218,19 +218,21 @@ def test_a_moment_that_is_open_may_begin_where_clocks_jump() -> None:
 ZONES = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"]
 FIRST = date(2011, 12, 20)
 
-DAYS = st.integers(-40, 40).map(lambda it: FIRST + timedelta(it))
+DAYS = st.integers(-40, 40).map(lambda days: FIRST + timedelta(days))
 DATES = st.one_of(
     DAYS.map(str),
-    st.tuples(DAYS, st.integers(0, 50)).map(lambda it: f"{it[0]}/{it[0] + timedelta(it[1])}"),
-    DAYS.map(lambda it: f"{it:%m-%d}"),
-    st.tuples(DAYS, DAYS).map(lambda it: f"{it[0]:%m-%d}/{it[1]:%m-%d}"),
+    st.tuples(DAYS, st.integers(0, 50)).map(
+        lambda parts: f"{parts[0]}/{parts[0] + timedelta(parts[1])}"
+    ),
+    DAYS.map(lambda day: f"{day:%m-%d}"),
+    st.tuples(DAYS, DAYS).map(lambda pair: f"{pair[0]:%m-%d}/{pair[1]:%m-%d}"),
 )
 WEEKDAY = st.sampled_from(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])
 WEEKDAYS = st.one_of(WEEKDAY, st.tuples(WEEKDAY, WEEKDAY).map("-".join))
-CLOCKS = st.integers(0, 47).map(lambda it: f"{it // 2:02}:{it % 2 * 30:02}")
-TIMES = st.tuples(CLOCKS, CLOCKS | st.just("24:00")).filter(lambda it: it[0] != it[1])
+CLOCKS = st.integers(0, 47).map(lambda half: f"{half // 2:02}:{half % 2 * 30:02}")
+TIMES = st.tuples(CLOCKS, CLOCKS | st.just("24:00")).filter(lambda pair: pair[0] != pair[1])
 SPANS = st.tuples(DAYS, CLOCKS, st.integers(1, 60)).map(
-    lambda it: f"{it[0]}T{it[1]}:00Z/{it[0] + timedelta(it[2] // 24)}T23:59:30Z"
+    lambda parts: f"{parts[0]}T{parts[1]}:00Z/{parts[0] + timedelta(parts[2] // 24)}T23:59:30Z"
 )
 ITEMS = st.one_of(
     st.builds(
@@ -271,7 +273,8 @@ def meets(item: Item, instant: datetime, wall: datetime) -> bool:
     if item.spans is not None:
         ends = [text.split("/") for text in item.spans]
         return any(
-            datetime.fromisoformat(it) <= instant < datetime.fromisoformat(end) for it, end in ends
+            datetime.fromisoformat(begin) <= instant < datetime.fromisoformat(end)
+            for begin, end in ends
         )
     for text in ["00:00-24:00"] if item.times is None else item.times:
         first, _, last = text.partition("-")
@@ -281,7 +284,7 @@ def meets(item: Item, instant: datetime, wall: datetime) -> bool:
             shown -= timedelta(1)
         elif not (first <= clock and (clock < last or last <= first)):
             continue
-        if item.dates is not None and not any(meets_dates(it, shown) for it in item.dates):
+        if item.dates is not None and not any(meets_dates(dates, shown) for dates in item.dates):
             continue
         if item.weekdays is None or any(
             meets_weekdays(weekday, shown) for weekday in item.weekdays
@@ -293,8 +296,8 @@ def meets(item: Item, instant: datetime, wall: datetime) -> bool:
 def is_closed(cal: Calendar, second: int) -> bool:
     instant = datetime.fromtimestamp(second, UTC)
     wall = instant.astimezone(ZoneInfo(cal.timezone))
-    allowed = not cal.only or any(meets(it, instant, wall) for it in cal.only)
-    return not allowed or any(meets(it, instant, wall) for it in cal.exclude)
+    allowed = not cal.only or any(meets(item, instant, wall) for item in cal.only)
+    return not allowed or any(meets(item, instant, wall) for item in cal.exclude)
 
 
 @given(CALENDARS, st.integers(-30, 30), st.lists(st.integers(0, DAY_S - 1), max_size=20))
@@ -312,7 +315,9 @@ def test_a_business_day_has_a_moment_that_is_open(cal: Calendar, number: int) ->
     found = compile_calendar(cal)
     first = day(str(FIRST)) + number
     shown = range(first * DAY_S - DAY_S, first * DAY_S + 2 * DAY_S, 30)
-    moments = [it for it in shown if (it + found.zone.offset_at(it)) // DAY_S == first]
+    moments = [
+        instant for instant in shown if (instant + found.zone.offset_at(instant)) // DAY_S == first
+    ]
     is_weekend = (date(1970, 1, 1) + timedelta(first)).weekday() >= 5
     expected = not is_weekend and any(found.closed(moment) is None for moment in moments)
     assert found.is_business_day(first) == expected
@@ -320,7 +325,9 @@ def test_a_business_day_has_a_moment_that_is_open(cal: Calendar, number: int) ->
 
 def test_thousands_of_dates_are_looked_up_quickly() -> None:
     dates = [str(FIRST + timedelta(2 * number)) for number in range(4_900)]
-    cal = compile_calendar(Calendar(name="cal", exclude=[Item(dates=it, label=it) for it in dates]))
+    cal = compile_calendar(
+        Calendar(name="cal", exclude=[Item(dates=day, label=day) for day in dates])
+    )
     first = day(str(FIRST))
     for number in range(0, 9_800, 7):
         expected = None if number % 2 else str(FIRST + timedelta(number))

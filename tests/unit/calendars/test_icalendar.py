@@ -256,8 +256,8 @@ def test_what_was_imported_closes_the_days_and_the_hours_of_its_events() -> None
 
 def test_a_label_of_the_item_stands_for_all_its_events() -> None:
     found = items(GOOGLE, label="Releases")
-    assert [it.label for it in found] == ["Releases", "Releases"]
-    assert [len(it.dates or it.spans or ()) for it in found] == [1, 3]
+    assert [item.label for item in found] == ["Releases", "Releases"]
+    assert [len(item.dates or item.spans or ()) for item in found] == [1, 3]
 
 
 def test_events_that_are_marked_as_free_are_taken_only_when_that_is_wanted() -> None:
@@ -467,8 +467,8 @@ END:VTIMEZONE
     ],
 )
 def test_the_work_that_rules_may_cost_is_bounded(rule: str) -> None:
-    one = f"BEGIN:VEVENT\nDTSTART:00010101T000000\nRRULE:{rule}\nEND:VEVENT\n"
-    text = f"BEGIN:VCALENDAR\n{one * 400}END:VCALENDAR\n"
+    event = f"BEGIN:VEVENT\nDTSTART:00010101T000000\nRRULE:{rule}\nEND:VEVENT\n"
+    text = f"BEGIN:VCALENDAR\n{event * 400}END:VCALENDAR\n"
     assert "too many events recur, or too often" in problem(text)
 
 

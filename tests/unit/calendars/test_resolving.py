@@ -20,11 +20,13 @@ def dates(year: int, **fields: object) -> dict[str, str]:
     """Return the holidays of a year: label by date."""
     item = Item(holidays=msgspec.convert(fields, Holidays))
     found = resolve(Calendar(name="cal", exclude=[item]), year, year).exclude
-    return {day: it.label for it in found for day in it.dates or ()}
+    return {day: item.label for item in found for day in item.dates or ()}
 
 
 def test_berlin_has_a_holiday_that_brandenburg_has_not() -> None:
-    berlin, brandenburg = (dates(2026, country="DE", subdivision=it) for it in ("BE", "DE-BB"))
+    berlin, brandenburg = (
+        dates(2026, country="DE", subdivision=subdivision) for subdivision in ("BE", "DE-BB")
+    )
     assert berlin["2026-12-25"] == "Christmas Day"
     assert berlin["2026-03-08"] == "Women's Day"
     assert "2026-03-08" not in brandenburg
@@ -102,7 +104,7 @@ def test_what_is_resolved_stays_as_it_is() -> None:
         only: [{weekdays: mon-fri}, {holidays: {market: XNYS}}]
     """
     once = resolve(calendar(text), 2026, 2030)
-    assert all(it.is_resolved for it in once.exclude + once.only)
+    assert all(item.is_resolved for item in once.exclude + once.only)
     assert resolve(once, 2026, 2030) == once
     assert resolve(once, 2040, 2041) == once
     assert once.exclude[0] == Item(dates="12-24", label="Christmas Eve")

@@ -36,7 +36,7 @@ def test_every_command_that_ends_speaks_json(name: str) -> None:
 @pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS.values()}))
 def test_the_index_has_every_command_with_the_line_that_its_help_begins_with(module: str) -> None:
     registered = import_module(f"matins.cli.{module}").commands.registered_commands
-    names = [it.name or it.callback.__name__ for it in registered]
+    names = [command.name or command.callback.__name__ for command in registered]
     listed = {name: line for name, (where, line) in COMMANDS.items() if where == module}
     assert sorted(names) == sorted(name.split()[-1] for name in listed)
     for name, line in listed.items():

@@ -39,6 +39,6 @@ def test_what_is_left_over_has_a_bar_of_its_own() -> None:
 
 
 def test_few_fires_are_told_in_parts() -> None:
-    assert [number(it) for it in (0, 2, 2.25, 9.96, 12.4, 12345.6)] == [
+    assert [number(value) for value in (0, 2, 2.25, 9.96, 12.4, 12345.6)] == [
         *("0", "2", "2.2", "10.0", "12", "12,346")
     ]

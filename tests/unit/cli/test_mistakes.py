@@ -32,7 +32,7 @@ SCRAPS = (
     *("* * * * *", "0 2 31 2 *", "{", "{cron: x}", "{every: 1s}", "[]", "null", "\udcff", "\u202e"),
     *("Europe/Berlin", "Nowhere", "k=v", "=", "queued", "019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42"),
 )
-WORDS = st.sampled_from(SCRAPS) | st.text(max_size=12).filter(lambda it: "\0" not in it)
+WORDS = st.sampled_from(SCRAPS) | st.text(max_size=12).filter(lambda word: "\0" not in word)
 LINES = (
     *("team: me\n", "jobs:\n", "  - name: a\n", "    schedule: {cron: '* * * * *'}\n", "name: 1\n"),
     *("    target: {command: {argv: [a]}}\n", "jobs: []\n", "!!python/object:os.system x\n"),
@@ -93,8 +93,8 @@ def insist(words: list[str], environ: dict[str, str]) -> None:
         code = run(words)
         said = streams.complaints
     assert code in ENDINGS, (words, code)
-    assert [it for it in said if not it.startswith("matins: ")] == [], words
-    assert [it for it in said if "a fault of Matins" in it] == [], words
+    assert [line for line in said if not line.startswith("matins: ")] == [], words
+    assert [line for line in said if "a fault of Matins" in line] == [], words
     assert (code == 0) <= (said == []), words
 
 

@@ -73,11 +73,11 @@ def test_what_no_clock_shows_is_told_so() -> None:
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        *[("audit", it) for it in ("--since", "--until")],
+        *[("audit", option) for option in ("--since", "--until")],
         ("runs list", "--since"),
-        *[(it, "--after") for it in ("preview", "jobs preview")],
+        *[(command, "--after") for command in ("preview", "jobs preview")],
         ("jobs move", "--to"),
-        *[("windows put", it) for it in ("--from", "--to")],
+        *[("windows put", option) for option in ("--from", "--to")],
     ],
 )
 def test_every_command_that_takes_a_moment_tells_what_it_reads(command: str, option: str) -> None:

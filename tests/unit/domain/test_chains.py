@@ -163,7 +163,7 @@ def job(name: str, *upstream: str) -> JobSpec:
 
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
 def test_a_circle_is_found_where_there_is_one(edges: list[list[int]]) -> None:
-    upstream = {str(number): [str(it) for it in edges[number]] for number in range(8)}
+    upstream = {str(number): [str(edge) for edge in edges[number]] for number in range(8)}
     path = cycle(upstream)
     reached = {name: set(names) for name, names in upstream.items()}
     for middle, start in product(reached, repeat=2):
@@ -171,7 +171,7 @@ def test_a_circle_is_found_where_there_is_one(edges: list[list[int]]) -> None:
             reached[start] |= reached[middle]
     for _ in range(8):
         for names in reached.values():
-            names.update(*[set(reached[it]) for it in names])
+            names.update(*[set(reached[name]) for name in names])
     assert bool(path) is any(name in names for name, names in reached.items())
     if path:
         assert path[0] == path[-1]

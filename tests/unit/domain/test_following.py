@@ -45,7 +45,7 @@ def test_what_follows_an_end_is_missing_if_it_came_while_the_job_was_active(
     state: JobState, ended: float, due: list[int]
 ) -> None:
     run = RecordedRun(NOON, finished_at=NOON + ended * MINUTE)
-    assert missing(state, run, NOON) == [NOON + it * MINUTE for it in due]
+    assert missing(state, run, NOON) == [NOON + minute * MINUTE for minute in due]
 
 
 def test_nothing_is_missing_while_the_run_goes_on_or_when_nothing_is_awaited() -> None:

@@ -99,15 +99,15 @@ def test_what_the_job_could_not_have_an_input_can_not_have(
 
 
 def test_equal_inputs_have_one_fingerprint_and_others_another() -> None:
-    one, same = (
+    first, same = (
         RunInput(body={"a": 1, "b": 2}, headers={"x": "1", "y": "2"}),
         RunInput(body={"b": 2, "a": 1}, headers={"y": "2", "x": "1"}),
     )
-    assert one.fingerprint() == same.fingerprint()
+    assert first.fingerprint() == same.fingerprint()
     others = (NO_INPUT, RunInput(body={"a": 1}), RunInput(args=["a"]), RunInput(args=["a", ""]))
-    assert len({it.fingerprint() for it in (one, *others)}) == 5
-    beside = {it.fingerprint(allow_overlap=True) for it in (one, *others)}
-    assert len(beside | {it.fingerprint() for it in (one, *others)}) == 10
+    assert len({run_input.fingerprint() for run_input in (first, *others)}) == 5
+    beside = {run_input.fingerprint(allow_overlap=True) for run_input in (first, *others)}
+    assert len(beside | {run_input.fingerprint() for run_input in (first, *others)}) == 10
 
 
 @pytest.mark.parametrize("key", ["", "x" * (KEY_MAX + 1), "a\n", "ä"])

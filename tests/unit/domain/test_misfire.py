@@ -19,7 +19,12 @@ Policy = Literal["all", "last", "skip"]
 
 
 def ran(due: list[datetime], policy: Misfire) -> list[datetime]:
-    return [at for it in split_pending(due, policy, NOW) if it.skip_reason is None for at in it.due]
+    return [
+        at
+        for group in split_pending(due, policy, NOW)
+        if group.skip_reason is None
+        for at in group.due
+    ]
 
 
 def test_all_catches_up_everything_within_its_bounds() -> None:
@@ -85,4 +90,4 @@ def test_every_due_time_comes_back_once_and_in_order(
     due = [NOW - timedelta(seconds=age) for age in sorted(ages, reverse=True)]
     verdicts = split_pending(due, Misfire(policy, max_age, max_count), NOW)
     assert [at for verdict in verdicts for at in verdict.due] == due
-    assert all(one.skip_reason != other.skip_reason for one, other in pairwise(verdicts))
+    assert all(group.skip_reason != other.skip_reason for group, other in pairwise(verdicts))

@@ -191,7 +191,7 @@ def test_of_a_batch_one_is_admitted_at_most_and_only_where_nothing_has_started(
     batch = [Waiting(run.id, 0, run.due_at, 1, CLAIM) for run in candidates.values()]
     facts = Facts(at(10), {1: Rules(1)}, candidates, {JOB: [*others, *candidates.values()]})
     decisions = decide(batch, facts)
-    admitted = [it for it in decisions if it.verdict.state is RunState.QUEUED]
+    admitted = [decision for decision in decisions if decision.verdict.state is RunState.QUEUED]
     has_started = any(run.is_started for run in others)
     assert len(admitted) == (
         not has_started
@@ -200,10 +200,14 @@ def test_of_a_batch_one_is_admitted_at_most_and_only_where_nothing_has_started(
             for other in others
         )
     )
-    waiting = [it for it in decisions if it.verdict.state is RunState.WAITING]
+    waiting = [decision for decision in decisions if decision.verdict.state is RunState.WAITING]
     assert len(waiting) <= overlap.places * (overlap.policy == "queue") + (not has_started)
     left = {run.id for run in left_open(decisions, facts)[JOB]}
-    skipped = {it.waiting.run_id for it in decisions if it.verdict.state is RunState.SKIPPED}
+    skipped = {
+        decision.waiting.run_id
+        for decision in decisions
+        if decision.verdict.state is RunState.SKIPPED
+    }
     assert left == ({run.id for run in others} | set(candidates)) - skipped
 
 

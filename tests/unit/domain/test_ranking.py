@@ -95,7 +95,7 @@ def test_the_runs_of_a_team_keep_their_order(steps: list[tuple[int, int, int]]) 
     for team, priority, later in steps:
         at += later
         ranks.setdefault((team, priority), []).append(of.rank("pool", team, priority, at))
-    assert all(one < other for made in ranks.values() for one, other in pairwise(made))
+    assert all(rank < other for made in ranks.values() for rank, other in pairwise(made))
 
 
 @given(st.lists(st.integers(0, SECOND), min_size=1, max_size=200), st.integers(1, 50))
@@ -122,10 +122,10 @@ def test_a_team_has_no_larger_share_by_several_priorities() -> None:
         for priority in (HIGH, NORMAL, LOW)
         for rank in burst(of, LARGE, 100, priority=priority)
     ]
-    one = burst(of, SMALL, 300)
+    whole = burst(of, SMALL, 300)
     # All of both are there at once: the last of either comes at about the same time, but for the
     # head start of what is low.
-    assert max(several) + HEAD_STARTS_S[LOW] * SECOND == pytest.approx(max(one), abs=6 * SECOND)
+    assert max(several) + HEAD_STARTS_S[LOW] * SECOND == pytest.approx(max(whole), abs=6 * SECOND)
 
 
 def test_two_schedulers_keep_half_of_a_clock_each() -> None:

@@ -102,7 +102,7 @@ def test_nothing_starts_once_the_contact_is_too_old(tmp_path: Path) -> None:
 def test_each_command_has_the_number_that_was_free_longest() -> None:
     accounts = Accounts("200000-200002", slots=3)
     taken = [accounts.take() for _ in range(3)]
-    assert [it and it.account.uid for it in taken] == [200000, 200001, 200002]
+    assert [slot and slot.account.uid for slot in taken] == [200000, 200001, 200002]
     accounts.give_back(taken[1])
     accounts.give_back(taken[0])
     again = accounts.take()

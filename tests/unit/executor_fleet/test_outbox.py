@@ -44,7 +44,7 @@ class Slow:
         self.reports: list[list[int]] = []
 
     async def report(self, report: Report) -> ReportAnswer:
-        self.reports.append([it.run_id.int for it in report.ends])
+        self.reports.append([end.run_id.int for end in report.ends])
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         await asyncio.sleep(self.takes_s)
@@ -52,7 +52,7 @@ class Slow:
         if self.failures:
             self.failures -= 1
             raise UnavailableError("not now")
-        if any(self.bad in it.result.output + it.result.reason for it in report.ends):
+        if any(self.bad in end.result.output + end.result.reason for end in report.ends):
             raise InvalidInputError.at("ends", "hold a bad word")
         return ReportAnswer()
 
@@ -74,7 +74,7 @@ class Office:
         self.outbox = Outbox(means, UUID(int=1), self._confirm)
 
     def _confirm(self, ends: Sequence[End]) -> None:
-        self.confirmed += [it.run_id.int for it in ends]
+        self.confirmed += [end.run_id.int for end in ends]
 
 
 @asynccontextmanager
@@ -198,8 +198,8 @@ async def test_gw11_output_is_left_out_visibly_when_too_much_waits() -> None:
         for number in range(20):
             office.outbox.add(end(number, "x" * 1_000_000))
         await asyncio.sleep(60)
-        kept = [it.result for it in office.outbox._ends]
-        assert sum(len(it.output) for it in kept) <= TEXT_MAX + 1_000_000
+        kept = [end.result for end in office.outbox._ends]
+        assert sum(len(result.output) for result in kept) <= TEXT_MAX + 1_000_000
         assert kept[-1].output_cut == 1_000_000
         assert "left out" in kept[-1].output
 

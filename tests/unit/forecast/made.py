@@ -62,7 +62,9 @@ def moments() -> st.SearchStrategy[tuple[str, datetime]]:
     """Choose a zone, and an instant near one of the changes of its clocks."""
     near = [(zone, datetime.fromisoformat(at)) for zone, ats in CHANGES.items() for at in ats]
     minutes = st.integers(-26 * 60, 60).map(lambda count: timedelta(minutes=count))
-    return st.builds(lambda it, moved: (it[0], it[1] + moved), st.sampled_from(near), minutes)
+    return st.builds(
+        lambda moment, moved: (moment[0], moment[1] + moved), st.sampled_from(near), minutes
+    )
 
 
 def own_changes() -> st.SearchStrategy[ClockChanges | None]:
@@ -72,7 +74,9 @@ def own_changes() -> st.SearchStrategy[ClockChanges | None]:
 
 def kinds(near: datetime) -> st.SearchStrategy[Times]:
     """Make one kind of due times, which may have some near an instant."""
-    texts = st.sampled_from(USUAL) | expressions(all_months=True).map(lambda it: it.text)
+    texts = st.sampled_from(USUAL) | expressions(all_months=True).map(
+        lambda expression: expression.text
+    )
     crons = st.builds(Times, cron=texts, dst=own_changes())
     seconds = st.builds(Times, cron=st.sampled_from(["*/20 */7 2,3 * * *", "5,35 59 * * * *"]))
     hashed = st.builds(Times, cron=st.sampled_from(HASHED))
@@ -94,16 +98,16 @@ def instants(near: datetime) -> st.SearchStrategy[str]:
 def schedules(draw: st.DrawFn, zone: str, near: datetime) -> Schedule:
     """Make a schedule without jitter."""
     members = draw(st.none() | st.lists(kinds(near), min_size=1, max_size=3))
-    one = draw(kinds(near)) if members is None else Times()
+    times = draw(kinds(near)) if members is None else Times()
     limits = st.sampled_from([(True, False), (False, True), *[(False, False)] * 6])
     starts, ends = draw(limits)
     return Schedule(
-        cron=one.cron,
-        every=one.every,
-        at=one.at,
-        rrule=one.rrule,
-        anchor=one.anchor,
-        dst=one.dst,
+        cron=times.cron,
+        every=times.every,
+        at=times.at,
+        rrule=times.rrule,
+        anchor=times.anchor,
+        dst=times.dst,
         any_of=members,
         timezone=zone,
         starts_at=draw(instants(near)) if starts else None,

@@ -49,7 +49,7 @@ def check(entries: list[Entry], since: int, until: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    moments().flatmap(lambda it: st.tuples(st.just(it[1]), jobs(*it))),
+    moments().flatmap(lambda moment: st.tuples(st.just(moment[1]), jobs(*moment))),
     st.sampled_from([1, 3, 12, 30]),
 )
 def test_each_fire_of_each_job_is_counted(made: tuple[datetime, list[Entry]], hours: int) -> None:

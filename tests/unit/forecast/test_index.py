@@ -83,7 +83,10 @@ def test_a_schedule_that_cannot_be_compiled_is_refused() -> None:
     assert (len(index), fires(index)) == (1, 24)
 
 
-@pytest.mark.parametrize("schedule", [it for it in SCHEDULES if not it.any_of and not it.max_runs])
+@pytest.mark.parametrize(
+    "schedule",
+    [schedule for schedule in SCHEDULES if not schedule.any_of and not schedule.max_runs],
+)
 def test_what_changes_no_fires_is_told_apart(schedule: Schedule) -> None:
     index = JobIndex(SINCE)
     assert index.add(made(1, schedule, NOW))

@@ -123,17 +123,21 @@ class Rows:
         """See `domain.ports.Dispatch`. A poisoned run can only be recorded without its output."""
         await self._enter("record")
         self.batches.append(len(endings))
-        for it in endings:
-            if it.end.run_id in self.poisoned and "poison" in it.end.result.output:
+        for ending in endings:
+            if ending.end.run_id in self.poisoned and "poison" in ending.end.result.output:
                 raise ValueError("invalid byte sequence")
-            if it.end.run_id in self.locked:
+            if ending.end.run_id in self.locked:
                 raise BlockedError("canceling statement due to lock timeout")
         recorded = []
-        for it in endings:
-            row = self.runs.get(it.end.run_id)
-            if row and self._runs_on(row.id, executor) and row.attempt == it.end.number:
-                row.state, row.reason, row.retry_in_s = it.state, it.reason, it.retry_in_s
-                self.ends[row.id, row.attempt] = it
+        for ending in endings:
+            row = self.runs.get(ending.end.run_id)
+            if row and self._runs_on(row.id, executor) and row.attempt == ending.end.number:
+                row.state, row.reason, row.retry_in_s = (
+                    ending.state,
+                    ending.reason,
+                    ending.retry_in_s,
+                )
+                self.ends[row.id, row.attempt] = ending
                 recorded.append(Recorded(self._status(row)))
         self._leave("record")
         return recorded

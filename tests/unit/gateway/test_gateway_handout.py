@@ -130,7 +130,7 @@ async def test_a_burst_is_spread_over_all_that_ask_and_wakes_none_in_vain() -> N
         before = gate.rows.calls["dequeue"]
         gate.rows.enqueue(25)
         await gate.words.send("dispatch", ["default"])
-        await until(lambda: sum(len(it.result().attempts) for it in polls if it.done()) == 25)
+        await until(lambda: sum(len(poll.result().attempts) for poll in polls if poll.done()) == 25)
         given = [len(poll.result().attempts) for poll in polls if poll.done()]
         assert max(given) <= 2
         # The last of them empties the queue, and one more may have begun beside it.

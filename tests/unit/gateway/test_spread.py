@@ -28,11 +28,11 @@ def test_shares_are_within_what_is_free_and_add_up(
 ) -> None:
     every = [free, *others]
     shares = [
-        fair_share(mine, [*every[:place], *every[place + 1 :]], depth)
-        for place, mine in enumerate(every)
+        fair_share(slots, [*every[:place], *every[place + 1 :]], depth)
+        for place, slots in enumerate(every)
     ]
-    assert all(1 <= share <= mine for share, mine in zip(shares, every, strict=True))
+    assert all(1 <= share <= slots for share, slots in zip(shares, every, strict=True))
     assert sum(shares) >= min(depth, sum(every))
     assert sum(shares) <= depth + 2 * len(every) or depth >= sum(every)
-    left = [mine - share for mine, share in zip(every, shares, strict=True) if share > 1]
+    left = [slots - share for slots, share in zip(every, shares, strict=True) if share > 1]
     assert not left or max(left) - min(left) <= 1

@@ -110,14 +110,17 @@ def test_what_a_backfill_finds_is_what_the_audit_expects(
     count: int,
     order: Order,
 ) -> None:
-    drawn = sorted(drawn, key=lambda it: it[0])
+    drawn = sorted(drawn, key=lambda revision: revision[0])
     kept = [
         revision(
             number,
             at_s / 60,
             schedule,
             state,
-            *(Override(minute(it), minute(it + 0.5) if it % 2 else None) for it in overridden),
+            *(
+                Override(minute(offset), minute(offset + 0.5) if offset % 2 else None)
+                for offset in overridden
+            ),
         )
         for number, (at_s, schedule, state, overridden) in enumerate(drawn, 1)
     ]
@@ -127,9 +130,9 @@ def test_what_a_backfill_finds_is_what_the_audit_expects(
     # The audit expects nothing of a pause that still lasts, so that it is told of its end.
     ended = revision(9, (begin_s + length_s) / 60 + 999, None)
     told = [
-        Revision(it.effective_at, it.state, it.timing, it.spec)
-        for it in [*kept, ended]
-        if it.spec is not None
+        Revision(revision.effective_at, revision.state, revision.timing, revision.spec)
+        for revision in [*kept, ended]
+        if revision.spec is not None
     ]
     audited = audit(
         AuditedJob(JOB, "payments", "job"),
@@ -138,12 +141,12 @@ def test_what_a_backfill_finds_is_what_the_audit_expects(
         AuditSpan(span.since, span.until, minute(10_000)),
     )
     assert len(found) == audited.due
-    assert sorted(it.due_at for it in found)[:100] == audited.missing
-    assert [it.due_at for it in found] == sorted(
-        (it.due_at for it in found), reverse=order == "newest"
+    assert sorted(row.due_at for row in found)[:100] == audited.missing
+    assert [row.due_at for row in found] == sorted(
+        (row.due_at for row in found), reverse=order == "newest"
     )
     for due in found:
-        in_force = [it for it in kept if it.effective_at < due.due_at][-1]
+        in_force = [revision for revision in kept if revision.effective_at < due.due_at][-1]
         assert due.revision == in_force.number
         if in_force.state is not JobState.ACTIVE:
             assert due.reason == f"the job was {in_force.state}"
@@ -151,11 +154,11 @@ def test_what_a_backfill_finds_is_what_the_audit_expects(
 
 def test_a_due_time_runs_under_the_revision_of_then() -> None:
     job = past(revision(1, 0), revision(2, 2.5, Schedule(every="2m")), revision(3, 6))
-    found = [(it.due_at, it.revision) for it in all_of(job, 0, 9)]
+    found = [(due.due_at, due.revision) for due in all_of(job, 0, 9)]
     assert found == [
-        *((minute(it), 1) for it in (1, 2)),
-        *((minute(it), 2) for it in (4, 6)),
-        *((minute(it), 3) for it in (7, 8)),
+        *((minute(number), 1) for number in (1, 2)),
+        *((minute(number), 2) for number in (4, 6)),
+        *((minute(number), 3) for number in (7, 8)),
     ]
 
 
@@ -176,7 +179,7 @@ def test_pauses_closed_times_and_overrides_say_why_they_don_t_run() -> None:
         ),
         revision(2, 22, state=JobState.PAUSED),
     )
-    reasons = {it.due_at: it.reason for it in all_of(job, 9, 24)}
+    reasons = {due.due_at: due.reason for due in all_of(job, 9, 24)}
     assert reasons[minute(9)] == "skipped by an override: stocktaking"
     assert "closed" in reasons[minute(10)]
     assert reasons[minute(20)] == ""
@@ -194,13 +197,13 @@ def test_times_without_due_times_are_told_with_their_reasons() -> None:
         revision(4, 6, Schedule(every="1m", after="end")),
     )
     gaps = Expansion(job, Span(minute(-5), minute(8))).gaps()
-    assert [(it.first_at, it.last_at, it.reason) for it in gaps] == [
+    assert [(gap.first_at, gap.last_at, gap.reason) for gap in gaps] == [
         (minute(-5), minute(0), "the job did not exist"),
         (minute(2 + 1 / 60), minute(4), "the job had no schedule"),
         (minute(4 + 1 / 60), minute(6), "revision 3 can't be read: no such field"),
         (minute(6 + 1 / 60), minute(8 - 1 / 60), "the job followed the ends of its runs"),
     ]
-    assert all(it.due_count == 0 for it in gaps)
+    assert all(gap.due_count == 0 for gap in gaps)
 
 
 def test_before_the_first_revision_that_is_kept_nothing_is_known() -> None:
@@ -250,10 +253,10 @@ def test_a_plan_counts_each_due_time_once(reasons: list[str], page: int) -> None
     for first in range(0, len(due), page):
         planning.add(due[first : first + page])
     plan = planning.plan()
-    to_run = [it.due_at for it in due if not it.reason]
+    to_run = [row.due_at for row in due if not row.reason]
     assert (plan.due, plan.to_run) == (len(due), len(to_run))
-    assert plan.left_out == Counter(it for it in reasons if it)
-    assert sum(it.due_count for it in plan.stretches) == plan.due - plan.to_run
+    assert plan.left_out == Counter(reason for reason in reasons if reason)
+    assert sum(gap.due_count for gap in plan.stretches) == plan.due - plan.to_run
     assert (plan.first_due_at, plan.last_due_at) == (
         (to_run[0], to_run[-1]) if to_run else (None, None)
     )

@@ -87,19 +87,19 @@ def test_every_due_time_is_made_once_and_never_too_many_at_once(
             for run in current.runs
         ]
         current = msgspec.structs.replace(current, runs=runs)
-        ahead = [it for it in all_due if current.mark is None or it.due_at > current.mark]
+        ahead = [due for due in all_due if current.mark is None or due.due_at > current.mark]
         next_due = ahead[: page + current.room] if current.room else []
         is_last = bool(current.room) and len(next_due) == len(ahead)
         done = step(current, next_due, is_last=is_last)
         made += [run.due_at for run in done.runs]
-        left_out += sum(it.due_count for it in done.left_out)
+        left_out += sum(gap.due_count for gap in done.left_out)
         current = after(done)
         assert sum(not run.is_over for run in current.runs) <= limit
         if done.finished:
             break
     assert done.state is BackfillState.DONE
-    assert made == [it.due_at for it in all_due if not it.reason]
-    assert left_out == sum(bool(it) for it in reasons)
+    assert made == [due.due_at for due in all_due if not due.reason]
+    assert left_out == sum(bool(reason) for reason in reasons)
 
 
 @pytest.mark.parametrize(
@@ -169,4 +169,4 @@ def test_the_end_is_estimated_from_what_has_ended_since_it_went_on() -> None:
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, object], where: str) -> None:
     request = msgspec.structs.replace(BackfillRequest(minute(-5)), **given)
-    assert [it.where for it in request.problems(NOON)] == [where]
+    assert [problem.where for problem in request.problems(NOON)] == [where]

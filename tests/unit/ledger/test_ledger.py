@@ -49,7 +49,7 @@ def test_without_rows_all_is_owed_in_one_stretch() -> None:
 
 
 def test_rows_part_what_is_missing_into_ranges() -> None:
-    rows = [(it, None) for it in at(1, 4, 5)]
+    rows = [(due, None) for due in at(1, 4, 5)]
     assert missing_ranges(at(1, 2, 3, 4, 5, 6), rows) == [at(2, 3), at(6)]
 
 
@@ -59,7 +59,7 @@ def test_a_range_covers_all_between_its_ends() -> None:
 
 
 def test_rows_of_due_times_that_are_not_asked_for_do_no_harm() -> None:
-    rows = [(it, None) for it in at(0, 2, 9)]
+    rows = [(due, None) for due in at(0, 2, 9)]
     assert missing_ranges(at(1, 3), rows) == [at(1, 3)]
 
 
@@ -77,8 +77,8 @@ def test_what_is_owed_is_what_no_row_covers(due: set[int], spans: list[tuple[int
         for a, b in ranges
     ]
     missing = missing_ranges(at(*sorted(due)), rows)
-    covered = {it for a, b in ranges for it in range(a, b + 1)}
-    assert [it for stretch in missing for it in stretch] == at(*sorted(due - covered))
+    covered = {number for a, b in ranges for number in range(a, b + 1)}
+    assert [due for stretch in missing for due in stretch] == at(*sorted(due - covered))
     assert all(missing)
 
 

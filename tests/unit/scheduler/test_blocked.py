@@ -117,7 +117,7 @@ async def test_a_locked_partition_costs_the_others_one_wait() -> None:
     locked = jobs[0].partition
     others = [job for job in jobs if job.partition != locked]
     for second in range(60):  # one more of the locked partition in each second
-        name = next(it for it in iter(ground.uuid, None) if partition_of(it) == locked)
+        name = next(job_id for job_id in iter(ground.uuid, None) if partition_of(job_id) == locked)
         schedule = Schedule(cron=f"{second} * * * * *")
         ground.world.add_job(name, msgspec.structs.replace(jobs[0].spec, schedule=schedule))
     async with ground.running(agenda=agenda) as scheduler:
@@ -186,7 +186,7 @@ async def test_a_blocked_retry_holds_up_no_other_and_comes_later() -> None:
         await asyncio.sleep(10)
         blocked = [run for run in runs if run.state is RunState.RETRYING]
         assert runs[0] in blocked
-        assert {it.partition for it in blocked[1:]} == {jobs[1].partition}
+        assert {job.partition for job in blocked[1:]} == {jobs[1].partition}
         agenda.jobs, agenda.partitions = set(), set()
         await asyncio.sleep(10)
         assert {run.state for run in runs} == {RunState.QUEUED}
@@ -208,5 +208,5 @@ async def test_work_is_cut_until_only_what_is_blocked_is_left() -> None:
 def test_pieces_make_up_the_whole() -> None:
     for length in (1, 2, 15, 16, 17, 1000):
         pieces = cut(range(length))
-        assert [it for piece in pieces for it in piece] == list(range(length))
+        assert [number for piece in pieces for number in piece] == list(range(length))
         assert len(pieces) <= 16

@@ -116,7 +116,7 @@ async def test_a_clock_that_is_put_back_claims_nothing_again_and_holds_up_nothin
         await asyncio.sleep(15)
         assert metrics.CLOCK_JUMPS._value.get() == jumps + 1
         assert ground.dues(job) == before == [60.0 * minute for minute in range(1, 6)]
-        assert {tuple(ground.dues(it)) for it in new} == {(80.0, 85.0, 90.0)}
+        assert {tuple(ground.dues(job)) for job in new} == {(80.0, 85.0, 90.0)}
         await asyncio.sleep(280)
         assert ground.dues(job) == [60.0 * minute for minute in range(1, 7)]
     dead_clock.dispose()

@@ -64,7 +64,9 @@ def test_a_partition_is_swept_from_the_beginning_after_it_was_gained_and_again_a
 
 def test_partitions_are_not_all_swept_at_once() -> None:
     coverage, loaded = Coverage(), dict.fromkeys(range(256), 5)
-    swept = [sum(it == BEGINNING for it in read(coverage, loaded, at).values()) for at in range(40)]
+    swept = [
+        sum(begin == BEGINNING for begin in read(coverage, loaded, at).values()) for at in range(40)
+    ]
     assert max(swept[2:]) <= 64
 
 

@@ -150,7 +150,15 @@ def test_shares_are_fair_and_whoever_joins_or_leaves_moves_no_more_than_is_neede
 
 def test_partitions_stay_where_they_are_around_full_minutes() -> None:
     seconds = [0.0, 0.999, 1.0, 30.0, 58.4, 58.5, 59.999]
-    assert [may_move(after(it)) for it in seconds] == [False, False, True, True, True, False, False]
+    assert [may_move(after(second)) for second in seconds] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @in_virtual_time
@@ -165,5 +173,5 @@ async def test_what_was_reserved_before_others_came_is_held_by_one_of_them() -> 
         await asyncio.sleep(3 * TERM_S)
         assert all(row.holder for row in ground.world.partitions.values())
         assert not any(row.successor for row in ground.world.partitions.values())
-        assert sum(len(it.epochs()) for it in (first, *joining)) == PARTITIONS
+        assert sum(len(member.epochs()) for member in (first, *joining)) == PARTITIONS
     assert len(reserved) == PARTITIONS / 2

@@ -149,7 +149,9 @@ async def test_schedulers_come_to_fair_shares_within_a_term() -> None:
         await asyncio.sleep(TERM_S)
         shares = [scheduler.epochs().keys() for scheduler in (first, second, third)]
         assert max(map(len, shares)) <= 86
-        assert sorted(it for share in shares for it in share) == list(range(PARTITIONS))
+        assert sorted(partition for share in shares for partition in share) == list(
+            range(PARTITIONS)
+        )
 
 
 @in_virtual_time
@@ -307,7 +309,7 @@ async def test_what_was_reserved_with_a_lost_answer_is_given_up_when_it_is_not_t
     leases.mute = False
     for _ in range(2):
         await leases.renew(ground.uuid(), {}, None, TERM_S)
-    await leases.release(other, {it: held[it] for it in range(64)})
+    await leases.release(other, {partition: held[partition] for partition in range(64)})
     await holder.balance()
     assert holder.epochs().keys() == set(range(64))
     assert not any(row.successor for row in ground.world.partitions.values())

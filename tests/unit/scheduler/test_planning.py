@@ -58,14 +58,14 @@ def entry(schedule: Schedule = MINUTELY, misfire: Misfire = ALL, due_s: int = T0
     return LoadedJob(job)
 
 
-def in_full(it: LoadedJob, now_s: float) -> list[Claim]:
+def in_full(job: LoadedJob, now_s: float) -> list[Claim]:
     """Return all claims until the job has caught up, piece by piece."""
     claims: list[Claim] = []
-    while it.fire_s <= now_s:
-        piece = plan(it, now_s)
+    while job.fire_s <= now_s:
+        piece = plan(job, now_s)
         assert len(piece.claims) <= PIECE_MAX
         claims += piece.claims
-        it.move_to(piece.next_s)
+        job.move_to(piece.next_s)
     return claims
 
 
@@ -220,20 +220,20 @@ def test_every_due_time_is_accounted_for_once(
     misfire = msgspec.convert(
         {"policy": policy, "max_count": max_count, "max_age": max_age}, Misfire
     )
-    it = entry(Schedule(every=every, jitter=jitter), misfire)
-    now_s = it.fire_s + late_s
-    claims = in_full(it, now_s)
+    job = entry(Schedule(every=every, jitter=jitter), misfire)
+    now_s = job.fire_s + late_s
+    claims = in_full(job, now_s)
     expected = [
         due
-        for due in it.timetable.due_between(
+        for due in job.timetable.due_between(
             START - timedelta(seconds=1), instant_of(now_s), 100_000
         )
-        if it.timetable.fire_time(due) <= instant_of(now_s)
+        if job.timetable.fire_time(due) <= instant_of(now_s)
     ]
     accounted = []
     for claim in claims:
         until = claim.due_until or claim.due_at
-        stretch = it.timetable.due_between(
+        stretch = job.timetable.due_between(
             claim.due_at - timedelta(seconds=1), until, claim.due_count + 1
         )
         assert len(stretch) == claim.due_count

@@ -33,6 +33,6 @@ def test_all_is_taken_once_and_a_team_in_its_order() -> None:
         taken.append(turns.popleft())
     assert set(taken) == set(entries)
     for team in (1, 2, 3):
-        assert [it for it in taken if it.job.team_id == team] == [
-            it for it in entries if it.job.team_id == team
+        assert [entry for entry in taken if entry.job.team_id == team] == [
+            entry for entry in entries if entry.job.team_id == team
         ]

@@ -61,8 +61,8 @@ def fields(low: int, high: int) -> st.SearchStrategy[Made]:
     item = single | span | stepped_span | stepped
     several = st.lists(item, min_size=2, max_size=3).map(
         lambda made: Made(
-            ",".join(one.text for one in made),
-            frozenset[int]().union(*(one.values for one in made)),
+            ",".join(field.text for field in made),
+            frozenset[int]().union(*(field.values for field in made)),
         )
     )
     return st.one_of(star, single, stepped, span, stepped_span, several)

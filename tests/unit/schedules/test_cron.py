@@ -78,9 +78,9 @@ def test_h_takes_its_range_by_name_too() -> None:
 
 def test_jobs_with_the_same_text_share_what_was_compiled() -> None:
     schedule = Schedule(cron="0 2 * * THU", timezone="Europe/Berlin")
-    one = compile_schedule(schedule, seed="one", anchor=START)
+    first = compile_schedule(schedule, seed="one", anchor=START)
     other = compile_schedule(schedule, seed="other", anchor=START)
-    assert one._rule is other._rule
+    assert first._rule is other._rule
 
 
 @pytest.mark.parametrize("second", [0, 1, 59])

@@ -158,11 +158,11 @@ def test_what_a_gap_skips_each_time_is_never_due_again_and_was_due_before_there_
     made = rule("30 2 29 3 */7", "Europe/Berlin", "skip+both")
     policy = rule("30 2 29 3 */7", "Europe/Berlin", "skip+first")
     last = epoch_s(datetime.fromisoformat("1970-03-29T02:30:00+01:00"))
-    for one in (made, policy):
-        assert one.previous_before(epoch_s(datetime(2026, 1, 1, tzinfo=UTC))) == last
-        assert one.previous_before(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) == last
-        assert one.next_after(last) is None
-        assert one.next_after(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) is None
+    for compiled in (made, policy):
+        assert compiled.previous_before(epoch_s(datetime(2026, 1, 1, tzinfo=UTC))) == last
+        assert compiled.previous_before(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) == last
+        assert compiled.next_after(last) is None
+        assert compiled.next_after(epoch_s(datetime(9000, 1, 1, tzinfo=UTC))) is None
 
 
 @pytest.mark.parametrize("dst", POLICIES, ids=lambda dst: f"{dst.gap}+{dst.overlap}")

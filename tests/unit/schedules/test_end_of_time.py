@@ -21,14 +21,14 @@ CREATED = datetime(2026, 11, 29, tzinfo=UTC)
 TIMING = Timing(CREATED, CREATED)
 LAST = instant_of(LAST_S)
 ZONES = ("UTC", "Europe/Berlin", "America/Los_Angeles", "Pacific/Kiritimati")
-WAYS_TO_GO = tuple(timedelta(seconds=it) for it in (0, 1, 60, 3_600, 86_400, 10 * 86_400))
+WAYS_TO_GO = tuple(timedelta(seconds=seconds) for seconds in (0, 1, 60, 3_600, 86_400, 10 * 86_400))
 SCHEDULES = (
-    *(Schedule(every=it) for it in ("1s", "1h", "1d", "7d1h")),
-    *(Schedule(cron=it) for it in ("* * * * * *", "* * * * *", "0 0 * * *", "59 23 31 12 *")),
+    *(Schedule(every=every) for every in ("1s", "1h", "1d", "7d1h")),
+    *(Schedule(cron=cron) for cron in ("* * * * * *", "* * * * *", "0 0 * * *", "59 23 31 12 *")),
     Schedule(at="9999-12-31T15:59:59"),
     *(
-        Schedule(rrule=it)
-        for it in (
+        Schedule(rrule=rrule)
+        for rrule in (
             "FREQ=SECONDLY",
             "FREQ=SECONDLY;BYSECOND=0,1",
             "FREQ=MINUTELY;BYSECOND=0,59",
@@ -43,7 +43,9 @@ SCHEDULES = (
 
 
 @pytest.mark.parametrize(
-    "written", SCHEDULES, ids=lambda it: it.every or it.cron or it.at or it.rrule
+    "written",
+    SCHEDULES,
+    ids=lambda schedule: schedule.every or schedule.cron or schedule.at or schedule.rrule,
 )
 @pytest.mark.parametrize("zone", ZONES)
 def test_nothing_is_due_or_fired_later(written: Schedule, zone: str) -> None:
@@ -67,7 +69,9 @@ def test_a_rule_by_the_hour_ends_with_the_year_9999_of_utc(zone: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", SCHEDULES, ids=lambda it: it.every or it.cron or it.at or it.rrule
+    "written",
+    SCHEDULES,
+    ids=lambda schedule: schedule.every or schedule.cron or schedule.at or schedule.rrule,
 )
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_preview_answers_where_clocks_of_the_zone_show_another_year(

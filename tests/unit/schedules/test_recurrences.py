@@ -43,8 +43,8 @@ def from_noon(rule: str, day: str = "20260101") -> str:
 def days(rule: str, count: int = 4, day: str = "20260101") -> list[str]:
     """Return the first days of a rule that is due at noon."""
     found = due(from_noon(rule, day), count)
-    assert all(one.endswith(" 12:00") for one in found)
-    return [one[:10] for one in found]
+    assert all(text.endswith(" 12:00") for text in found)
+    return [text[:10] for text in found]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

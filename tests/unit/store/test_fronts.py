@@ -101,7 +101,7 @@ def test_takes_side_by_side_may_be_told_of_in_any_order() -> None:
 
 def test_each_pool_has_a_front_of_its_own() -> None:
     fronts = Fronts()
-    one = fronts.of("one")
-    one.note(one.begin(), DequeueResult(NOW, 0, None))
+    front = fronts.of("one")
+    front.note(front.begin(), DequeueResult(NOW, 0, None))
     assert fronts.of("one").begin() != WHOLE
     assert fronts.of("two").begin() == WHOLE

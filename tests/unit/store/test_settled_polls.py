@@ -27,14 +27,14 @@ def beat(
 def heard(*beats: Heartbeat) -> SettledPolls:
     """Return what is known after some heartbeats."""
     polls = SettledPolls()
-    for it in beats:
-        polls.settle(it)
+    for heartbeat in beats:
+        polls.settle(heartbeat)
     return polls
 
 
-def looked_at(polls: SettledPolls, it: Heartbeat) -> set[int]:
+def looked_at(polls: SettledPolls, heartbeat: Heartbeat) -> set[int]:
     """Return the numbers that are looked at with a heartbeat."""
-    return {seq for first, past in polls.unsettled(it) for seq in range(first, past)}
+    return {seq for first, past in polls.unsettled(heartbeat) for seq in range(first, past)}
 
 
 def test_all_polls_are_looked_at_with_the_first_heartbeat() -> None:

@@ -83,7 +83,7 @@ def remove_call(number: int, attempt: int = 1) -> Spoil:
 
 def _call_place(history: History, number: int, attempt: int) -> int:
     wanted = (run_id("nightly", AT[number]), attempt)
-    [place] = [at for at, it in enumerate(history.calls) if (it.run_id, it.attempt) == wanted]
+    [place] = [at for at, call in enumerate(history.calls) if (call.run_id, call.attempt) == wanted]
     return place
 
 

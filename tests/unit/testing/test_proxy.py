@@ -148,7 +148,9 @@ async def test_small_messages_are_not_kept_back_to_be_sent_together(
     await ask(await dial(proxy), b"hello")
     [link] = proxy._links
     sockets = [writer.get_extra_info("socket") for writer in link._writers]
-    assert all(it.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for it in sockets)
+    assert all(
+        connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for connection in sockets
+    )
 
 
 async def test_the_end_of_a_client_reaches_the_server(proxy: Proxy, echo: Echo, dial: Dial) -> None:
@@ -541,4 +543,4 @@ async def test_a_sweep_meets_every_message_of_a_scenario_once(
 
 
 def _numbered(number: int) -> Callable[[Message], bool]:
-    return lambda it: it.number == number
+    return lambda message: message.number == number

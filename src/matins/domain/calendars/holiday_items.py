@@ -32,7 +32,7 @@ def holiday_items(item: Item, wanted: Holidays, years: range) -> list[Item]:
         dates.setdefault(item.label or name[:LABEL_MAX], []).append(day.isoformat())
     if not dates:
         return [Item(dates=[], times=item.times, label=item.label)]
-    return [Item(dates=them, times=item.times, label=name) for name, them in dates.items()]
+    return [Item(dates=days, times=item.times, label=name) for name, days in dates.items()]
 
 
 def _entity(wanted: Holidays) -> HolidayBase:

@@ -59,7 +59,7 @@ def by_dependency(specs: Sequence[JobSpec]) -> list[list[int]]:
     Raises InvalidInputError if they go in a circle.
     """
     places = {spec.name: index for index, spec in enumerate(specs)}
-    upstream = {spec.name: [it for it in spec.upstream if it in places] for spec in specs}
+    upstream = {spec.name: [name for name in spec.upstream if name in places] for spec in specs}
     if path := cycle(upstream):
         index = places[path[-1]]
         raise InvalidInputError.at(f"jobs[{index}].{_WHERE}", f"go in a circle: {' → '.join(path)}")
@@ -67,7 +67,7 @@ def by_dependency(specs: Sequence[JobSpec]) -> list[list[int]]:
     groups: list[list[int]] = []
     pending = list(specs)
     while pending:
-        ready = [spec for spec in pending if all(it in depths for it in upstream[spec.name])]
+        ready = [spec for spec in pending if all(name in depths for name in upstream[spec.name])]
         for spec in ready:
             depths[spec.name] = len(groups)
         groups.append([places[spec.name] for spec in ready])

@@ -53,7 +53,9 @@ def with_input(target: Target, run_input: RunInput) -> Target:
             return Target(command=msgspec.structs.replace(command, argv=argv, env=env))
         case Target(http=HttpTarget() as http):
             replaced = {name.lower() for name in run_input.headers}
-            kept = {it: value for it, value in http.headers.items() if it.lower() not in replaced}
+            kept = {
+                name: value for name, value in http.headers.items() if name.lower() not in replaced
+            }
             body = http.body if run_input.body is None else run_input.body
             changed = msgspec.structs.replace(http, headers=kept | run_input.headers, body=body)
             return Target(http=changed)

@@ -101,7 +101,7 @@ class MemoryChains:
 
     def _link_again(self, job: JobRow, due_at: datetime) -> Link:
         name = job.spec.upstream[0]
-        for leader in sorted(self._leaders(job), key=lambda it: not _is_active(it)):
+        for leader in sorted(self._leaders(job), key=lambda job: not _is_active(job)):
             for kind in _KINDS:
                 if run := self._world.runs.get((leader.id, due_at, kind)):
                     first = UpstreamRun(name, run.state, run.reason, run.finished_at)
@@ -137,11 +137,11 @@ class MemoryChains:
         jobs = leaders_of(self._world, team, name)
         if not jobs:
             return UpstreamRun(name, RunState.SKIPPED, "there is no such job", due_at)
-        job = max(jobs, key=lambda it: (it.state is not JobState.DELETED, it.changed_at))
+        job = max(jobs, key=lambda job: (job.state is not JobState.DELETED, job.changed_at))
         kinds = _KINDS if latest else _OWN
         runs = self._world.runs_by_job.get(job.id, [])
         before = reversed(runs[: bisect_right(runs, due_at, key=_due_at)])
-        run = next((it for it in before if it.kind in kinds), None)
+        run = next((run for run in before if run.kind in kinds), None)
         if run is not None and (run.due_until or run.due_at) >= due_at:
             return UpstreamRun(name, run.state, run.reason, run.finished_at)
         bound = due_from(job)
@@ -174,7 +174,7 @@ def leader_runs(world: World, leader: JobRow, since: datetime | None = None) -> 
     """Return the runs of a job each of which is a due time of what it leads."""
     runs = world.runs_by_job.get(leader.id, [])
     first = 0 if since is None else bisect_left(runs, since, key=_due_at)
-    return [it for it in runs[first:] if it.kind in _KINDS]
+    return [run for run in runs[first:] if run.kind in _KINDS]
 
 
 def is_settled(world: World, chain: UUID, run: RunRow, own: Iterable[RunRow] = ()) -> bool:

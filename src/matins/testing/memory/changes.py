@@ -246,8 +246,8 @@ class MemoryTransaction:
         if max_jobs is None and gates.max_jobs_default is None:
             return None
         await self._lock(("team", team))
-        jobs = [it for it in self._world.jobs.values() if it.team == team]
-        alive = sum(it.state is not JobState.DELETED for it in jobs)
+        jobs = [job for job in self._world.jobs.values() if job.team == team]
+        alive = sum(job.state is not JobState.DELETED for job in jobs)
         return JobQuota(max_jobs if max_jobs is not None else gates.max_jobs_default or 0, alive)
 
     async def insert_job(self, job_id: UUID, team: str, revision: JobRevision) -> bool:

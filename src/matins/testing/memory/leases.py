@@ -96,7 +96,7 @@ class MemoryLeases:
                 row.offered, row.successor, row.is_ready = not row.offered, None, False
             if row.is_ready and row.successor and self._is_staying(row.successor, ttl_s):
                 ready.add(partition)
-        others = sum(self._is_staying(it, ttl_s) for it in world.leases if it != holder)
+        others = sum(self._is_staying(member, ttl_s) for member in world.leases if member != holder)
         return Offer(ready, others)
 
     async def reserve(
@@ -104,22 +104,22 @@ class MemoryLeases:
     ) -> dict[int, int]:
         """See `domain.ports.Leases`."""
         rows = self._world.partitions
-        mine = [partition for partition, row in rows.items() if row.successor == holder]
+        taken = [partition for partition, row in rows.items() if row.successor == holder]
         open_ones = [
             partition
             for partition, row in rows.items()
             if row.offered and row.holder != holder
             if row.successor is None or not self._is_staying(row.successor, ttl_s)
         ]
-        for partition in mine[count:]:  # it must not keep from others what it does not take
+        for partition in taken[count:]:  # it must not keep from others what it does not take
             rows[partition].successor, rows[partition].is_ready = None, False
-        del mine[count:]
-        for partition in mine:
+        del taken[count:]
+        for partition in taken:
             rows[partition].is_ready |= partition in loaded
-        for partition in open_ones[: max(0, count - len(mine))]:
+        for partition in open_ones[: max(0, count - len(taken))]:
             rows[partition].successor, rows[partition].is_ready = holder, False
-            mine.append(partition)
-        return {partition: rows[partition].epoch + 1 for partition in mine}
+            taken.append(partition)
+        return {partition: rows[partition].epoch + 1 for partition in taken}
 
     async def retire(self, holder: UUID) -> None:
         """See `domain.ports.Leases`."""

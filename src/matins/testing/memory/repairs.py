@@ -55,7 +55,7 @@ class MemoryRepairs:
         """See `domain.ports.upkeep.RunRepairs`."""
         freed: list[UUID] = []
         for row in self._world.gates.rows.values():
-            over = [it for it in row.gate.permits if not self._is_begun(it)]
+            over = [permit for permit in row.gate.permits if not self._is_begun(permit)]
             row.gate.permits.difference_update(over)
             freed += over
             if over:

@@ -101,8 +101,10 @@ class MemoryRunChanges:
         if run is None or run.state is not RunState.DEAD:
             return None
         job = self._world.jobs[run.job_id]
-        schedules = [it.spec.schedule for it in self._world.revisions[job.id]]
-        counted = run.kind is Kind.SCHEDULED and any(it and it.follows_end for it in schedules)
+        schedules = [revision.spec.schedule for revision in self._world.revisions[job.id]]
+        counted = run.kind is Kind.SCHEDULED and any(
+            schedule and schedule.follows_end for schedule in schedules
+        )
         if counted or job.state is JobState.DELETED:
             return None
         run.retry_at, run.reason, run.finished_at = now, "replayed by its owner", None

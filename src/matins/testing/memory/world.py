@@ -201,7 +201,7 @@ class World:
     def tell_of_room(self, gate_ids: Iterable[int]) -> None:
         """Tell those who ask that there is room, at gates that have a line."""
         lined = {row.gate_id for row in self.waiting.values()}
-        self.hints.tell("admission", [f"gate:{it}" for it in gate_ids if it in lined])
+        self.hints.tell("admission", [f"gate:{gate}" for gate in gate_ids if gate in lined])
 
     def find_job(self, team: str, name: str) -> JobRow | None:
         """Return the job of a name that is not deleted."""
@@ -314,7 +314,7 @@ class World:
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
         """Return those partitions that are under lease with this holder and epoch."""
-        return {it for it, epoch in epochs.items() if self.is_held(it, holder, epoch)}
+        return {number for number, epoch in epochs.items() if self.is_held(number, holder, epoch)}
 
     def is_in_force(self, holder: UUID) -> bool:
         """Return whether a scheduler's lease has not run out."""
