@@ -28,8 +28,8 @@ jobs:
 async def test_a_file_says_what_its_team_and_each_job_keep(owner: Owner, served: Served) -> None:
     async with Matins(served.url, TOKEN) as client:
         await apply_text(client, FILE, "jobs.yaml")
-        assert await client.keep("payments") == Keep(days=30, others=Limits(runs=5))
-        assert (await client.job("payments", "tidy")).spec.keep == Keep(days=7)
+        assert await client.get_keep("payments") == Keep(days=30, others=Limits(runs=5))
+        assert (await client.get_job("payments", "tidy")).spec.keep == Keep(days=7)
     assert (await owner.get(KEEP)).json == {"days": 30, "others": {"runs": 5}}
 
 
@@ -54,10 +54,10 @@ async def test_what_makes_no_sense_is_refused_with_its_place(owner: Owner) -> No
 async def test_the_weight_of_a_team_is_set_and_shown(owner: Owner, served: Served) -> None:
     async with Matins(served.url, TOKEN) as client:
         await client.put_job("payments", JobSpec("tidy", Target(command=CommandTarget(["true"]))))
-        assert await client.team_share("payments") == TeamShare(1)
+        assert await client.get_team_share("payments") == TeamShare(1)
         assert await client.put_team_share("payments", TeamShare(3)) == TeamShare(3)
-        assert await client.team_share("payments") == TeamShare(3)
-        assert {team.name: team.weight for team in await client.teams()}["payments"] == 3
+        assert await client.get_team_share("payments") == TeamShare(3)
+        assert {team.name: team.weight for team in await client.list_teams()}["payments"] == 3
     refused = await owner.put("/v1/teams/payments/share", {"weight": 0})
     assert (refused.status, list(refused.places)) == (422, ["weight"])
     refused = await owner.put("/v1/teams/payments/share", {"wait": 2})

@@ -79,7 +79,7 @@ async def apply_jobs(
 async def _put_keep(client: Matins, team: str, keep: Keep, *, dry_run: bool) -> Applied:
     """Store what a team's jobs keep, unless they do already."""
     try:
-        before = await client.keep(team)
+        before = await client.get_keep(team)
     except NotFoundError:
         before = Keep()
     if before == keep:

@@ -73,7 +73,7 @@ async def _audit(
         team, name = (team, job) if team and "/" not in job else split_name(job)
     page = await client.audit(team=team, job=name, since=begin, until=end)
     if team and name and not page.jobs:
-        await client.job(team, name)  # a name that nobody has is no good news
+        await client.get_job(team, name)  # a name that nobody has is no good news
     return page
 
 

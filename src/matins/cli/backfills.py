@@ -109,7 +109,7 @@ def list_backfills(
 ) -> None:
     """List backfills, newest first: those of a team's jobs, or of one job."""
     of_team, name = (team, None) if job is None else split_name(job)
-    found = with_api(lambda client: client.backfills(of_team, name))
+    found = with_api(lambda client: client.list_backfills(of_team, name))
     if as_json:
         print_json(found)
         return
@@ -124,7 +124,7 @@ def show(backfill: TheBackfill, watch: Watch = False, as_json: AsJson = False) -
     """Show how far a backfill is, and what it leaves out and why."""
 
     async def work(client: Matins) -> None:
-        shown = await client.backfill(backfill)
+        shown = await client.get_backfill(backfill)
         if watch:
             await _watch(client, shown, as_json=as_json)
         else:
@@ -177,7 +177,7 @@ async def _watch(client: Matins, shown: Backfill, *, as_json: bool) -> None:
                 return
             await asyncio.sleep(REFRESH_S)
             try:
-                shown, fault = await client.backfill(shown.id), ""
+                shown, fault = await client.get_backfill(shown.id), ""
             except UnavailableError as error:
                 fault = clean(f"{error}; trying again")
 

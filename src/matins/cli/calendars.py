@@ -26,7 +26,7 @@ def list_calendars(
     as_json: AsJson = False,
 ) -> None:
     """List a team's calendars, and how many jobs follow each."""
-    calendars = with_api(lambda client: client.calendars(team))
+    calendars = with_api(lambda client: client.list_calendars(team))
     if as_json:
         print_json(calendars)
         return
@@ -39,7 +39,7 @@ def list_calendars(
 def show(calendar: Named, as_json: AsJson = False) -> None:
     """Show a calendar as it was written, and the days that it closes next."""
     team, name = split_name(calendar)
-    view = with_api(lambda client: client.calendar(team, name))
+    view = with_api(lambda client: client.get_calendar(team, name))
     if as_json:
         print_json(view)
         return

@@ -32,7 +32,7 @@ def show_cluster(as_json: AsJson = False) -> None:
     """
 
     async def work(client: Matins) -> Cluster:
-        return await client.cluster()
+        return await client.get_cluster()
 
     cluster = with_api(work)
     if as_json:

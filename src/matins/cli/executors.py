@@ -21,7 +21,7 @@ def list_executors(as_json: AsJson = False) -> None:
     """List executors alive, and those that ended within a day."""
 
     async def work(client: Matins) -> list[ExecutorRecord]:
-        return await client.executors()
+        return await client.list_executors()
 
     executors = with_api(work)
     if as_json:

@@ -67,7 +67,7 @@ def _run_id(text: str) -> UUID | None:
 async def _zone(client: Matins, team: str, name: str) -> Zone | None:
     """Return the zone of a job's schedule; None: this host's."""
     try:
-        schedule = (await client.job(team, name)).spec.schedule
+        schedule = (await client.get_job(team, name)).spec.schedule
     except NotFoundError:  # it may have been deleted, and is still explained
         return None
     return None if schedule is None else find_zone(schedule.timezone)

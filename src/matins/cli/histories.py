@@ -36,7 +36,7 @@ def history(
     """List what a job was, newest first: who changed it, when, why, and what."""
 
     async def work(client: Matins) -> RevisionPage:
-        return await client.revisions(*split_name(job), before=before, limit=limit)
+        return await client.revisions_page(*split_name(job), before=before, limit=limit)
 
     page = with_api(work)
     if as_json:
@@ -61,9 +61,9 @@ def diff(
 
     async def work(client: Matins) -> tuple[RevisionRecord, RevisionRecord]:
         name = split_name(job)
-        last = newer or (await client.revisions(*name, limit=1)).revisions[0].revision
+        last = newer or (await client.revisions_page(*name, limit=1)).revisions[0].revision
         first = last - 1 if older is None else older
-        return await client.revision(*name, first), await client.revision(*name, last)
+        return await client.get_revision(*name, first), await client.get_revision(*name, last)
 
     first, last = with_api(work)
     lines = list(_lines(job, first, last))

@@ -49,7 +49,7 @@ def list_jobs(
     """List jobs with what they will do next."""
 
     async def work(client: Matins) -> JobPage:
-        return await client.whole_list(team)
+        return await client.whole_jobs_page(team)
 
     page = with_api(work)
     jobs = page.jobs
@@ -78,7 +78,7 @@ def show(job: Named, as_json: AsJson = False) -> None:
     """Show a job as its owner wrote it, and where it stands."""
 
     async def work(client: Matins) -> Job:
-        return await client.job(*split_name(job))
+        return await client.get_job(*split_name(job))
 
     view = with_api(work)
     if as_json:
@@ -158,11 +158,11 @@ def trigger(  # noqa: PLR0913 # an option each
         looks = UNDECIDED_LOOKS
         while looks and _is_undecided(status):
             await asyncio.sleep(LOOK_AGAIN_S)
-            status = await client.run(status.id)
+            status = await client.get_run(status.id)
             looks -= 1
         while wait and status.state not in FINAL:
             await asyncio.sleep(LOOK_AGAIN_S)
-            status = await client.run(status.id)
+            status = await client.get_run(status.id)
         return status
 
     status = with_api(work)

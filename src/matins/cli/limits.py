@@ -24,7 +24,7 @@ def list_limits(
     as_json: AsJson = False,
 ) -> None:
     """List a team's concurrency keys, then the limits of its jobs, with what is taken."""
-    found = with_api(lambda client: client.limits(team))
+    found = with_api(lambda client: client.list_limits(team))
     if as_json:
         print_json(found)
         return

@@ -13,7 +13,6 @@ from matins.cli.moments import HELP, parse_moment
 from matins.cli.previews import print_preview
 from matins.cli.showing import AsJson
 from matins.client.sdk import Matins
-from matins.domain.schedules.schedule import Override
 from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Changed, Preview
@@ -76,12 +75,12 @@ def restore(job: Named, due: TheDueTime, as_json: AsJson = False) -> None:
 
     async def work(client: Matins) -> Changed:
         if due == NEXT:
-            overrides = (await client.job(team, name)).overrides
+            overrides = (await client.get_job(team, name)).overrides
             if not overrides:
                 raise InvalidInputError.at("DUE", "the job has no override")
-            return await client.restore(team, name, overrides[0].due_at)
+            return await client.restore_occurrence(team, name, overrides[0].due_at)
         coming = await client.preview_job(team, name, count=1)
-        return await client.restore(team, name, _instant(coming, "DUE", due))
+        return await client.restore_occurrence(team, name, _instant(coming, "DUE", due))
 
     change(work, _words, as_json=as_json)
 
@@ -91,8 +90,11 @@ def _override(job: str, due: str, to: str | None, reason: str, *, as_json: bool)
 
     async def work(client: Matins) -> Changed:
         coming = await client.preview_job(team, name, count=LOOKED_AT if due == NEXT else 1)
-        move_to = None if to is None else _instant(coming, "--to", to)
-        return await client.override(team, name, Override(_due_time(coming, due), move_to, reason))
+        due_at = _due_time(coming, due)
+        if to is None:
+            return await client.skip_occurrence(team, name, due_at, reason=reason)
+        moved_to = _instant(coming, "--to", to)
+        return await client.move_occurrence(team, name, due_at, moved_to, reason=reason)
 
     change(work, _words, as_json=as_json)
 

@@ -18,7 +18,7 @@ async def find_outlook(client: Matins, run: RunStatus) -> Outlook | None:
     if run.state not in _WAITS:
         return None
     try:
-        return await client.outlook(run.id)
+        return await client.get_outlook(run.id)
     except ConflictError:  # it has started meanwhile
         return None
 

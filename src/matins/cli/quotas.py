@@ -27,7 +27,7 @@ commands = typer.Typer()
 @commands.command(epilog="Example: matins quotas show payments")
 def show(team: Team = DEFAULT_TEAM, as_json: AsJson = False) -> None:
     """Show the quotas of a team beside their use."""
-    found = with_api(lambda client: client.quotas(team))
+    found = with_api(lambda client: client.get_quotas(team))
     if as_json:
         print_json(found)
         return
@@ -49,7 +49,7 @@ def set_quotas(
 
     async def put(client: Matins) -> QuotasChanged:
         try:
-            kept = _set_quotas(await client.quotas(team))
+            kept = _set_quotas(await client.get_quotas(team))
         except NotFoundError:
             kept = Quotas()
         return await client.put_quotas(team, msgspec.structs.replace(kept, **changes))

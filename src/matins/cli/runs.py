@@ -89,8 +89,8 @@ class RunQuery(msgspec.Struct, frozen=True):
         if self.job is not None:
             team, name = split_name(self.job)
             limit = PAGE if self.state or self.since else self.limit
-            return await client.runs_of_job(team, name, before=before, limit=limit)
-        return await client.runs(
+            return await client.job_runs_page(team, name, before=before, limit=limit)
+        return await client.runs_page(
             team=self.team, state=self.state, since=self.since, before=before, limit=self.limit
         )
 
@@ -125,10 +125,10 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     """Show a run with its attempts and what they wrote."""
 
     async def work(client: Matins) -> RunView:
-        status = await client.run(run)
-        run_input = await client.run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
+        status = await client.get_run(run)
+        run_input = await client.get_run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
         outlook = await find_outlook(client, status)
-        return RunView(status, await client.attempts(run), run_input, outlook)
+        return RunView(status, await client.list_attempts(run), run_input, outlook)
 
     view = with_api(work)
     if as_json:

@@ -23,7 +23,7 @@ def list_teams(as_json: AsJson = False) -> None:
     """List teams with their weights."""
 
     async def work(client: Matins) -> list[TeamRecord]:
-        return await client.teams()
+        return await client.list_teams()
 
     teams = with_api(work)
     if as_json:

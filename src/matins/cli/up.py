@@ -174,7 +174,7 @@ async def _welcome(endpoints: Endpoints, folder: DataFolder, console: Console) -
             text = (files("matins.cli") / DEMO_FILE).read_text("utf-8").replace(DEMO_URL, url)
             await apply_text(client, text, DEMO_FILE)
             mark.touch()
-        jobs = await client.all_jobs()
+        jobs = await client.list_jobs()
     console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)", soft_wrap=True)
     console.print(f"Admin token  {endpoints.admin_token_file}", soft_wrap=True)
     console.print("Next runs")

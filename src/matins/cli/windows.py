@@ -31,7 +31,7 @@ def list_windows(
     as_json: AsJson = False,
 ) -> None:
     """List a team's windows: in force, to come, and those that were over within 30 days."""
-    windows = with_api(lambda client: client.windows(team))
+    windows = with_api(lambda client: client.list_windows(team))
     if as_json:
         print_json(windows)
         return

@@ -35,11 +35,11 @@ class BackfillCalls:
             query=query,
         )
 
-    async def backfill(self, backfill_id: UUID) -> Backfill:
+    async def get_backfill(self, backfill_id: UUID) -> Backfill:
         """Return how far a backfill is, and what it leaves out and why."""
         return await self._calls.ask(Backfill, "GET", f"/v1/backfills/{backfill_id}")
 
-    async def backfills(self, team: str, name: str | None = None) -> list[Backfill]:
+    async def list_backfills(self, team: str, name: str | None = None) -> list[Backfill]:
         """Return the newest backfills of a job, or of all of a team's jobs."""
         path = all_of(team, "backfills") if name is None else job_path(team, name) + "/backfills"
         return await self._calls.ask(list[Backfill], "GET", path)

@@ -69,20 +69,20 @@ class JobCalls:
                 raise as_of_all(error, len(answers)) from error
         return answers
 
-    async def job(self, team: str, name: str) -> Job:
+    async def get_job(self, team: str, name: str) -> Job:
         """Return a job by its name."""
         return await self._calls.ask(Job, "GET", job_path(team, name))
 
-    async def jobs(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
+    async def jobs_page(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
         """Return a page of a team's jobs, by name."""
         query = query_of(after=after or None, limit=limit)
         return await self._calls.ask(JobPage, "GET", all_of(team, "jobs"), query=query)
 
-    async def all_jobs(self, team: str | None = None) -> list[Job]:
+    async def list_jobs(self, team: str | None = None) -> list[Job]:
         """Return the readable jobs of a team by name, or of all teams, by team and name."""
-        return (await self.whole_list(team)).jobs
+        return (await self.whole_jobs_page(team)).jobs
 
-    async def whole_list(self, team: str | None = None) -> JobPage:
+    async def whole_jobs_page(self, team: str | None = None) -> JobPage:
         """Return all jobs of a team, or of all teams, as one page, with the unreadable ones."""
         path = "/v1/jobs" if team is None else all_of(team, "jobs")
         pages = [page async for page in pages_of(self._calls, JobPage, path)]
@@ -161,14 +161,14 @@ class JobCalls:
         query = query_of(force=force or None, reason=reason or None)
         return await self._calls.ask(Changed, "DELETE", job_path(team, name), query=query)
 
-    async def revisions(
+    async def revisions_page(
         self, team: str, name: str, *, before: int | None = None, limit: int = 100
     ) -> RevisionPage:
         """Return a page of what a job was, newest first: who changed it, when, why, and what."""
         path, query = job_path(team, name) + "/revisions", query_of(before=before, limit=limit)
         return await self._calls.ask(RevisionPage, "GET", path, query=query)
 
-    async def revision(self, team: str, name: str, revision: int) -> RevisionRecord:
+    async def get_revision(self, team: str, name: str, revision: int) -> RevisionRecord:
         """Return what a job was by one revision."""
         path = f"{job_path(team, name)}/revisions/{revision}"
         return await self._calls.ask(RevisionRecord, "GET", path)
@@ -205,14 +205,25 @@ class JobCalls:
         )
         return await self._calls.ask(RunStatus, "POST", path, content=said, headers=headers)
 
-    async def override(self, team: str, name: str, override: Override) -> Changed:
-        """Skip one occurrence of a job, or move it."""
-        path = job_path(team, name) + "/overrides"
-        return await self._calls.ask(Changed, "PUT", path, content=override)
+    async def skip_occurrence(
+        self, team: str, name: str, due_at: datetime, *, reason: str = ""
+    ) -> Changed:
+        """Let one due time of a job pass without a run."""
+        return await self._override(team, name, Override(due_at, None, reason))
 
-    async def restore(self, team: str, name: str, due_at: datetime) -> Changed:
-        """Undo an override."""
+    async def move_occurrence(
+        self, team: str, name: str, due_at: datetime, to: datetime, *, reason: str = ""
+    ) -> Changed:
+        """Let the run of one due time of a job start at another instant."""
+        return await self._override(team, name, Override(due_at, to, reason))
+
+    async def restore_occurrence(self, team: str, name: str, due_at: datetime) -> Changed:
+        """Undo the override of an occurrence: it runs at its due time after all."""
         instant = due_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return await self._calls.ask(
             Changed, "DELETE", f"{job_path(team, name)}/overrides/{instant}"
         )
+
+    async def _override(self, team: str, name: str, override: Override) -> Changed:
+        path = job_path(team, name) + "/overrides"
+        return await self._calls.ask(Changed, "PUT", path, content=override)

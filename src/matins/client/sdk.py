@@ -85,14 +85,14 @@ class Matins(JobCalls, BackfillCalls):
         return False
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
-        """Return how long runs are kept of a team's jobs that don't say it themselves."""
+        """Set how long runs are kept of a team's jobs that don't say it themselves."""
         return await self._calls.ask(Keep, "PUT", all_of(team, "keep"), content=keep)
 
-    async def keep(self, team: str) -> Keep:
+    async def get_keep(self, team: str) -> Keep:
         """Return how long runs are kept of a team's jobs that don't say it themselves."""
         return await self._calls.ask(Keep, "GET", all_of(team, "keep"))
 
-    async def teams(self) -> list[TeamRecord]:
+    async def list_teams(self) -> list[TeamRecord]:
         """Return all teams, by name."""
         return await self._calls.ask(list[TeamRecord], "GET", "/v1/teams")
 
@@ -100,7 +100,7 @@ class Matins(JobCalls, BackfillCalls):
         """Set the weight by which a team's runs share the pools with others'."""
         return await self._calls.ask(TeamShare, "PUT", all_of(team, "share"), content=share)
 
-    async def team_share(self, team: str) -> TeamShare:
+    async def get_team_share(self, team: str) -> TeamShare:
         """Return how a team's runs share the pools with others'."""
         return await self._calls.ask(TeamShare, "GET", all_of(team, "share"))
 
@@ -112,11 +112,11 @@ class Matins(JobCalls, BackfillCalls):
         query = query_of(dry_run=dry_run or None)
         return await self._calls.ask(CalendarChanged, "PUT", path, content=calendar, query=query)
 
-    async def calendar(self, team: str, name: str) -> CalendarRecord:
+    async def get_calendar(self, team: str, name: str) -> CalendarRecord:
         """Return a calendar by its name."""
         return await self._calls.ask(CalendarRecord, "GET", one_of(team, "calendars", name))
 
-    async def calendars(self, team: str) -> list[CalendarRecord]:
+    async def list_calendars(self, team: str) -> list[CalendarRecord]:
         """Return all calendars of a team, by name."""
         pages = pages_of(self._calls, CalendarPage, all_of(team, "calendars"))
         return [calendar async for page in pages for calendar in page.calendars]
@@ -130,11 +130,11 @@ class Matins(JobCalls, BackfillCalls):
         path = one_of(team, "limits", limit.key)
         return await self._calls.ask(LimitChanged, "PUT", path, content=limit)
 
-    async def limit(self, team: str, key: str) -> LimitRecord:
+    async def get_limit(self, team: str, key: str) -> LimitRecord:
         """Return a concurrency key with what is taken of its limits."""
         return await self._calls.ask(LimitRecord, "GET", one_of(team, "limits", key))
 
-    async def limits(self, team: str) -> list[LimitRecord]:
+    async def list_limits(self, team: str) -> list[LimitRecord]:
         """Return a team's concurrency keys and the limits of its jobs, beside what is taken."""
         return await self._calls.ask(list[LimitRecord], "GET", all_of(team, "limits"))
 
@@ -142,7 +142,7 @@ class Matins(JobCalls, BackfillCalls):
         """Let the limits count that the jobs of a key say themselves."""
         return await self._calls.ask(LimitChanged, "DELETE", one_of(team, "limits", key))
 
-    async def quotas(self, team: str) -> QuotasRecord:
+    async def get_quotas(self, team: str) -> QuotasRecord:
         """Return a team's quotas beside their use."""
         return await self._calls.ask(QuotasRecord, "GET", all_of(team, "quotas"))
 
@@ -155,11 +155,11 @@ class Matins(JobCalls, BackfillCalls):
         path = one_of(team, "windows", window.name)
         return await self._calls.ask(WindowChanged, "PUT", path, content=window)
 
-    async def window(self, team: str, name: str) -> WindowRecord:
+    async def get_window(self, team: str, name: str) -> WindowRecord:
         """Return a maintenance window by its name."""
         return await self._calls.ask(WindowRecord, "GET", one_of(team, "windows", name))
 
-    async def windows(self, team: str) -> list[WindowRecord]:
+    async def list_windows(self, team: str) -> list[WindowRecord]:
         """Return a team's maintenance windows by their begin, with those that were over lately."""
         return await self._calls.ask(list[WindowRecord], "GET", all_of(team, "windows"))
 
@@ -167,7 +167,7 @@ class Matins(JobCalls, BackfillCalls):
         """Delete a maintenance window; what it held runs now."""
         return await self._calls.ask(WindowChanged, "DELETE", one_of(team, "windows", name))
 
-    async def runs(
+    async def runs_page(
         self,
         *,
         team: str | None = None,
@@ -180,22 +180,22 @@ class Matins(JobCalls, BackfillCalls):
         query = query_of(team=team, state=state, since=since, before=before, limit=limit)
         return await self._calls.ask(RunPage, "GET", "/v1/runs", query=query)
 
-    async def runs_of_job(
+    async def job_runs_page(
         self, team: str, name: str, *, before: UUID | None = None, limit: int = 100
     ) -> RunPage:
         """Return a page of a job's runs, newest due time first."""
         query = query_of(before=before, limit=limit)
         return await self._calls.ask(RunPage, "GET", job_path(team, name) + "/runs", query=query)
 
-    async def run(self, run_id: UUID) -> RunStatus:
+    async def get_run(self, run_id: UUID) -> RunStatus:
         """Return how a run stands. Cheap: poll it as often as you like."""
         return await self._calls.ask(RunStatus, "GET", f"/v1/runs/{run_id}")
 
-    async def attempts(self, run_id: UUID) -> list[AttemptRecord]:
+    async def list_attempts(self, run_id: UUID) -> list[AttemptRecord]:
         """Return a run's attempts, first to last, with what they wrote."""
         return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
 
-    async def run_input(self, run_id: UUID) -> RunInput:
+    async def get_run_input(self, run_id: UUID) -> RunInput:
         """Return what a trigger changed of the target for a run."""
         return await self._calls.ask(RunInput, "GET", f"/v1/runs/{run_id}/input")
 
@@ -203,7 +203,7 @@ class Matins(JobCalls, BackfillCalls):
         """Return how a run came to where it stands, and what it waits for."""
         return await self._calls.ask(Explanation, "GET", f"/v1/runs/{run_id}/explanation")
 
-    async def outlook(self, run_id: UUID) -> Outlook:
+    async def get_outlook(self, run_id: UUID) -> Outlook:
         """Return of a run that waits why it does, and when it will probably start.
 
         Raises ConflictError if it does not wait.
@@ -268,11 +268,11 @@ class Matins(JobCalls, BackfillCalls):
         query = query_of(team=team, pool=pool, hours=hours)
         return await self._calls.ask(Forecast, "GET", "/v1/forecast", query=query)
 
-    async def executors(self) -> list[ExecutorRecord]:
+    async def list_executors(self) -> list[ExecutorRecord]:
         """Return all executors alive, and those that ended within a day."""
         return await self._calls.ask(list[ExecutorRecord], "GET", "/v1/executors")
 
-    async def cluster(self) -> Cluster:
+    async def get_cluster(self) -> Cluster:
         """Return all schedulers, and the partitions that none of them holds."""
         return await self._calls.ask(Cluster, "GET", "/v1/cluster")
 
@@ -281,6 +281,6 @@ class Matins(JobCalls, BackfillCalls):
         path, query = "/v1/restores/resume", query_of(dry_run=dry_run or None)
         return await self._calls.ask(Resumed, "POST", path, content=wanted, query=query)
 
-    async def partitions(self) -> list[PartitionRecord]:
+    async def list_partitions(self) -> list[PartitionRecord]:
         """Return all partitions with their holders and watermarks."""
         return await self._calls.ask(list[PartitionRecord], "GET", "/v1/partitions")

@@ -34,7 +34,7 @@ async def test_jobs_are_created_and_then_unchanged(
 ) -> None:
     first = await typed("apply", "-f", str(file))
     again = await typed("apply", "-f", str(file))
-    stored = await matins.all_jobs("demo")
+    stored = await matins.list_jobs("demo")
     assert (first.code, again.code) == (0, 0)
     assert {line.split()[0] for line in first.out.splitlines()} == {"created"}
     assert {line.split()[0] for line in again.out.splitlines()} == {"unchanged"}
@@ -95,7 +95,7 @@ async def test_a_dry_run_tells_and_stores_nothing(
     told = await typed("apply", "-f", str(file), "--dry-run")
     assert told.code == 0
     assert "would be created  " in told.out
-    assert await matins.all_jobs() == []
+    assert await matins.list_jobs() == []
 
 
 async def test_one_wrong_job_keeps_all_from_being_stored(
@@ -106,4 +106,4 @@ async def test_one_wrong_job_keeps_all_from_being_stored(
     assert refused.code == 2
     assert refused.out == ""
     assert f"{file}: jobs[2].schedule.cron (line 24): hour field: '26'" in refused.err
-    assert await matins.all_jobs() == []
+    assert await matins.list_jobs() == []

@@ -73,7 +73,7 @@ async def test_the_sdk_and_the_api_refuse_what_makes_no_sense(matins: Matins) ->
     with pytest.raises(NotFoundError):
         await matins.start_backfill("payments", "other", BackfillRequest(now))
     with pytest.raises(NotFoundError):
-        await matins.backfill((await matins.job("payments", "tick")).id)
+        await matins.get_backfill((await matins.get_job("payments", "tick")).id)
     scheduleless = JobSpec("by-hand", SPEC.target)
     await matins.put_job("payments", scheduleless)
     with pytest.raises(InvalidInputError, match="trigger it instead"):
@@ -87,11 +87,13 @@ async def test_the_sdk_starts_and_follows_a_backfill(matins: Matins) -> None:
     started = await matins.start_backfill("payments", "tick", request)
     assert started.backfill is not None
     assert (started.plan.to_run, started.backfill.counts.planned) == (plan.to_run, plan.to_run)
-    assert [backfill.id for backfill in await matins.backfills("payments")] == [started.backfill.id]
-    assert [backfill.id for backfill in await matins.backfills("payments", "tick")] == [
+    assert [backfill.id for backfill in await matins.list_backfills("payments")] == [
         started.backfill.id
     ]
-    shown = await matins.backfill(started.backfill.id)
+    assert [backfill.id for backfill in await matins.list_backfills("payments", "tick")] == [
+        started.backfill.id
+    ]
+    shown = await matins.get_backfill(started.backfill.id)
     assert (shown.state, shown.counts.made) == (BackfillState.ACTIVE, 0)
     await matins.pause_backfill(shown.id)
     await matins.cancel_backfill(shown.id, runs=True)

@@ -39,7 +39,7 @@ async def test_a_quota_that_is_not_given_stays_as_it_is(typed: Typist, matins: M
     assert shown[2].split() == ["max_running", "0", "50", "team"]
     assert shown[3].split() == ["starts_per_minute", "-", "-", "nobody"]
     assert (await typed("quotas", "set", "quoted", "--max-running", "default")).code == 0
-    assert (await matins.quotas("quoted")).max_running.limit is None
+    assert (await matins.get_quotas("quoted")).max_running.limit is None
     wrong = await typed("quotas", "set", "quoted", "--max-jobs", "many")
     assert wrong.code != 0
     assert "write a number, or default" in wrong.err

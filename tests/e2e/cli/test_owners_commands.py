@@ -44,7 +44,7 @@ async def forget_two_days(database: Database) -> None:
 
 async def first_run(matins: Matins) -> UUID:
     while True:
-        for run in (await matins.runs()).runs:
+        for run in (await matins.runs_page()).runs:
             return run.id
         await asyncio.sleep(0.01)
 
@@ -81,7 +81,7 @@ async def test_a_name_alone_is_in_the_default_team(typed: Typist, matins: Matins
 
 async def test_a_job_is_paused_and_resumed(typed: Typist, matins: Matins, job: str) -> None:
     assert (await typed("jobs", "pause", job)).out == f"paused  {job}\n"
-    assert (await matins.job("payments", "nightly")).state is JobState.PAUSED
+    assert (await matins.get_job("payments", "nightly")).state is JobState.PAUSED
     resumed = await typed("jobs", "resume", job, "--missed", "last", "--json")
     assert (resumed.json["change"], resumed.json["job"]["state"]) == ("resumed", "active")
     assert (await typed("jobs", "resume", job, "--missed", "some")).code == 2
@@ -93,10 +93,10 @@ async def test_a_job_is_paused_until_a_time_for_a_reason(
     words = ["jobs", "pause", job, "--until", "2h", "--reason", "vendor", "--missed", "last"]
     told = await typed(*words, "--dry-run")
     assert told.out.startswith(f"would be paused  {job}  until ")
-    assert (await matins.job("payments", "nightly")).state is JobState.ACTIVE
+    assert (await matins.get_job("payments", "nightly")).state is JobState.ACTIVE
     paused = await typed(*words)
     assert paused.out.startswith(f"paused  {job}  until ")
-    until = (await matins.job("payments", "nightly")).paused_until
+    until = (await matins.get_job("payments", "nightly")).paused_until
     assert until is not None
     ahead_s = (until - datetime.now(UTC)).total_seconds()
     assert 7000 < ahead_s < 7300
@@ -129,7 +129,7 @@ async def test_a_jobs_history_is_listed_compared_and_rolled_back(
     assert told.out == f"would be changed  {job}\n"
     done = await typed("jobs", "rollback", job, "1", "--reason", "too short")
     assert done.out == f"changed  {job}\n"
-    assert (await matins.job("payments", "nightly")).spec == SPEC
+    assert (await matins.get_job("payments", "nightly")).spec == SPEC
     same = await typed("jobs", "diff", job, "1")
     assert "same spec" in same.out
     assert (await typed("jobs", "rollback", job, "9")).code == 1
@@ -176,7 +176,7 @@ async def test_a_body_is_json_or_text_from_the_line_or_a_file(
     inputs = []
     for body in bodies:
         run = await typed("jobs", "trigger", "payments/call", "--body", body, "--json")
-        inputs.append(await matins.run_input(UUID(run.json["id"])))
+        inputs.append(await matins.get_run_input(UUID(run.json["id"])))
     assert [run_input.body for run_input in inputs] == [{"day": 1}, '"text"', "as it is\n"]
     wrong = [["--body", "{"], ["--header", "A"], ["--env", "A=b"], ["--body", "@/no/file"]]
     codes = [(await typed("jobs", "trigger", "payments/call", *options)).code for options in wrong]
@@ -304,7 +304,7 @@ async def test_a_resume_asks_what_becomes_of_what_was_missed(
     refused = await typed("jobs", "resume", job)
     assert (refused.code, refused.out) == (2, "")
     assert "due times passed in the pause; say what becomes of it: skip, last, all" in refused.err
-    assert (await matins.job("payments", "nightly")).state is JobState.PAUSED
+    assert (await matins.get_job("payments", "nightly")).state is JobState.PAUSED
     monkeypatch.setattr("sys.stdin", _Terminal("some\nlast\n"))
     answered = await typed("jobs", "resume", job)
     assert answered.code == 0

@@ -116,7 +116,7 @@ async def watching(environment: dict[str, str], matins: Matins) -> Process:
 
 
 async def test_a_watch_tells_each_change_in_a_line(watching: Process, matins: Matins) -> None:
-    [run] = (await matins.runs()).runs
+    [run] = (await matins.runs_page()).runs
     await matins.cancel_run(run.id)
     assert watching.stdout
     assert json.loads(await watching.stdout.readline())["state"] == "cancelled"
@@ -134,7 +134,7 @@ async def test_a_pipe_that_closes_is_no_traceback(watching: Process, matins: Mat
     assert watching.stdout
     transport = watching._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
     transport.close()
-    [run] = (await matins.runs()).runs
+    [run] = (await matins.runs_page()).runs
     await matins.cancel_run(run.id)
     assert watching.stderr
     err = await watching.stderr.read()

@@ -45,14 +45,14 @@ async def test_a_job_is_looked_ahead_at(typed: Typist, job: str) -> None:
 async def test_the_next_occurrence_is_skipped_and_restored(
     typed: Typist, matins: Matins, job: str
 ) -> None:
-    due = (await matins.job("payments", "nightly")).next_due_at
+    due = (await matins.get_job("payments", "nightly")).next_due_at
     assert due
     skipped = await typed("jobs", "skip", job, "next", "--reason", "release day")
     assert skipped.out == (f"changed  {job}\n  {local(due)}  skipped: release day\n")
     wall = (await matins.preview_job("payments", "nightly", count=1)).due[0].local
     undone = await typed("jobs", "restore", job, f"{wall:%Y-%m-%dT%H:%M:%S}")
     assert undone.out == f"changed  {job}\n"
-    assert (await matins.job("payments", "nightly")).overrides == []
+    assert (await matins.get_job("payments", "nightly")).overrides == []
 
 
 async def test_next_is_the_next_that_will_run_or_that_is_override(
@@ -60,10 +60,10 @@ async def test_next_is_the_next_that_will_run_or_that_is_override(
 ) -> None:
     await typed("jobs", "skip", job, "next")
     await typed("jobs", "skip", job, "next")
-    first, second = (await matins.job("payments", "nightly")).overrides
+    first, second = (await matins.get_job("payments", "nightly")).overrides
     assert first.due_at < second.due_at
     await typed("jobs", "restore", job, "next")
-    assert (await matins.job("payments", "nightly")).overrides == [second]
+    assert (await matins.get_job("payments", "nightly")).overrides == [second]
     await typed("jobs", "restore", job, "next")
     assert (await typed("jobs", "restore", job, "next")).code == 2
 
@@ -95,7 +95,7 @@ async def test_an_occurrence_is_moved_in_the_jobs_zone(
 ) -> None:
     moved = await typed("jobs", "move", job, "next", "--to", "2099-01-01T03:00:00")
     assert moved.code == 0
-    [override] = (await matins.job("payments", "nightly")).overrides
+    [override] = (await matins.get_job("payments", "nightly")).overrides
     assert override == Override(override.due_at, override.move_to)
     assert override.move_to
     assert override.move_to.isoformat() == "2099-01-01T02:00:00+00:00"
@@ -129,7 +129,7 @@ async def test_a_calendar_is_imported_from_a_file(
     path.write_text(EVENT, "utf-8")
     told = await typed("calendars", "import", "payments/closing", str(path), "--dry-run")
     assert told.out == "created  payments/closing\n"
-    assert await matins.calendars("payments") == []
+    assert await matins.list_calendars("payments") == []
     await typed("calendars", "import", "payments/closing", str(path), "--tz", "Europe/Berlin")
     shown = await typed("calendars", "show", "payments/closing", "--json")
     assert {"date": "2027-01-04", "reason": "Stocktaking"} in shown.json["closed_days"]
@@ -144,9 +144,9 @@ async def test_events_marked_as_free_are_imported_when_that_is_asked_for(
     path.write_text(free, "utf-8")
     refused = await typed("calendars", "import", "payments/free", str(path))
     assert (refused.code, "--include-free" in refused.err) == (2, True)
-    assert await matins.calendars("payments") == []
+    assert await matins.list_calendars("payments") == []
     await typed("calendars", "import", "payments/free", str(path), "--include-free")
-    (made,) = await matins.calendars("payments")
+    (made,) = await matins.list_calendars("payments")
     assert [day.reason for day in made.closed_days] == ["Stocktaking"]
 
 
@@ -157,7 +157,7 @@ async def test_a_file_whose_folds_split_characters_is_imported(
     folded = EVENT.encode().replace(b"Stocktaking", b"\xc3\r\n \x84mter")
     path.write_bytes(folded)
     await typed("calendars", "import", "payments/folded", str(path))
-    (made,) = await matins.calendars("payments")
+    (made,) = await matins.list_calendars("payments")
     assert [day.reason for day in made.closed_days] == ["\u00c4mter"]
 
 
@@ -187,4 +187,4 @@ async def test_a_file_brings_its_calendars_along(
     ]
     again = await typed("apply", "-f", str(path), "--json")
     assert {row["change"] for row in again.json} == {"unchanged"}
-    assert (await matins.calendar("payments", "bank")).jobs == 1
+    assert (await matins.get_calendar("payments", "bank")).jobs == 1

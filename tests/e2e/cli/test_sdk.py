@@ -37,8 +37,8 @@ async def test_a_job_comes_back_as_it_was_sent(matins: Matins) -> None:
     assert await matins.is_ready()
     made = await matins.create_job("payments", SPEC)
     assert (made.change, made.job.spec) == ("created", SPEC)
-    assert await matins.job("payments", "nightly") == made.job
-    assert (await matins.jobs("payments")).jobs == [made.job]
+    assert await matins.get_job("payments", "nightly") == made.job
+    assert (await matins.jobs_page("payments")).jobs == [made.job]
 
 
 async def test_the_program_on_its_page_works(matins: Matins, served: Served) -> None:
@@ -50,20 +50,20 @@ async def test_the_program_on_its_page_works(matins: Matins, served: Served) -> 
         env=os.environ | {"MATINS_URL": served.url, "MATINS_TOKEN": TOKEN},
     )
     await until(lambda: _has_run(matins), 30)
-    [run] = (await matins.runs()).runs
+    [run] = (await matins.runs_page()).runs
     await matins.cancel_run(run.id)  # no executor is there to end it
     printed, _ = await process.communicate()
     assert printed == b"cancelled\n"
 
 
 async def _has_run(matins: Matins) -> bool:
-    return bool((await matins.runs()).runs)
+    return bool((await matins.runs_page()).runs)
 
 
 async def test_all_jobs_come_by_team_and_name(matins: Matins) -> None:
     for team, name in (("b", "x"), ("a", "y"), ("a", "x")):
         await matins.put_job(team, JobSpec(name, SPEC.target))
-    found = [(job.team, job.spec.name) for job in await matins.all_jobs()]
+    found = [(job.team, job.spec.name) for job in await matins.list_jobs()]
     assert found == [("a", "x"), ("a", "y"), ("b", "x")]
 
 
@@ -72,10 +72,10 @@ async def test_refusals_are_the_errors_of_their_kind(matins: Matins, served: Ser
     with pytest.raises(ConflictError, match="nightly"):
         await matins.create_job("payments", SPEC)
     with pytest.raises(NotFoundError, match="there is no run"):
-        await matins.run(run_numbered(104))
+        await matins.get_run(run_numbered(104))
     async with Matins(served.url, "wrong") as stranger:
         with pytest.raises(UnauthorizedError):
-            await stranger.all_jobs()
+            await stranger.list_jobs()
 
 
 async def test_invalid_input_keeps_its_places(matins: Matins) -> None:
@@ -98,14 +98,14 @@ async def test_a_preview_and_an_audit_are_typed(matins: Matins) -> None:
     assert preview.due[0].utc == datetime(2026, 11, 29, 2, tzinfo=UTC)
     page = await matins.audit(team="payments")
     assert [(job.job, job.holds) for job in page.jobs] == [("nightly", True)]
-    assert len(await matins.partitions()) == 256
+    assert len(await matins.list_partitions()) == 256
 
 
 async def test_the_next_address_is_used_where_no_connection_can_be_made(
     served: Served, unused_tcp_port: int
 ) -> None:
     async with Matins(f"http://127.0.0.1:{unused_tcp_port}, {served.url}", TOKEN) as matins:
-        assert await matins.all_jobs() == []
+        assert await matins.list_jobs() == []
 
 
 async def test_an_api_that_is_not_there_is_named(unused_tcp_port: int) -> None:
@@ -113,14 +113,14 @@ async def test_an_api_that_is_not_there_is_named(unused_tcp_port: int) -> None:
     async with Matins(url, TOKEN) as matins:
         assert not await matins.is_ready()
         with pytest.raises(UnreachableError, match=f"the API at {url} can't be reached"):
-            await matins.all_jobs()
+            await matins.list_jobs()
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "ftp://x", "http://:1"])
 async def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(SettingsError):
         async with Matins(url, TOKEN) as matins:
-            await matins.all_jobs()
+            await matins.list_jobs()
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ async def test_answers_that_are_not_the_apis_are_told_with_the_call(
         group.create_task(server.run())
         async with Matins(server.url, TOKEN) as matins:
             with pytest.raises(kind, match=server.url):
-                await matins.all_jobs()
+                await matins.list_jobs()
         await server.stop()

@@ -52,12 +52,12 @@ async def test_the_sdk_speaks_of_the_same_windows(matins: Matins) -> None:
     now = datetime.now(UTC)
     wanted = Window("upgrade", now + HOUR, now + 2 * HOUR, "skip", {"tier": "gold"}, "new disks")
     assert (await matins.put_window("payments", wanted)).change == "created"
-    shown = await matins.window("payments", "upgrade")
+    shown = await matins.get_window("payments", "upgrade")
     assert (shown.window, shown.state, shown.held) == (wanted, "coming", 0)
-    assert await matins.windows("payments") == [shown]
+    assert await matins.list_windows("payments") == [shown]
     assert (await matins.delete_window("payments", "upgrade")).change == "deleted"
     with pytest.raises(NotFoundError):
-        await matins.window("payments", "upgrade")
+        await matins.get_window("payments", "upgrade")
 
 
 @pytest.mark.parametrize(
