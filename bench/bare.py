@@ -33,7 +33,7 @@ async def spend(dsn: str, jobs: Sequence[UUID], due: datetime) -> dict[str, floa
     agenda = PostgresAgenda(database, database, leases)
     dispatch = PostgresDispatch(database, database, database)
     holder, executor = uuid4(), uuid4()
-    await leases.alive(1)
+    await leases.count_alive(1)
     epochs = await leases.acquire(holder, 256, 3600)
     await dispatch.heartbeat(Heartbeat(executor, "bare", ["default"], BATCH, 1))
     batches = [jobs[at : at + BATCH] for at in range(0, len(jobs), BATCH)]

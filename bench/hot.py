@@ -56,7 +56,7 @@ class Engine:
 
     async def start(self) -> None:
         """Take all leases."""
-        await self._leases.alive(1)
+        await self._leases.count_alive(1)
         self._epochs = await self._leases.acquire(self._holder, 256, 36_000)
 
     async def round(self, jobs: list[UUID], due: datetime) -> None:
@@ -84,9 +84,9 @@ class Engine:
         assert await self._dequeue() == held
         await self._record(held, 2, RunState.SUCCEEDED)
         async with self.watched("look for ends, lost executors"):
-            await self._agenda.ended(_ALL, 1000)
+            await self._agenda.ended_runs(_ALL, 1000)
             await self._watch.executors()
-            await self._watch.abandoned(1000)
+            await self._watch.abandoned_runs(1000)
 
     async def _admit(self, retries: list[Waiting]) -> None:
         async with self.watched(f"admit {BATCH}"):

@@ -61,9 +61,9 @@ class Unfenced(MemoryAgenda):
 class Unlimited(MemoryBackfills):
     """Tells of backfills as if nothing of them went on."""
 
-    async def unfinished(self, partitions: Collection[int]) -> list[OpenBackfill]:
+    async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
         """See `domain.ports.backfills.Backfills`."""
-        found = await super().unfinished(partitions)
+        found = await super().unfinished_backfills(partitions)
         return [msgspec.structs.replace(backfill, runs=[]) for backfill in found]
 
 
@@ -154,13 +154,13 @@ class Unreturned(Gates):
 class Impatient(MemoryAgenda):
     """Takes runs that still go on for ended."""
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         now = self._world.now()
         going_on = [run for run in self._world.runs.values() if run.finished_at is None]
         for run in going_on:
             run.finished_at = now
-        found = await super().ended(partitions, limit)
+        found = await super().ended_runs(partitions, limit)
         for run in going_on:
             run.finished_at = None
         return found
@@ -169,7 +169,7 @@ class Impatient(MemoryAgenda):
 class Deaf(MemoryAgenda):
     """Hears of no end."""
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         return []
 
@@ -190,7 +190,7 @@ class ForgetsHandouts(MemoryDispatch):
 class Blind(MemoryWatch):
     """Finds nothing that lost executors held."""
 
-    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+    async def abandoned_runs(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
         return []
 
@@ -222,7 +222,7 @@ class Unhealed(MemoryRepairs):
 class Immortal(MemoryEndedJobs):
     """Finds no job at its end."""
 
-    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+    async def ended_jobs(self, after: UUID, limit: int) -> list[EndedJob]:
         """See `domain.ports.upkeep.EndedJobs`."""
         return []
 
@@ -230,7 +230,7 @@ class Immortal(MemoryEndedJobs):
 class Trusting(MemoryNextDueTimes):
     """Compares no next due time."""
 
-    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+    async def jobs_ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
         """See `domain.ports.upkeep.NextDueTimes`."""
         return []
 

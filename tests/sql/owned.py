@@ -73,7 +73,7 @@ class Owned:
         """Claim what a job's stored next due time says is due: all, or the newest few of it."""
         await self._hold_leases()
         job = await self.reads.job(TEAM, name)
-        found = await self._agenda.find([job.id])
+        found = await self._agenda.find_jobs([job.id])
         if not found:
             return 0
         [due_job] = found
@@ -107,7 +107,7 @@ class Owned:
         """Claim what a job owes by now, as the scheduler plans it; gives how many rows it made."""
         await self._hold_leases()
         job = await self.reads.job(TEAM, name)
-        found = await self._agenda.find([job.id])
+        found = await self._agenda.find_jobs([job.id])
         entries = [LoadedJob(job) for job in found]
         made = 0
         for entry in entries:
@@ -140,8 +140,8 @@ class Owned:
 
     async def follow(self) -> int:
         """Write what follows the ends of runs, as the scheduler does; gives for how many jobs."""
-        ended = await self._agenda.ended(range(256), 1000)
-        return len(await self._agenda.follow([follow_up_of(job)[0] for job in ended]))
+        ended = await self._agenda.ended_runs(range(256), 1000)
+        return len(await self._agenda.write_follow_ups([follow_up_of(job)[0] for job in ended]))
 
     async def quarantine(self, name: str = "job") -> None:
         """Take a job out of the agenda, as a scheduler does that can't compute it."""

@@ -33,7 +33,7 @@ async def states(world: Windowed) -> list[RunState]:
 async def tried(world: Windowed) -> Running:
     """Return what is known of the attempt that runs when it ends badly."""
     page = await world.reads.runs_of_job(TEAM, "job", None, 1)
-    [running] = await world.dispatch.running(world.executor, [page.runs[0].id])
+    [running] = await world.dispatch.running_runs(world.executor, [page.runs[0].id])
     return running
 
 

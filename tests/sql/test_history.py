@@ -185,16 +185,16 @@ VALUES (gen_random_uuid(), gen_random_uuid(), $1, $1, $1, $1, 0, 1, 0, 1, 'manua
 HOT = {
     "dispatch.sql": (
         "dequeue",
-        "running",
+        "running_runs",
         "record",
-        "recorded",
+        "which_recorded",
         "to_stop",
         "put_back",
-        "abandoned",
+        "abandoned_runs",
     ),
     "claims.sql": ("claim", "claim_rest"),
     "waiting.sql": ("candidates", "carry_out"),
-    "following.sql": ("ended",),
+    "following.sql": ("ended_runs",),
 }
 
 

@@ -42,7 +42,7 @@ async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 async def polled(ground: Ground) -> set[tuple[UUID, int]]:
     """Return the jobs that a poll finds which looks back for nothing, and their revisions."""
     ground.clock.move(60)
-    found = await ground.agenda.changed(PARTITIONS, ground.clock.now())
+    found = await ground.agenda.changed_jobs(PARTITIONS, ground.clock.now())
     return {(job.id, job.revision) for job in found}
 
 

@@ -145,9 +145,9 @@ async def test_what_the_version_before_lets_run_out_is_taken_over(world: World) 
     await world.session.fetch(OLD_ACQUIRE, A, 256, world.now)
     await world.session.execute(OLD_ALIVE, A, world.now)
     assert await world.leases.acquire(B, 256, 10) == {}
-    assert await world.leases.alive(10) == 1
+    assert await world.leases.count_alive(10) == 1
     world.now += 10 * SECOND
-    assert await world.leases.alive(10) == 0
+    assert await world.leases.count_alive(10) == 0
     assert len(await world.leases.acquire(B, 256, 10)) == 256
 
 

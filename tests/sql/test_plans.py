@@ -20,16 +20,16 @@ HOT = [
         "waiting.sql:carry_out",
         "dispatch.sql:dequeue",
         "dispatch.sql:record",
-        "dispatch.sql:running",
+        "dispatch.sql:running_runs",
     ),
-    *("dispatch.sql:recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
-    *("dispatch.sql:abandoned", "dispatch.sql:find_handout", "dispatch.sql:close_handouts"),
+    *("dispatch.sql:which_recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
+    *("dispatch.sql:abandoned_runs", "dispatch.sql:find_handout", "dispatch.sql:close_handouts"),
     *("dispatch.sql:locked", "waiting.sql:open_runs", "waiting.sql:wake", "waiting.sql:note_open"),
     "manual.sql:find_job",
     *("past.sql:newest_runs", "past.sql:run_counts"),
-    *("zone_data.sql:ahead", "zone_data.sql:correct"),
-    *("auto_delete.sql:page", "changes.sql:has_unfinished_runs"),
-    *("following.sql:ended", "following.sql:follow"),
+    *("zone_data.sql:jobs_ahead", "zone_data.sql:correct"),
+    *("auto_delete.sql:ended_jobs", "changes.sql:has_unfinished_runs"),
+    *("following.sql:ended_runs", "following.sql:write_follow_ups"),
     *("chains.sql:links", "chains.sql:links_again", "chains.sql:revive", "manual.sql:replay"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
@@ -78,13 +78,13 @@ async def test_no_large_table_is_read_whole(session: asyncpg.Connection, name: s
 async def test_only_runs_that_jobs_wait_for_are_looked_at_for_their_ends(
     session: asyncpg.Connection,
 ) -> None:
-    plan = await plan_of(session, QUERIES["following.sql:ended"])
+    plan = await plan_of(session, QUERIES["following.sql:ended_runs"])
     conditions = {node["Alias"]: node["Index Cond"] for node in nodes(plan) if "Index Cond" in node}
     assert "follows" in conditions.pop("j")
     assert all("job_id = j.id" in condition for condition in conditions.values())
 
 
-@pytest.mark.parametrize("name", ["abandoned", "emptied"])
+@pytest.mark.parametrize("name", ["abandoned_runs", "emptied"])
 async def test_executors_that_ended_and_hold_nothing_are_not_looked_at(
     session: asyncpg.Connection, name: str
 ) -> None:

@@ -27,8 +27,8 @@ QUERIES = [query for file in FILES for query in load_queries(file).values()]
 
 FILLS: dict[str, type[msgspec.Struct]] = {
     "agenda.sql:load": DueJob,
-    "agenda.sql:changed": DueJob,
-    "agenda.sql:find": DueJob,
+    "agenda.sql:changed_jobs": DueJob,
+    "agenda.sql:find_jobs": DueJob,
     "waiting.sql:load": Waiting,
     "dispatch.sql:seen": ExecutorSeen,
     "dispatch.sql:record": RunStatus,

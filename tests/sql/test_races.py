@@ -113,8 +113,8 @@ async def test_what_somebody_has_locked_is_told(ground: Ground, other: asyncpg.C
     async with other.transaction():
         await other.execute("SELECT FROM partitions WHERE partition IN (7, 9) FOR UPDATE")
         await other.execute("SELECT FROM partitions WHERE partition = 8 FOR SHARE")
-        assert await ground.agenda.locked(range(5, 9)) == {7}
-    assert await ground.agenda.locked(range(256)) == set()
+        assert await ground.agenda.locked_partitions(range(5, 9)) == {7}
+    assert await ground.agenda.locked_partitions(range(256)) == set()
 
 
 async def test_a_claim_that_waits_for_too_long_was_not_made(
@@ -224,8 +224,8 @@ async def test_an_executor_from_which_is_just_handed_out_again_is_not_noted_as_e
     given = {"executor": EXECUTOR, "partition": partition_of(EXECUTOR), "run_ids": [run]}
     async with database.transaction() as session:
         await database.run(session, query, **given)
-        assert await ground.watch.abandoned(9) == []
-    [(executor, running)] = await ground.watch.abandoned(9)
+        assert await ground.watch.abandoned_runs(9) == []
+    [(executor, running)] = await ground.watch.abandoned_runs(9)
     assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
     await database.close()
 

@@ -63,7 +63,7 @@ async def test_no_due_time_is_passed_whose_row_was_lost(
     assert (await ground.agenda.claim(HOLDER, epochs, [claimed])).made == {claimed.run_id}
     await restore(session)
     await ground.agenda.advance(HOLDER, [advance(JOB, LATER)])
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == START
 
 
@@ -73,5 +73,5 @@ async def test_a_renewal_whose_answer_was_lost_holds_up_no_next_due_time(
     await ground.leases.acquire(HOLDER, 256, TERM_S)
     await session.execute("UPDATE schedulers SET renewed_at = renewed_at + interval '1 second'")
     await ground.agenda.advance(HOLDER, [advance(JOB, LATER)])
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == LATER

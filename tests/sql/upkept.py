@@ -55,7 +55,7 @@ class Upkept(Owned):
     async def claims_at(self, due_at: datetime, name: str = "job") -> list[Claim]:
         """Return what a scheduler claims that has a job in its memory, due at that instant."""
         job = await self.job(name)
-        [known] = await self._agenda.find([job.id])
+        [known] = await self._agenda.find_jobs([job.id])
         run = run_id(job.id, due_at, Kind.SCHEDULED)
         place = (known.revision, known.partition, known.pool)
         return [Claim(run, job.id, *place, due_at, due_at)]

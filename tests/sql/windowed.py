@@ -83,7 +83,7 @@ class Windowed(Owned):
 
     async def ended(self) -> list[AwaitedEnd]:
         """Return the ends that due times are to follow."""
-        return await self._agenda.ended(EVERYTHING, 1000)
+        return await self._agenda.ended_runs(EVERYTHING, 1000)
 
     async def admit(self, due: list[Waiting]) -> CarriedOut:
         """Decide about what a look found."""

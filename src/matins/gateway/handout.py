@@ -201,7 +201,7 @@ class Dispatcher:
         poll, others = waiting.poll, pool.others_free(waiting)
         if pool.is_deep or not others or poll.free == 1 or self._starts.is_busy(name):
             return poll
-        depth = await self._dispatch.depth(name, poll.free + sum(others))
+        depth = await self._dispatch.queue_depth(name, poll.free + sum(others))
         return msgspec.structs.replace(poll, free=fair_share(poll.free, others, depth))
 
     def _end_dequeue(self, task: asyncio.Task[None]) -> None:

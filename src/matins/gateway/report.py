@@ -146,7 +146,7 @@ class Recorder:
         missing = ends.keys() - {(ended.status.id, ended.status.attempt) for ended in recorded}
         if not missing:
             return set()
-        superseded = {run for run, _ in missing} - await self._dispatch.recorded(missing)
+        superseded = {run for run, _ in missing} - await self._dispatch.which_recorded(missing)
         if superseded:
             SUPERSEDED.inc(len(superseded))
             log.info("ends.superseded", executor=str(executor), count=len(superseded))
@@ -194,7 +194,7 @@ class Recorder:
         bad = [end for end in ends if end.result.outcome is not Outcome.SUCCEEDED]
         if not bad:
             return [Ending(end, RunState.SUCCEEDED) for end in ends]
-        rows = await self._dispatch.running(executor, [end.run_id for end in bad])
+        rows = await self._dispatch.running_runs(executor, [end.run_id for end in bad])
         running = {run.run_id: run for run in rows}
         endings = []
         for end in ends:

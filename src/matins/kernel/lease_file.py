@@ -73,7 +73,7 @@ class LeaseFile:
         return holder
 
     @property
-    def seen(self) -> Seen | None:
+    def last_seen(self) -> Seen | None:
         """See `domain.ports.restores.SeenNotes`."""
         return self._seen
 

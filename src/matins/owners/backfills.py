@@ -77,7 +77,7 @@ class Backfills:
             gaps=Expansion(job.past, span).gaps(),
         )
         if not await self._changes.create(wanted):
-            other = await self._changes.unfinished_of(job.id)
+            other = await self._changes.find_unfinished(job.id)
             if other is None:
                 raise NotFoundError(f"team {team} has no job {name!r}")
             message = f"the job has an unfinished backfill, {other}; cancel it or wait for its end"
@@ -146,7 +146,7 @@ class Backfills:
         return shown
 
     async def _show(self, backfill_id: UUID) -> Backfill:
-        shown = await self._changes.show(backfill_id)
+        shown = await self._changes.find_backfill(backfill_id)
         if shown is None:
             raise NotFoundError(f"there is no backfill {backfill_id}")
         return shown

@@ -70,7 +70,7 @@ class Calendars:
         now = await self._changes.now()
         # a file of thousands of events takes a moment
         resolved = await self._in_thread(_resolve, calendar, now.year)
-        current = await self._changes.find(team, calendar.name)
+        current = await self._changes.find_calendar(team, calendar.name)
         change: Literal["created", "changed", "unchanged"] = "created"
         if current is not None:
             is_same = (current.written, current.resolved) == (calendar, resolved)
@@ -96,9 +96,9 @@ class Calendars:
 
     async def keep_up(self) -> None:
         """Finish what was begun and stopped, and work holidays out for further years."""
-        for team, name in await self._changes.all_behind(PAGE):
+        for team, name in await self._changes.calendars_behind(PAGE):
             await self._sync(team, name)
-        for team, name in await self._changes.outdated(PAGE):
+        for team, name in await self._changes.outdated_calendars(PAGE):
             await self._resolve_again(team, name)
 
     async def _sync(self, team: str, name: str) -> Synced:
@@ -125,7 +125,7 @@ class Calendars:
     async def _resolve_again(self, team: str, name: str) -> None:
         """Work a calendar out anew. One that can't be stays as it is, and stops no other."""
         try:
-            current = await self._changes.find(team, name)
+            current = await self._changes.find_calendar(team, name)
             if current is not None:
                 await self.put(team, current.written)
         except UnavailableError:

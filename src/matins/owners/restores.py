@@ -28,10 +28,10 @@ class Restores:
 
         Raises NotFoundError when no restore was noticed.
         """
-        restore = await self._changes.newest()
+        restore = await self._changes.newest_restore()
         if restore is None:
             raise NotFoundError("no restore was noticed: nothing is uncertain")
-        found = await self._changes.count(restore, wanted)
+        found = await self._changes.count_uncertain(restore, wanted)
         if dry_run:
             return found
         await self._changes.resolve(restore)  # first: what is claimed from now on is as usual
@@ -39,7 +39,7 @@ class Restores:
         while any(page := await self._changes.resume(restore, wanted, PAGE)):
             to_run, left_out = to_run + page[0], left_out + page[1]
             await notify(self._hints, "jobs")
-        resolved = await self._changes.newest() or restore
+        resolved = await self._changes.newest_restore() or restore
         return msgspec.structs.replace(
             found,
             restore=resolved,

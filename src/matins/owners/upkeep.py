@@ -44,7 +44,7 @@ class OwnersUpkeep:
     async def end_pauses(self) -> None:
         """See `domain.ports.jobs.PausedJobs`."""
         broken: set[UUID] = set()
-        while over := await self._changes.pauses_over(broken, PAGE):
+        while over := await self._changes.ended_pauses(broken, PAGE):
             for job_id, team, name in over:
                 try:
                     done = await change_job(

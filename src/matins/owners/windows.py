@@ -33,7 +33,7 @@ class Windows:
         check_name("team", team)
         check_name("name", window.name)
         done = await self._changes.change(team, window.name, partial(put_window, team, window))
-        jobs = await self._changes.covered(team, window.labels)
+        jobs = await self._changes.count_covered(team, window.labels)
         if done.change == "changed":
             await notify(self._hints, "jobs")
         return WindowChanged(window, done.change, jobs, done.held)

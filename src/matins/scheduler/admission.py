@@ -112,7 +112,7 @@ class Admission:
         try:
             await self._admit(batch)
         except BlockedError:
-            locked = await self._agenda.locked({waiting.partition for waiting in batch})
+            locked = await self._agenda.locked_partitions({waiting.partition for waiting in batch})
             if not locked:
                 raise
             log.warning("admission.locked", partitions=sorted(locked))

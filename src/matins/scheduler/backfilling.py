@@ -85,7 +85,7 @@ class Backfiller:
         trusted = self._working_set.trusted(self._leases.epochs())
         if not trusted:
             return False
-        unfinished = await self._backfills.unfinished(trusted)
+        unfinished = await self._backfills.unfinished_backfills(trusted)
         self._forget_all_but({backfill.id for backfill in unfinished})
         moved = False
         for backfill in unfinished:
@@ -128,7 +128,7 @@ class Backfiller:
 
     async def _expansion(self, backfill: OpenBackfill) -> Expansion:
         if backfill.id not in self._expansions:
-            past = await self._backfills.past(backfill.job_id)
+            past = await self._backfills.job_past(backfill.job_id)
             self._expansions[backfill.id] = Expansion(past, backfill.span)
         return self._expansions[backfill.id]
 

@@ -46,7 +46,9 @@ class BlockedClaims:
         CLAIM_BLOCKED.inc(len(batch.claims))
         self._keep([batch], later=True)
         try:
-            locked = await self._agenda.locked({claim.partition for claim in batch.claims})
+            locked = await self._agenda.locked_partitions(
+                {claim.partition for claim in batch.claims}
+            )
         except UnavailableError:
             return  # then the next try finds it out
         if batch not in self._batches:

@@ -101,7 +101,7 @@ class Chaining:
             page = await self._agenda.links(trusted, page.last)
             await self._decide(trusted, page.links)
         if has_chains:
-            await self._agenda.settle(trusted)
+            await self._agenda.advance_chains(trusted)
         if page.last is None:
             self._looked, self._complete_at = trusted, begun_at
 

@@ -57,7 +57,7 @@ class Follower:
             return
         begun_at = self._clock.now()
         while True:
-            page = await self._agenda.ended(partitions, PAGE)
+            page = await self._agenda.ended_runs(partitions, PAGE)
             followed = await self._follow(page)
             if len(page) < PAGE:
                 break
@@ -79,7 +79,7 @@ class Follower:
         if not follow_ups:
             return 0
         try:
-            done = await self._agenda.follow(follow_ups)
+            done = await self._agenda.write_follow_ups(follow_ups)
         except UnavailableError:
             self._working_set.mark_stale([job.id for job in jobs])
             raise

@@ -218,7 +218,7 @@ class LeaseHolder:
 
     async def balance(self) -> None:
         """Offer what is above the fair share, or take over up to it: what is free, or offered."""
-        alive = await self._leases.alive(self._term_s)
+        alive = await self._leases.count_alive(self._term_s)
         await self._shed(to_shed(list(self._held), alive))
         count = to_acquire(len(self._held), alive)
         if count:

@@ -205,7 +205,7 @@ class Loader:
         now = self._clock.now()
         assert self._polled_at is not None
         since = min(self._polled_at, now) - OVERLAP
-        for job in await self._agenda.changed(partitions, since):
+        for job in await self._agenda.changed_jobs(partitions, since):
             self._working_set.put(job)
         self._polled_at = now
         await self._load_waiting(now)
@@ -226,7 +226,7 @@ class Loader:
 
     async def _refresh(self) -> None:
         if stale := self._working_set.stale_jobs():
-            self._working_set.refresh(stale, await self._agenda.find(stale))
+            self._working_set.refresh(stale, await self._agenda.find_jobs(stale))
 
     async def _quarantine(self) -> None:
         for job_id, revision, reason in self._working_set.quarantined_jobs():

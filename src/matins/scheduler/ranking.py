@@ -41,7 +41,7 @@ class Ranker:
 
     async def look(self) -> None:
         """Read what is known of the pools."""
-        seen = await self._queues.seen()
+        seen = await self._queues.read()
         share = max(1, len(self._leases.epochs())) / PARTITIONS
         self._clocks.look(seen, share, self._clock.now())
 

@@ -55,7 +55,7 @@ class RestoreWatch:
         while not self._stopping.is_set():
             await pause(LOOK_S, self._clock, self._stopping)
             try:
-                self._hold(await self._restores.unresolved())
+                self._hold(await self._restores.unresolved_restore())
             except UnavailableError as error:
                 log.debug("restore.not_read", error=str(error))
 
@@ -64,11 +64,11 @@ class RestoreWatch:
         self._stopping.set()
 
     async def _compare(self) -> None:
-        seen = self._notes.seen
-        since = None if seen is None else lost_since(seen, await self._restores.recorded())
+        seen = self._notes.last_seen
+        since = None if seen is None else lost_since(seen, await self._restores.recorded_until())
         if seen is not None and since is not None:
-            await self._restores.note(since, seen.until)
-        self._hold(await self._restores.unresolved())
+            await self._restores.note_restore(since, seen.until)
+        self._hold(await self._restores.unresolved_restore())
 
     def _hold(self, restore: Restore | None) -> None:
         until_s = -inf if restore is None else seconds_of(restore.seen_until)

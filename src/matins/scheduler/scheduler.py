@@ -190,7 +190,7 @@ class Scheduler:
 
     def _note_seen(self, watermark: datetime | None, granted_s: float) -> None:
         if watermark is None:  # not known yet, but claims go on
-            watermark = self._notes.seen.watermark if self._notes.seen else None
+            watermark = self._notes.last_seen.watermark if self._notes.last_seen else None
         if watermark is not None:
             until = self._clock.now() + timedelta(seconds=granted_s)
             self._notes.note_seen(Seen(watermark, until))

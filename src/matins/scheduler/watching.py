@@ -97,12 +97,12 @@ class Watcher:
         if await self._watch.declare_lost(executor, self._heard[executor].heartbeat_at):
             EXECUTORS_LOST.inc()
             log.warning("executor.lost", executor=str(executor), name=name)
-            await self._watch.forget(executor)
+            await self._watch.drop_handouts(executor)
 
     async def _end_abandoned(self) -> None:
         """End the attempts of lost and stopped executors, until none of mine is left."""
         while True:
-            abandoned = await self._watch.abandoned(_ABANDONED_MAX)
+            abandoned = await self._watch.abandoned_runs(_ABANDONED_MAX)
             own = [(executor, runs) for executor, runs in abandoned if self._is_mine(executor)]
             for executor, runs in own:
                 endings = [self._ending(run, runs) for run in runs]
@@ -110,7 +110,7 @@ class Watcher:
                 self._admission_hints.send(awaited_words(recorded))
                 RECORDED.labels(Outcome.LOST).inc(len(runs))
                 log.info("attempts.lost", executor=str(executor), attempts=len(runs))
-                await self._watch.forget(executor)
+                await self._watch.drop_handouts(executor)
             if not own:
                 return
 

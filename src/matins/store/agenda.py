@@ -60,11 +60,11 @@ class PostgresAgenda:
         rows = await self._reads.fetch(_Q["load"], until=until, share=share, **marks_of(after))
         return await self._due_jobs(rows)
 
-    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+    async def changed_jobs(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         seen = await self._under_way()
         rows = await self._reads.fetch(
-            _Q["changed"],
+            _Q["changed_jobs"],
             partitions=list(partitions),
             since=since,
             seen=seen if self._seen is None else self._seen,
@@ -80,9 +80,9 @@ class PostgresAgenda:
         seen: int = row["seen"]
         return seen
 
-    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+    async def find_jobs(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        rows = await self._reads.fetch(_Q["find"], job_ids=list(job_ids))
+        rows = await self._reads.fetch(_Q["find_jobs"], job_ids=list(job_ids))
         return await self._due_jobs(rows)
 
     async def claim(
@@ -91,9 +91,9 @@ class PostgresAgenda:
         """See `domain.ports.Agenda`."""
         return await self._claims.claim(holder, epochs, claims)
 
-    async def locked(self, partitions: Collection[int]) -> set[int]:
+    async def locked_partitions(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`."""
-        return await self._claims.locked(list(partitions))
+        return await self._claims.locked_partitions(list(partitions))
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:
         """See `domain.ports.Agenda`."""
@@ -110,10 +110,10 @@ class PostgresAgenda:
             open_sinces=[advance.open_since for advance in ordered],
         )
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         rows = await self._reads.fetch(
-            _FOLLOWING["ended"], partitions=list(partitions), limit=limit
+            _FOLLOWING["ended_runs"], partitions=list(partitions), limit=limit
         )
         jobs = await self._due_jobs(rows)
         limited = {job.id: job.timing.since for job in jobs if job.schedule.max_runs}
@@ -123,11 +123,11 @@ class PostgresAgenda:
             for job, row in zip(jobs, rows, strict=True)
         ]
 
-    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+    async def write_follow_ups(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
         ordered = sorted(follow_ups, key=_job_id)
         rows = await self._reads.fetch(
-            _FOLLOWING["follow"],
+            _FOLLOWING["write_follow_ups"],
             job_ids=[follow_up.job_id for follow_up in ordered],
             revisions=[follow_up.revision for follow_up in ordered],
             follows=[follow_up.follows for follow_up in ordered],
@@ -140,9 +140,9 @@ class PostgresAgenda:
         """See `domain.ports.Agenda`."""
         return await self._chains.links(partitions, after)
 
-    async def settle(self, partitions: Collection[int]) -> None:
+    async def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
-        await self._chains.settle(partitions)
+        await self._chains.advance_chains(partitions)
 
     async def revive(
         self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]

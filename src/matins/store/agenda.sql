@@ -16,7 +16,7 @@ CROSS JOIN LATERAL (
     LIMIT :share
 ) AS due
 
--- name: changed
+-- name: changed_jobs
 -- By revisions_changed; what was committed late, by revisions_written: all that was still under way
 -- when `seen` was read, or began later. Not of any age, or a long transaction would make it dear.
 SELECT
@@ -40,7 +40,7 @@ WHERE j.schedule IS NOT NULL
 -- All transactions before this one have ended.
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS seen
 
--- name: find
+-- name: find_jobs
 SELECT
     -- include: due_job_columns
 FROM jobs j

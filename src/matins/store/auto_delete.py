@@ -21,9 +21,9 @@ class PostgresEndedJobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+    async def ended_jobs(self, after: UUID, limit: int) -> list[EndedJob]:
         """See `domain.ports.upkeep.EndedJobs`."""
-        rows = await self._database.fetch(_Q["page"], after=after, limit=limit)
+        rows = await self._database.fetch(_Q["ended_jobs"], after=after, limit=limit)
         newest = await newest_runs(self._database.fetch, [row["id"] for row in rows])
         return [_ended_job(row, newest.get(row["id"])) for row in rows]
 

@@ -1,6 +1,6 @@
 -- Jobs that are deleted some time after their last run.
 
--- name: page
+-- name: ended_jobs
 -- By jobs_passing. A job that waits for the end of a run which its next due time follows is not at
 -- its end.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule ->> 'delete_after' AS delete_after,

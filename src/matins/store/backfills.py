@@ -46,7 +46,7 @@ class _PastReader:
         self._reads = reads
         self._calendars = calendars
 
-    async def past(self, job_id: UUID) -> JobPast:
+    async def job_past(self, job_id: UUID) -> JobPast:
         """See `domain.ports.backfills.Backfills`."""
         rows = await self._reads.fetch(_Q["revisions"], job_id=job_id)
         versions = await self._calendars.versions(self._reads.fetch, rows)
@@ -83,9 +83,9 @@ class PostgresBackfills(_PastReader):
         super().__init__(reads, KnownCalendars())
         self._steps = steps
 
-    async def unfinished(self, partitions: Collection[int]) -> list[OpenBackfill]:
+    async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
         """See `domain.ports.backfills.Backfills`."""
-        rows = await self._reads.fetch(_Q["unfinished"], partitions=list(partitions))
+        rows = await self._reads.fetch(_Q["unfinished_backfills"], partitions=list(partitions))
         if not rows:
             return []
         runs = await self.runs_of([row["id"] for row in rows])
@@ -132,7 +132,7 @@ class PostgresBackfillChanges(_PastReader):
         if row is None:
             return None
         spec = msgspec.json.decode(row["spec"], type=JobSpec)
-        return BackfilledJob(row["id"], spec, await self.past(row["id"]), row["now"])
+        return BackfilledJob(row["id"], spec, await self.job_past(row["id"]), row["now"])
 
     async def create(self, backfill: NewBackfill) -> bool:
         """See `domain.ports.backfills.BackfillChanges`."""
@@ -152,9 +152,9 @@ class PostgresBackfillChanges(_PastReader):
         )
         return row is not None
 
-    async def unfinished_of(self, job_id: UUID) -> UUID | None:
+    async def find_unfinished(self, job_id: UUID) -> UUID | None:
         """See `domain.ports.backfills.BackfillChanges`."""
-        row = await self._reads.fetchrow(_Q["unfinished_of"], job_id=job_id)
+        row = await self._reads.fetchrow(_Q["find_unfinished"], job_id=job_id)
         return None if row is None else row["id"]
 
     async def change(
@@ -166,9 +166,9 @@ class PostgresBackfillChanges(_PastReader):
         )
         return row is not None
 
-    async def show(self, backfill_id: UUID) -> Backfill | None:
+    async def find_backfill(self, backfill_id: UUID) -> Backfill | None:
         """See `domain.ports.backfills.BackfillChanges`."""
-        row = await self._reads.fetchrow(_Q["show"], id=backfill_id)
+        row = await self._reads.fetchrow(_Q["find_backfill"], id=backfill_id)
         if row is None:
             return None
         stretches = await self._reads.fetch(_Q["left_out"], id=backfill_id, limit=LIST_MAX)
@@ -201,7 +201,7 @@ class PostgresBackfillChanges(_PastReader):
 
     async def found(self, backfill_id: UUID) -> Backfill:
         """Return how a backfill stands. Raises NotFoundError."""
-        shown = await self.show(backfill_id)
+        shown = await self.find_backfill(backfill_id)
         if shown is None:
             raise NotFoundError(f"there is no backfill {backfill_id}")
         return shown

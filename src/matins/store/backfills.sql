@@ -61,7 +61,7 @@ noted AS (
 )
 SELECT id FROM made
 
--- name: unfinished_of
+-- name: find_unfinished
 -- By backfills_unfinished.
 SELECT id FROM backfills WHERE job_id = :job_id::uuid AND finished_at IS NULL
 
@@ -76,7 +76,7 @@ SET state = :state,
 WHERE id = :id::uuid AND finished_at IS NULL AND state = ANY (:before::text[])
 RETURNING id
 
--- name: show
+-- name: find_backfill
 SELECT
     -- include: backfill_columns
 FROM backfills b
@@ -121,7 +121,7 @@ WHERE backfill_id = :id::uuid AND due_count > 0
 GROUP BY reason
 ORDER BY reason
 
--- name: unfinished
+-- name: unfinished_backfills
 -- By backfills_partition, which holds no other. What is due now goes first: it is looked for where
 -- runs of the job may be unfinished, or in its last hour.
 SELECT b.id, b.job_id, b.partition, b.state, b.since, b.until, b."order", b.run_limit, b.again,

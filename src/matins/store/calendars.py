@@ -50,7 +50,7 @@ class PostgresCalendars:
         """See `domain.ports.calendars.CalendarChanges`."""
         return await self._database.clock()
 
-    async def find(self, team: str, name: str) -> StoredCalendar | None:
+    async def find_calendar(self, team: str, name: str) -> StoredCalendar | None:
         """See `domain.ports.calendars.CalendarChanges`."""
         rows = await self._current(team, name=name)
         return StoredCalendar(*_calendars(rows[0]), rows[0]["jobs"]) if rows else None
@@ -89,12 +89,12 @@ class PostgresCalendars:
         )
         return [(row["id"], row["name"]) for row in rows]
 
-    async def all_behind(self, limit: int) -> list[CalendarName]:
+    async def calendars_behind(self, limit: int) -> list[CalendarName]:
         """See `domain.ports.calendars.CalendarChanges`."""
-        rows = await self._database.fetch(_Q["all_behind"], limit=limit)
+        rows = await self._database.fetch(_Q["calendars_behind"], limit=limit)
         return [CalendarName(row["team"], row["name"]) for row in rows]
 
-    async def outdated(self, limit: int) -> list[CalendarName]:
+    async def outdated_calendars(self, limit: int) -> list[CalendarName]:
         """See `domain.ports.calendars.CalendarChanges`."""
         rows = await self._database.fetch(_Q["aged"], limit=limit)
         return [CalendarName(row["team"], row["name"]) for row in rows]

@@ -51,7 +51,7 @@ WHERE NOT j.id = ANY (:besides::uuid[])
 ORDER BY j.id
 LIMIT :limit
 
--- name: all_behind
+-- name: calendars_behind
 SELECT DISTINCT t.name AS team, c.name
 FROM calendars c
 JOIN teams t ON t.id = c.team_id

@@ -50,9 +50,9 @@ class ChainStatements:
         count = rows[0]["chain_count"]
         return LinkPage(found, None if count < PAGE else rows[0]["last"], count > 0)
 
-    async def settle(self, partitions: Collection[int]) -> None:
+    async def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
-        await self._reads.fetch(_Q["settle"], partitions=list(partitions))
+        await self._reads.fetch(_Q["advance_chains"], partitions=list(partitions))
 
     async def revive(
         self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]

@@ -70,7 +70,7 @@ WHERE a.partition = ANY (:partitions::smallint[])
 ORDER BY a.partition, a.job_id, a.due_at
 LIMIT :limit
 
--- name: settle
+-- name: advance_chains
 SELECT settle_chains(:partitions::smallint[], coalesce(:now::timestamptz, clock_timestamp()))
 
 -- name: revive

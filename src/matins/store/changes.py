@@ -74,11 +74,11 @@ class PostgresJobChanges:
         )
         return [row["name"] for row in rows]
 
-    async def pauses_over(
+    async def ended_pauses(
         self, besides: Collection[UUID], limit: int
     ) -> list[tuple[UUID, str, str]]:
         """See `domain.ports.jobs.JobChanges`."""
-        rows = await self._database.fetch(_Q["pauses_over"], besides=list(besides), limit=limit)
+        rows = await self._database.fetch(_Q["ended_pauses"], besides=list(besides), limit=limit)
         return [(row["id"], row["team"], row["name"]) for row in rows]
 
 

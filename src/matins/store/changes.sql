@@ -39,7 +39,7 @@ WHERE j.team_id = (SELECT id FROM teams WHERE name = :team)
 ORDER BY j.name
 LIMIT :limit
 
--- name: pauses_over
+-- name: ended_pauses
 -- By jobs_paused_until.
 SELECT j.id, t.name AS team, j.name
 FROM jobs j

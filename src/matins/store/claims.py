@@ -63,9 +63,9 @@ class ClaimStatements:
             answer = answer.with_(await self._send("claim_rest", holder, epochs, columns, rest))
         return answer
 
-    async def locked(self, partitions: Sequence[int]) -> set[int]:
+    async def locked_partitions(self, partitions: Sequence[int]) -> set[int]:
         """See `domain.ports.Agenda`."""
-        rows = await self._claims.fetch(_Q["locked"], partitions=partitions)
+        rows = await self._claims.fetch(_Q["locked_partitions"], partitions=partitions)
         return {row["partition"] for row in rows}
 
     async def _send(

@@ -102,7 +102,7 @@ stepped AS (
 -- include: placed
 -- include: claimed
 
--- name: locked
+-- name: locked_partitions
 SELECT partition
 FROM unnest(:partitions::smallint[]) AS wanted (partition)
 EXCEPT

@@ -21,5 +21,5 @@ class PostgresCluster:
         rows = await self._database.fetch(_Q["schedulers"])
         [free] = await self._database.fetch(_Q["without_holder"])
         schedulers = [SchedulerRecord(**dict(row)) for row in rows]
-        restore = await PostgresRestores(self._database).unresolved()
+        restore = await PostgresRestores(self._database).unresolved_restore()
         return Cluster(schedulers, free["partitions"], free["watermark"], restore)

@@ -37,9 +37,9 @@ class PostgresDayTables:
         """See `domain.ports.upkeep.DayTables`."""
         await self._database.fetch(_Q["ensure_days"], first=first, last=last)
 
-    async def over(self) -> list[date]:
+    async def days_over(self) -> list[date]:
         """See `domain.ports.upkeep.DayTables`."""
-        return [row["day"] for row in await self._database.fetch(_Q["over"])]
+        return [row["day"] for row in await self._database.fetch(_Q["days_over"])]
 
     async def detach(self, day: date) -> bool:
         """See `domain.ports.upkeep.DayTables`. Bounds are checked and indexes built beforehand."""
@@ -63,9 +63,9 @@ class PostgresDayTables:
         for step in _PREPARED if row["has_index"] else (*_PREPARED, "index_team"):
             await session.execute(_Q[step].sql.replace("DAY", digits))
 
-    async def past(self, before: date) -> list[date]:
+    async def past_days(self, before: date) -> list[date]:
         """See `domain.ports.upkeep.DayTables`."""
-        return [row["day"] for row in await self._database.fetch(_Q["past"], before=before)]
+        return [row["day"] for row in await self._database.fetch(_Q["past_days"], before=before)]
 
     async def drop(self, day: date) -> None:
         """See `domain.ports.upkeep.DayTables`."""

@@ -7,7 +7,7 @@ FROM generate_series(:first::date, :last::date, interval '1 day') AS day
 -- name: today
 SELECT (coalesce(:now::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date AS today
 
--- name: over
+-- name: days_over
 -- A due time of yesterday may still be claimed or tried again often, so it stays.
 SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day
 FROM pg_inherits i
@@ -53,7 +53,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS runs_DAY_team ON runs_DAY (team_id, id)
 -- name: detach
 SELECT retire_day(:day::date) AS detached
 
--- name: past
+-- name: past_days
 -- Days of the history; those in `runs` still have something that is not over.
 SELECT d.day
 FROM days d

@@ -129,10 +129,10 @@ class PostgresDispatch:
             await self.record(executor, broken)
         return Handout(attempts)
 
-    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+    async def running_runs(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """See `domain.ports.Dispatch`."""
         rows = await self._records.fetch(
-            _Q["running"], executor=executor, run_ids=list(run_ids), due_ats=_dues(run_ids)
+            _Q["running_runs"], executor=executor, run_ids=list(run_ids), due_ats=_dues(run_ids)
         )
         return [running_of(row) for row in rows]
 
@@ -140,11 +140,11 @@ class PostgresDispatch:
         """See `domain.ports.Dispatch`."""
         return await record(self._records, executor, endings)
 
-    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+    async def which_recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
         """See `domain.ports.Dispatch`."""
         run_ids = [run_id for run_id, _ in ends]
         rows = await self._records.fetch(
-            _Q["recorded"],
+            _Q["which_recorded"],
             run_ids=run_ids,
             due_ats=_dues(run_ids),
             numbers=[number for _, number in ends],
@@ -188,10 +188,10 @@ class PostgresDispatch:
             await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)
         return HeartbeatAnswer(stops)
 
-    async def depth(self, pool: str, limit: int) -> int:
+    async def queue_depth(self, pool: str, limit: int) -> int:
         """See `domain.ports.Dispatch`."""
         front = self._fronts.of(pool).begin()
-        [row] = await self._dequeues.fetch(_Q["depth"], pool=pool, front=front, limit=limit)
+        [row] = await self._dequeues.fetch(_Q["queue_depth"], pool=pool, front=front, limit=limit)
         depth: int = row["depth"]
         return depth
 

@@ -80,7 +80,7 @@ CROSS JOIN LATERAL (
     FOR NO KEY UPDATE SKIP LOCKED
 ) AS free
 
--- name: depth
+-- name: queue_depth
 -- By the primary key.
 SELECT count(*)::integer AS depth
 FROM (
@@ -123,7 +123,7 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = j.team_id
 WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 
--- name: running
+-- name: running_runs
 -- The run of a job that was deleted is not tried again.
 SELECT r.id, r.attempt, r.lost_count, r.shared_losses,
        r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
@@ -187,7 +187,7 @@ CROSS JOIN moved m
 JOIN jobs j ON j.id = m.job_id
 JOIN teams t ON t.id = j.team_id
 
--- name: recorded
+-- name: which_recorded
 SELECT w.run_id
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[], :numbers::integer[])
     AS w (run_id, due_at, number)
@@ -293,7 +293,7 @@ SET ended_at = coalesce(:now::timestamptz, clock_timestamp())
 WHERE id = :executor::uuid AND ended_at IS NULL AND heartbeat_at = :heartbeat_at::timestamptz
 RETURNING id
 
--- name: abandoned
+-- name: abandoned_runs
 -- By executors_to_empty, from the executors that ended and may still have hand-outs. By the OFFSET
 -- the planner can't begin with all hand-outs, and as it is materialized, not with all runs.
 WITH given AS MATERIALIZED (
@@ -342,7 +342,7 @@ SET is_empty = true
 WHERE e.id = ANY (:executors::uuid[])
   AND NOT EXISTS (SELECT FROM handouts h WHERE h.executor = e.id)
 
--- name: forget
+-- name: drop_handouts
 DELETE FROM handouts h
 WHERE h.executor = :executor::uuid
   AND NOT EXISTS (

@@ -2,7 +2,7 @@
 -- the run whose end the next due time follows: of one that is still to be claimed (`next_due_at` is
 -- the same then), or of one that has its row. Null: nothing will follow.
 
--- name: ended
+-- name: ended_runs
 -- By jobs_following, then the row of the one run that each of them waits for: a limit in LATERAL,
 -- or the planner would begin with all runs that have ever ended. Its day is not retired before.
 SELECT
@@ -22,7 +22,7 @@ WHERE j.partition = ANY (:partitions::smallint[])
   AND NOT j.schedule @? '$.after.jobs'
 LIMIT :limit
 
--- name: follow
+-- name: write_follow_ups
 -- Only while a job waits for the end of that very run: a late writer does no harm. By the primary
 -- key: with = instead of IS NOT DISTINCT FROM it could be all of jobs_following as well. A job that is
 -- being changed is passed over.

@@ -100,7 +100,7 @@ class PostgresLeases:
         """See `domain.ports.Leases`."""
         await self._database.fetch(_Q["retire"], holder=holder)
 
-    async def alive(self, ttl_s: float) -> int:
+    async def count_alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""
-        row = await self._database.fetchrow(_Q["alive"], ttl_s=ttl_s)
+        row = await self._database.fetchrow(_Q["count_alive"], ttl_s=ttl_s)
         return row["alive"] if row else 0

@@ -240,7 +240,7 @@ WHERE NOT partition = ANY (array(SELECT partition FROM surplus))
 UNION ALL
 SELECT partition, epoch + 1 FROM reserved
 
--- name: alive
+-- name: count_alive
 SELECT count(*)::integer AS alive FROM (
     -- include: alive
 ) AS alive

@@ -18,9 +18,9 @@ class PostgresQueues:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def seen(self) -> QueuesSeen:
+    async def read(self) -> QueuesSeen:
         """See `domain.ports.pools.Queues`."""
-        pools = await self._database.fetch(_Q["seen"])
+        pools = await self._database.fetch(_Q["read"])
         weights = await self._database.fetch(_Q["weights"])
         return QueuesSeen(
             {

@@ -1,6 +1,6 @@
 -- The queues of pools as a whole: how fast they go on, and how teams share them.
 
--- name: seen
+-- name: read
 SELECT pool, gap_s, reached, emptied_at FROM pools LIMIT 10000
 
 -- name: weights

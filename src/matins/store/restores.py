@@ -30,26 +30,26 @@ class PostgresRestores:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def recorded(self) -> Recorded | None:
+    async def recorded_until(self) -> Recorded | None:
         """See `domain.ports.restores.Restores`."""
-        [row] = await self._database.fetch(_Q["recorded"])
+        [row] = await self._database.fetch(_Q["recorded_until"])
         return None if row["newest"] is None else Recorded(row["oldest"], row["newest"])
 
-    async def note(self, lost_since: datetime, seen_until: datetime) -> None:
+    async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
         """See `domain.ports.restores.Restores`."""
-        await self._database.fetch(_Q["note"], lost_since=lost_since, seen_until=seen_until)
+        await self._database.fetch(_Q["note_restore"], lost_since=lost_since, seen_until=seen_until)
 
-    async def unresolved(self) -> Restore | None:
+    async def unresolved_restore(self) -> Restore | None:
         """See `domain.ports.restores.Restores`."""
-        return _restore(await self._database.fetchrow(_Q["unresolved"]))
+        return _restore(await self._database.fetchrow(_Q["unresolved_restore"]))
 
-    async def newest(self) -> Restore | None:
+    async def newest_restore(self) -> Restore | None:
         """See `domain.ports.restores.RestoreChanges`."""
-        return _restore(await self._database.fetchrow(_Q["newest"]))
+        return _restore(await self._database.fetchrow(_Q["newest_restore"]))
 
-    async def count(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
         """See `domain.ports.restores.RestoreChanges`."""
-        [row] = await self._database.fetch(_Q["count"], **_asked(restore, wanted))
+        [row] = await self._database.fetch(_Q["count_uncertain"], **_asked(restore, wanted))
         uncertain, to_run = row["uncertain"], row["to_run"]
         return Resumed(restore, uncertain, row["jobs"], to_run, uncertain - to_run)
 

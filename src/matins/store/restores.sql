@@ -1,9 +1,9 @@
 -- Restores from a backup: what schedulers note, and what operators decide.
 
--- name: recorded
+-- name: recorded_until
 SELECT min(watermark) AS oldest, max(watermark) AS newest FROM leases WHERE watermark IS NOT NULL
 
--- name: note
+-- name: note_restore
 INSERT INTO restores AS r (noticed_at, lost_since, seen_until)
 VALUES (coalesce(:now::timestamptz, clock_timestamp()), :lost_since::timestamptz,
         :seen_until::timestamptz)
@@ -11,16 +11,16 @@ ON CONFLICT ((true)) WHERE resolved_at IS NULL DO UPDATE
 SET lost_since = least(r.lost_since, excluded.lost_since),
     seen_until = greatest(r.seen_until, excluded.seen_until)
 
--- name: unresolved
+-- name: unresolved_restore
 SELECT lost_since, seen_until, noticed_at, resolved_at FROM restores WHERE resolved_at IS NULL
 
--- name: newest
+-- name: newest_restore
 SELECT lost_since, seen_until, noticed_at, resolved_at
 FROM restores
 ORDER BY noticed_at DESC
 LIMIT 1
 
--- name: count
+-- name: count_uncertain
 SELECT count(*)::integer AS uncertain, count(DISTINCT job_id)::integer AS jobs,
        (count(*) FILTER (
            WHERE is_active AND due_at >= :since::timestamptz

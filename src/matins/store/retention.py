@@ -48,9 +48,9 @@ class PostgresRetention:
         [row] = await self._database.fetch(_Q["walk"])
         return Walk(**row)
 
-    async def walked(self, after: UUID | None, began_at: datetime) -> None:
+    async def record_walk(self, after: UUID | None, began_at: datetime) -> None:
         """See `domain.ports.upkeep.Retention`."""
-        await self._database.fetch(_Q["walked"], after=after, began_at=began_at)
+        await self._database.fetch(_Q["record_walk"], after=after, began_at=began_at)
 
     async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
         """See `domain.ports.upkeep.Retention`. What can't be read keeps as much as is usual."""
@@ -86,9 +86,9 @@ class PostgresRetention:
         for name in ("delete_attempts", "delete_runs"):
             await self._database.fetch(DayRange(*span).pin(_Q[name]), run_ids=[*run_ids])
 
-    async def purged(self, cuts: Sequence[Cut]) -> None:
+    async def record_purged(self, cuts: Sequence[Cut]) -> None:
         """See `domain.ports.upkeep.Retention`."""
-        await self._database.fetch(_Q["purged"], **_columns(cuts))
+        await self._database.fetch(_Q["record_purged"], **_columns(cuts))
 
 
 def _old_runs(rows: Sequence[asyncpg.Record]) -> list[OldRun]:

@@ -26,7 +26,7 @@ LIMIT :limit
 -- name: walk
 SELECT walked_to AS after, walk_began_at AS began_at FROM history
 
--- name: walked
+-- name: record_walk
 UPDATE history SET walked_to = :after::uuid, walk_began_at = :began_at::timestamptz
 
 -- name: jobs
@@ -82,7 +82,7 @@ DELETE FROM past_runs
 WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
   AND id = ANY (:run_ids::uuid[])
 
--- name: purged
+-- name: record_purged
 INSERT INTO purges (job_id, succeeded_until, others_until)
 SELECT * FROM unnest(:job_ids::uuid[], :succeeded_untils::timestamptz[], :others_untils::timestamptz[])
 ON CONFLICT (job_id) DO UPDATE

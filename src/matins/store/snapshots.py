@@ -15,7 +15,7 @@ class PostgresSnapshots:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def oldest(self) -> OldestSnapshot | None:
+    async def oldest_snapshot(self) -> OldestSnapshot | None:
         """See `domain.ports.upkeep.Snapshots`."""
-        row = await self._database.fetchrow(_Q["oldest"])
+        row = await self._database.fetchrow(_Q["oldest_snapshot"])
         return OldestSnapshot(**row) if row else None

@@ -1,4 +1,4 @@
--- name: oldest
+-- name: oldest_snapshot
 -- Who holds the oldest snapshot of this database: no older version of any row can go before it ends.
 -- A session's times are not told to everybody, its snapshot is.
 SELECT holder, since, coalesce(:now::timestamptz, clock_timestamp()) AS now, xmin

@@ -35,11 +35,11 @@ class PostgresWatch:
         )
         return row is not None
 
-    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+    async def abandoned_runs(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
         await self._note_empty()
         held: dict[UUID, list[Running]] = {}
-        for row in await self._database.fetch(_Q["abandoned"], limit=limit):
+        for row in await self._database.fetch(_Q["abandoned_runs"], limit=limit):
             held.setdefault(row["executor"], []).append(running_of(row))
         return list(held.items())
 
@@ -53,9 +53,9 @@ class PostgresWatch:
             rows = await fetch(_Q["lock_executors"], executors=[row["id"] for row in emptied])
             await fetch(_Q["note_empty"], executors=[row["id"] for row in rows])
 
-    async def forget(self, executor: UUID) -> None:
+    async def drop_handouts(self, executor: UUID) -> None:
         """See `domain.ports.Watch`."""
-        await self._database.fetch(_Q["forget"], executor=executor)
+        await self._database.fetch(_Q["drop_handouts"], executor=executor)
 
     async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
         """See `domain.ports.Watch`."""

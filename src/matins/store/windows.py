@@ -68,9 +68,11 @@ class PostgresWindows:
             await self._database.run(session, _Q["revise"], team_id=locked["team_id"])
         return done
 
-    async def covered(self, team: str, labels: Mapping[str, str]) -> int:
+    async def count_covered(self, team: str, labels: Mapping[str, str]) -> int:
         """See `domain.ports.windows.WindowChanges`."""
-        [row] = await self._database.fetch(_Q["covered"], team=team, labels=as_json(dict(labels)))
+        [row] = await self._database.fetch(
+            _Q["count_covered"], team=team, labels=as_json(dict(labels))
+        )
         count: int = row["count"]
         return count
 

@@ -43,7 +43,7 @@ UPDATE teams SET rules_revision = rules_revision + 1 WHERE id = :team_id
 -- name: forget
 DELETE FROM windows WHERE ends_at <= :before::timestamptz
 
--- name: covered
+-- name: count_covered
 -- By jobs_name. Those without a schedule have no scheduled runs.
 SELECT count(*) AS count
 FROM jobs j

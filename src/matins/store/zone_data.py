@@ -34,13 +34,13 @@ class PostgresNextDueTimes:
         [row] = await self._database.fetch(_Q["computed_with"])
         return ComputedWith(**row)
 
-    async def record(self, version: str) -> None:
+    async def record_version(self, version: str) -> None:
         """See `domain.ports.upkeep.NextDueTimes`."""
-        await self._database.fetch(_Q["record"], version=version)
+        await self._database.fetch(_Q["record_version"], version=version)
 
-    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+    async def jobs_ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
         """See `domain.ports.upkeep.NextDueTimes`."""
-        rows = await self._database.fetch(_Q["ahead"], after=after, at=now, limit=limit)
+        rows = await self._database.fetch(_Q["jobs_ahead"], after=after, at=now, limit=limit)
         versions = await self._calendars.versions(self._database.fetch, rows)
         return [_scheduled_job(row, versions) for row in rows]
 

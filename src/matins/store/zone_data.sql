@@ -5,7 +5,7 @@ SELECT z.version, z.computed_at, c.now
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS c
 LEFT JOIN zone_data z ON true
 
--- name: record
+-- name: record_version
 -- Never back to older data: two versions may be at work during a roll-out.
 INSERT INTO zone_data (version, computed_at)
 VALUES (:version::text, coalesce(:now::timestamptz, clock_timestamp()))
@@ -14,7 +14,7 @@ SET version = excluded.version, computed_at = excluded.computed_at
 WHERE zone_data.version COLLATE "C" <= excluded.version
 RETURNING version
 
--- name: ahead
+-- name: jobs_ahead
 -- By the primary key. What is due already goes on by the new rules after its claim; what follows
 -- the end of a run is computed when that run ends.
 SELECT j.id, t.name AS team, j.name, j.revision, j.schedule::text AS schedule, j.anchor, j.since,

@@ -41,7 +41,7 @@ class AutoDelete:
         """
         full = True
         while full:
-            page = await self._ended.page(self._after, PAGE)
+            page = await self._ended.ended_jobs(self._after, PAGE)
             for ended in page:
                 if self._stopping.is_set():
                     return

@@ -76,7 +76,7 @@ class DaysOver:
         detached: list[date] = []
         until_s = self._clock.elapsed_s() + WORK_S
         async with self._locks.alone(WORK) as is_alone:
-            for day in await self._days.over() if is_alone else ():
+            for day in await self._days.days_over() if is_alone else ():
                 if self._stopping.is_set() or self._clock.elapsed_s() > until_s:
                     break
                 try:

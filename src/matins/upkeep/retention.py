@@ -80,7 +80,7 @@ class Purge:
             await self._forget(scope)
 
     async def _drop_days(self, oldest: datetime) -> None:
-        for day in await self._days.past(oldest.astimezone(UTC).date()):
+        for day in await self._days.past_days(oldest.astimezone(UTC).date()):
             if self._is_over():
                 return
             if self._archive:
@@ -113,7 +113,7 @@ class Purge:
             if not await self._purge_rows(cuts):
                 return  # these jobs again at the next call
             after = jobs[-1].job_id if len(jobs) == PAGE else None
-            await self._retention.walked(after, began_at)
+            await self._retention.record_walk(after, began_at)
 
     async def _cut(self, job: JobRetention, now: datetime) -> Cut:
         newest = await self._nth_newest(job.job_id, job.kept.runs, succeeded=True)
@@ -140,9 +140,9 @@ class Purge:
                 if self._is_over():
                     return False
                 # first, since whoever audits in between is not to miss what is gone
-                await self._retention.purged([cut.before(span.past) for cut in cuts])
+                await self._retention.record_purged([cut.before(span.past) for cut in cuts])
                 await self._delete(span, runs)
-        await self._retention.purged(cuts)
+        await self._retention.record_purged(cuts)
         return True
 
     async def _delete(self, span: DaySpan, runs: Sequence[OldRun]) -> None:

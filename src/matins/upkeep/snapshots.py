@@ -31,7 +31,7 @@ class SnapshotWatch:
 
         A snapshot that doesn't tell its beginning counts from when it was seen first.
         """
-        oldest = await self._snapshots.oldest()
+        oldest = await self._snapshots.oldest_snapshot()
         now_s = self._clock.elapsed_s()
         seen = (oldest.holder, oldest.xmin) if oldest else ("", "")
         if seen != self._seen:

@@ -68,7 +68,7 @@ class ZoneDataSync:
         is_behind = last.version is not None and last.version > ours
         ZONE_DATA_BEHIND.set(is_behind)
         if last.version is None:
-            await self._due_times.record(ours)
+            await self._due_times.record_version(ours)
         elif is_behind:
             log.error("zone_data.behind", ours=ours, recorded=last.version)
         elif last.is_stale(ours):
@@ -84,7 +84,7 @@ class ZoneDataSync:
             last = await self._due_times.computed_with()
             if self._stopping.is_set() or (last.version or "") > ours:
                 return
-            page = await self._due_times.ahead(after, last.now, PAGE)
+            page = await self._due_times.jobs_ahead(after, last.now, PAGE)
             wrong = await self._compare(page, last.now)
             ready = [
                 correction
@@ -99,7 +99,7 @@ class ZoneDataSync:
                 after = page[-1].job.id
                 await pause(_PAUSE_S if written else 0, self._clock, self._stopping)
         if not unwritten:
-            await self._due_times.record(ours)
+            await self._due_times.record_version(ours)
         log.info(
             "zone_data.compared",
             before=before,

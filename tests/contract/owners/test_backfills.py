@@ -81,7 +81,7 @@ async def backfilled(ground: Ground, made: Changed) -> list[tuple[float, str]]:
 
 async def next_step(ground: Ground, backfill: OpenBackfill) -> Step:
     """Return what a scheduler would do next."""
-    found = Expansion(await ground.backfills.past(backfill.job_id), backfill.span)
+    found = Expansion(await ground.backfills.job_past(backfill.job_id), backfill.span)
     page = found.page(backfill.mark, 99) if backfill.room else None
     if not page or not page.due:
         return step(backfill, [], is_last=page is not None)
@@ -93,7 +93,7 @@ async def next_step(ground: Ground, backfill: OpenBackfill) -> Step:
 async def proceed(ground: Ground, epochs: dict[int, int]) -> list[UUID]:
     """Take all backfills a step further, admit what was made, and return it."""
     made = []
-    for backfill in await ground.backfills.unfinished(epochs):
+    for backfill in await ground.backfills.unfinished_backfills(epochs):
         taken = await next_step(ground, backfill)
         made += await ground.backfills.proceed(HOLDER, epochs, taken)
     await ground.admit(HOLDER, epochs, made)
@@ -119,7 +119,7 @@ async def to_the_end(ground: Ground, epochs: dict[int, int]) -> list[int]:
         attempts = await dequeued(ground, seq)
         order += [(attempt.due_at - START) // MINUTE for attempt in attempts]
         await end(ground, attempts)
-        if not await ground.backfills.unfinished(epochs):
+        if not await ground.backfills.unfinished_backfills(epochs):
             return order
     raise AssertionError("it did not come to its end")
 
@@ -156,11 +156,11 @@ async def test_a_run_is_called_as_its_job_was_when_it_was_due(
     repeated = await ground.dispatch.find_handout(Poll(EXECUTOR, 1, ["default"], 99))
     assert repeated is not None
     assert [again.target for again in repeated.attempts] == [SPEC.target]
-    [running] = await ground.dispatch.running(EXECUTOR, [run])
+    [running] = await ground.dispatch.running_runs(EXECUTOR, [run])
     assert running.policy == SPEC.retry
     [seen] = await ground.watch.executors()
     await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
-    [(_, [abandoned])] = await ground.watch.abandoned(9)
+    [(_, [abandoned])] = await ground.watch.abandoned_runs(9)
     assert abandoned.policy == SPEC.retry
 
 
@@ -168,7 +168,7 @@ async def test_what_runs_now_is_called_as_its_job_is(ground: Ground, made: Chang
     await ground.owners.runs.trigger(TEAM, "job")
     [attempt] = await dequeued(ground, 1)
     assert attempt.target == LATER_TARGET
-    [running] = await ground.dispatch.running(EXECUTOR, [attempt.run_id])
+    [running] = await ground.dispatch.running_runs(EXECUTOR, [attempt.run_id])
     assert running.policy == LATER.retry
 
 
@@ -187,7 +187,7 @@ async def test_a_step_that_is_repeated_or_comes_late_does_nothing(
 ) -> None:
     backfill = await started(ground, limit=2)
     epochs = await ground.all_leases(HOLDER)
-    [found] = await ground.backfills.unfinished(epochs)
+    [found] = await ground.backfills.unfinished_backfills(epochs)
     first = await next_step(ground, found)
     assert len(await ground.backfills.proceed(HOLDER, epochs, first)) == 2
     assert await ground.backfills.proceed(HOLDER, epochs, first) == []
@@ -198,7 +198,7 @@ async def test_a_step_that_is_repeated_or_comes_late_does_nothing(
 async def test_a_step_without_the_lease_does_nothing(ground: Ground, made: Changed) -> None:
     await started(ground)
     epochs = await ground.all_leases(HOLDER)
-    [found] = await ground.backfills.unfinished(epochs)
+    [found] = await ground.backfills.unfinished_backfills(epochs)
     late = await next_step(ground, found)
     stale = {partition: epoch - 1 for partition, epoch in epochs.items()}
     assert await ground.backfills.proceed(HOLDER, stale, late) == []
@@ -210,7 +210,7 @@ async def test_a_step_without_the_lease_does_nothing(ground: Ground, made: Chang
 async def test_a_step_that_an_owner_came_before_does_nothing(ground: Ground, made: Changed) -> None:
     backfill = await started(ground)
     epochs = await ground.all_leases(HOLDER)
-    [found] = await ground.backfills.unfinished(epochs)
+    [found] = await ground.backfills.unfinished_backfills(epochs)
     late = await next_step(ground, found)
     await ground.owners.backfills.pause(backfill.id)
     assert await ground.backfills.proceed(HOLDER, epochs, late) == []
@@ -264,10 +264,10 @@ async def test_a_run_that_is_due_now_and_waits_goes_first(ground: Ground, made: 
     epochs = await ground.all_leases(HOLDER)
     job = made.job.id
     answer = await ground.agenda.claim(HOLDER, epochs, [claim(job, START + 6 * MINUTE, 2)])
-    [found] = await ground.backfills.unfinished(epochs)
+    [found] = await ground.backfills.unfinished_backfills(epochs)
     assert (found.is_held_up, found.room) == (True, 0)
     await ground.admit(HOLDER, epochs, answer.waiting)
-    [found] = await ground.backfills.unfinished(epochs)
+    [found] = await ground.backfills.unfinished_backfills(epochs)
     assert (found.is_held_up, found.room) == (False, 1)
 
 
@@ -277,7 +277,7 @@ async def test_the_end_of_a_job_is_that_of_its_backfill(ground: Ground, made: Ch
     await proceed(ground, epochs)
     await ground.owners.jobs.delete(TEAM, "job")
     await proceed(ground, epochs)
-    assert await ground.backfills.unfinished(epochs) == []
+    assert await ground.backfills.unfinished_backfills(epochs) == []
     with pytest.raises(ConflictError, match="is cancelled"):
         await ground.owners.backfills.pause(backfill.id)
 

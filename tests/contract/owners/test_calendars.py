@@ -41,7 +41,7 @@ async def test_jobs_take_the_new_version_and_skip_what_lay_before(ground: Ground
     assert (changed.change, changed.jobs, changed.skipped) == ("changed", 1, 2)
     reasons = [row.reason for row in await ground.rows.runs(job.id)]
     assert reasons == ["changed", "changed"]
-    [found] = await ground.agenda.find([job.id])
+    [found] = await ground.agenda.find_jobs([job.id])
     assert (found.revision, found.next_due_at) == (2, START + timedelta(minutes=3))
     assert found.timetable().skip_reason(int((START + timedelta(minutes=3)).timestamp())) == ""
 
@@ -54,7 +54,7 @@ async def test_a_paused_job_takes_the_new_version_when_it_goes_on(ground: Ground
     ground.clock.move(61)
     await ground.owners.jobs.resume(TEAM, "job")
     assert await ground.rows.runs(job.id) == [Row(60.0, "skipped", "paused")]
-    [found] = await ground.agenda.find([job.id])
+    [found] = await ground.agenda.find_jobs([job.id])
     assert found.timetable().skip_reason(int((START + timedelta(minutes=3)).timestamp())) == ""
 
 
@@ -74,5 +74,5 @@ async def test_what_a_change_left_over_is_finished_by_the_upkeep(ground: Ground)
     job = (await ground.owners.jobs.put(TEAM, CLOSED)).job
     await ground.calendars.write(TEAM, closing("12:02"), closing("12:02"))
     await ground.owners.calendars.keep_up()
-    [found] = await ground.agenda.find([job.id])
+    [found] = await ground.agenda.find_jobs([job.id])
     assert found.revision == 2

@@ -32,7 +32,7 @@ def skipped(*minutes: int, reason: str) -> list[Row]:
 async def test_a_new_job_is_due_from_now_on(ground: Ground) -> None:
     made = await ground.owners.jobs.put(TEAM, SPEC)
     assert (made.change, made.job.revision, made.job.next_due_at) == ("created", 1, START + MINUTE)
-    [found] = await ground.agenda.find([made.job.id])
+    [found] = await ground.agenda.find_jobs([made.job.id])
     assert (found.revision, found.next_due_at) == (1, START + MINUTE)
 
 
@@ -93,7 +93,7 @@ async def test_a_pause_records_what_was_due_before_it(ground: Ground) -> None:
     paused = await ground.owners.jobs.pause(TEAM, "job")
     assert (paused.job.state, paused.skipped) == (JobState.PAUSED, 2)
     assert await ground.rows.runs(made.job.id) == skipped(1, 2, reason="paused")
-    assert await ground.agenda.find([made.job.id]) == []
+    assert await ground.agenda.find_jobs([made.job.id]) == []
     assert (await ground.owners.jobs.pause(TEAM, "job")).change == "unchanged"
 
 
@@ -166,7 +166,7 @@ async def test_changes_of_one_job_wait_for_each_other(ground: Ground) -> None:
     specs = [msgspec.structs.replace(SPEC, timeout=f"{number}s") for number in range(1, 5)]
     done = await asyncio.gather(*(ground.owners.jobs.put(TEAM, spec) for spec in specs))
     assert sorted(result.job.revision for result in done) == [2, 3, 4, 5]
-    [found] = await ground.agenda.find([made.job.id])
+    [found] = await ground.agenda.find_jobs([made.job.id])
     assert found.revision == 5
 
 
@@ -188,7 +188,7 @@ async def test_nobody_sees_a_change_before_it_is_committed(ground: Ground) -> No
     made = await ground.owners.jobs.put(TEAM, SPEC)
 
     async def revision() -> int:
-        [found] = await ground.agenda.find([made.job.id])
+        [found] = await ground.agenda.find_jobs([made.job.id])
         return found.revision
 
     async def step(tx: JobTransaction) -> int:
@@ -232,7 +232,7 @@ async def test_a_job_goes_on_by_itself_when_its_pause_is_over(ground: Ground) ->
         Row(60.0, "skipped", "paused"),
         Row(120.0, "queued"),
     ]
-    [found] = await ground.agenda.find([made.job.id])
+    [found] = await ground.agenda.find_jobs([made.job.id])
     assert (found.state, found.revision) == (JobState.ACTIVE, 3)
     assert found.next_due_at == START + 3 * MINUTE
 

@@ -53,7 +53,7 @@ async def test_a_run_that_goes_on_is_asked_to_end(ground: Ground) -> None:
     await ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, 1))
     assert await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 1), "default")
     assert (await ground.owners.runs.cancel(run)).state is RunState.RUNNING
-    [running] = await ground.dispatch.running(EXECUTOR, [run])
+    [running] = await ground.dispatch.running_runs(EXECUTOR, [run])
     assert running.tried.cancel_requested
 
 
@@ -159,7 +159,7 @@ async def test_a_trigger_neither_shifts_nor_eats_the_next_slot(ground: Ground) -
     assert next_due is not None
     ground.clock.move((next_due - START).total_seconds())
     await ground.owners.runs.trigger(TEAM, "job")  # due in the very same millisecond
-    [found] = await ground.agenda.find([made.id])
+    [found] = await ground.agenda.find_jobs([made.id])
     assert (found.revision, found.next_due_at) == (made.revision, next_due)
     epochs = await ground.all_leases(UUID(int=5))
     answer = await ground.agenda.claim(UUID(int=5), epochs, [claim(made.id, next_due)])

@@ -180,7 +180,7 @@ class BothSides(RuleBasedStateMachine):
     @rule()
     def follow(self) -> None:
         async def call(side: Ground) -> Any:
-            found = await side.agenda.ended(range(256), 9)
+            found = await side.agenda.ended_runs(range(256), 9)
             follow_ups = []
             for ended in found:
                 due = ended.job.timetable().next_after_end(ended.ended_at, ended.run_count)
@@ -188,7 +188,7 @@ class BothSides(RuleBasedStateMachine):
                 follow_ups.append(
                     FollowUp(ended.job.id, ended.job.revision, ended.due_at, due, fire)
                 )
-            return await side.agenda.follow(follow_ups)
+            return await side.agenda.write_follow_ups(follow_ups)
 
         self.both(call)
         self.look()
@@ -234,13 +234,13 @@ async def _found(side: Ground, job_id: UUID) -> Any:
             found_job.next_fire_at,
             found_job.timing.overrides,
         )
-        for found_job in await side.agenda.find([job_id])
+        for found_job in await side.agenda.find_jobs([job_id])
     ]
 
 
 async def _claim(side: Ground, epochs: dict[int, int], job_id: UUID, advances: bool) -> Any:
     """Claim the next due time of a job, as its scheduler does, and perhaps write the one after."""
-    found = await side.agenda.find([job_id])
+    found = await side.agenda.find_jobs([job_id])
     if not found or found[0].next_fire_at is None or found[0].next_fire_at > side.clock.now():
         return None
     [job] = found

@@ -123,7 +123,7 @@ async def test_a_range_is_claimed_together_with_the_step_past_it(ground: Ground)
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(A)
     await ground.agenda.claim(A, epochs, [claim(JOB, START), skipped(1, 9)])
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert (job.next_due_at, job.next_fire_at) == (minutes(10), minutes(10.5))
 
 
@@ -136,7 +136,7 @@ async def test_a_range_that_meets_a_row_is_not_made_and_steps_past_nothing(
     await ground.agenda.claim(A, epochs, [claim(JOB, minutes(minute))])
     answer = await ground.agenda.claim(A, epochs, [skipped(0, 9)])
     assert (answer.made, answer.refused, answer.stale) == (set(), set(), set())
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == START
 
 
@@ -164,7 +164,7 @@ async def test_a_range_that_comes_late_takes_no_due_time_back(ground: Ground) ->
     epochs = await ground.all_leases(A)
     await ground.advance(advance(JOB, minutes(20)))
     await ground.agenda.claim(A, epochs, [skipped(0, 9)])
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == minutes(20)
 
 
@@ -207,7 +207,7 @@ async def test_next_due_times_never_go_backwards(ground: Ground) -> None:
     later, earlier = START + 2 * MINUTE, START + MINUTE
     await ground.advance(advance(JOB, later))
     await ground.advance(advance(JOB, earlier))
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == later
 
 
@@ -216,28 +216,28 @@ async def test_who_has_no_lease_writes_no_next_due_time(ground: Ground) -> None:
     epochs = await ground.all_leases(A)
     await ground.leases.release(A, epochs)
     await ground.agenda.advance(A, [advance(JOB, START + MINUTE)])
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == START
 
 
 async def test_next_due_times_of_another_revision_are_not_written(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     await ground.advance(advance(JOB, START + MINUTE, revision=2))
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == START
 
 
 async def test_a_schedule_that_came_to_its_end_is_due_no_more(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     await ground.advance(Advance(JOB, 1, None, None, START))
-    assert await ground.agenda.find([JOB]) == []
+    assert await ground.agenda.find_jobs([JOB]) == []
 
 
 async def test_an_end_that_was_reached_earlier_hides_no_later_due_time(ground: Ground) -> None:
     await ground.rows.add_job(JOB, SPEC)
     await ground.advance(advance(JOB, START + MINUTE))
     await ground.advance(Advance(JOB, 1, None, None, START))
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.next_due_at == START + MINUTE
 
 
@@ -247,7 +247,7 @@ async def test_a_quarantined_job_is_told_as_changed_and_claimed_no_more(ground: 
     ground.clock.move(1)
     since = ground.clock.now()
     await ground.agenda.quarantine(JOB, 1, "its zone is unknown")
-    [job] = await ground.agenda.changed({partition_of(JOB)}, since)
+    [job] = await ground.agenda.changed_jobs({partition_of(JOB)}, since)
     assert (job.id, job.state, job.revision) == (JOB, JobState.QUARANTINED, 2)
     assert (await ground.agenda.claim(A, epochs, [claim(JOB, START, revision=2)])).stale == {JOB}
 
@@ -256,11 +256,11 @@ async def test_quarantine_of_an_older_revision_changes_nothing(ground: Ground) -
     await ground.rows.add_job(JOB, SPEC)
     await ground.rows.revise(JOB)
     await ground.agenda.quarantine(JOB, 1, "its zone is unknown")
-    [job] = await ground.agenda.find([JOB])
+    [job] = await ground.agenda.find_jobs([JOB])
     assert job.state is JobState.ACTIVE
 
 
 async def test_a_job_without_a_schedule_is_never_loaded(ground: Ground) -> None:
     spec = msgspec.structs.replace(SPEC, schedule=None)
     await ground.rows.add_job(JOB, spec)
-    assert await ground.agenda.changed({partition_of(JOB)}, START) == []
+    assert await ground.agenda.changed_jobs({partition_of(JOB)}, START) == []

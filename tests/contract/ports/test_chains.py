@@ -90,7 +90,7 @@ class Play:
         if again:
             links, starts = [pair[0] for pair in again], [pair[1] for pair in again]
             waiting += (await self.ground.agenda.revive(A, self.epochs, links, starts)).waiting
-        await self.ground.agenda.settle(EVERYWHERE)
+        await self.ground.agenda.advance_chains(EVERYWHERE)
         if waiting:
             await self.ground.admit(A, self.epochs, waiting)
 

@@ -91,7 +91,7 @@ async def test_success_is_recorded_once(ground: Ground) -> None:
     assert (status.id, status.state, status.attempt) == (run, RunState.SUCCEEDED, 1)
     assert status.finished_at == ground.clock.now()
     assert await ground.dispatch.record(EXECUTOR, [ending]) == []
-    assert await ground.dispatch.recorded([(run, 1), (run, 2)]) == {run}
+    assert await ground.dispatch.which_recorded([(run, 1), (run, 2)]) == {run}
 
 
 async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Ground) -> None:
@@ -104,7 +104,7 @@ async def test_an_end_of_another_attempt_or_executor_changes_nothing(ground: Gro
     )
     ending = Ending(End(run, 1, DONE), RunState.SUCCEEDED)
     assert await ground.dispatch.record(STRANGER, [ending]) == []
-    [still] = await ground.dispatch.running(EXECUTOR, [run])
+    [still] = await ground.dispatch.running_runs(EXECUTOR, [run])
     assert still.tried.attempt == 1
     assert still.policy == SPEC.retry
 
@@ -164,8 +164,8 @@ async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_ot
     await register(ground)
     await ground.rows.delete(JOB)
     assert ids(await dequeue(ground, 1)) == ids(await dequeue(ground, 2)) == set()
-    assert await ground.dispatch.recorded([(run, 1)]) == {run}
-    assert await ground.dispatch.running(EXECUTOR, [run]) == []
+    assert await ground.dispatch.which_recorded([(run, 1)]) == {run}
+    assert await ground.dispatch.running_runs(EXECUTOR, [run]) == []
 
 
 async def test_a_hand_out_that_never_arrived_goes_back_with_its_attempt_unused(
@@ -274,17 +274,17 @@ async def test_what_a_lost_executor_held_is_found_until_it_is_recorded(ground: G
     await register(ground)
     await dequeue(ground, 1)
     [seen] = await ground.watch.executors()
-    assert await ground.watch.abandoned(9) == []
+    assert await ground.watch.abandoned_runs(9) == []
     assert await ground.watch.declare_lost(EXECUTOR, seen.heartbeat_at)
-    [(executor, [running])] = await ground.watch.abandoned(9)
+    [(executor, [running])] = await ground.watch.abandoned_runs(9)
     assert (executor, running.run_id, running.tried.attempt) == (EXECUTOR, run, 1)
-    await ground.watch.forget(EXECUTOR)
-    assert len(await ground.watch.abandoned(9)) == 1
+    await ground.watch.drop_handouts(EXECUTOR)
+    assert len(await ground.watch.abandoned_runs(9)) == 1
     lost = Result(Outcome.LOST, "silent")
     ending = Ending(End(run, 1, lost), RunState.RETRYING, "silent", 0.0)
     assert len(await ground.watch.record(EXECUTOR, [ending])) == 1
-    await ground.watch.forget(EXECUTOR)
-    assert await ground.watch.abandoned(9) == []
+    await ground.watch.drop_handouts(EXECUTOR)
+    assert await ground.watch.abandoned_runs(9) == []
     assert await ground.watch.executors() == []
 
 
@@ -312,6 +312,6 @@ async def test_a_stopped_executor_leaves_nothing_behind(ground: Ground) -> None:
     await ground.dispatch.heartbeat(
         Heartbeat(EXECUTOR, "e", ["default"], 9, 2, open=[1], held=[(run, 1)], stopped=True)
     )
-    [(_, [running])] = await ground.watch.abandoned(9)
+    [(_, [running])] = await ground.watch.abandoned_runs(9)
     assert running.run_id == run
     assert (await dequeue(ground, 2)).unknown

@@ -52,7 +52,7 @@ async def end(ground: Ground, state: RunState, outcome: Outcome) -> None:
 
 
 async def ended(ground: Ground) -> list[AwaitedEnd]:
-    return await ground.agenda.ended(EVERYWHERE, 99)
+    return await ground.agenda.ended_runs(EVERYWHERE, 99)
 
 
 async def executed(ground: Ground, job: UUID, lasted_s: float = 7.5) -> None:
@@ -89,12 +89,14 @@ async def test_it_is_found_in_its_partition_and_in_no_other(ground: Ground, job:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
     own = partition_of(job)
-    assert len(await ground.agenda.ended([own], 99)) == 1
+    assert len(await ground.agenda.ended_runs([own], 99)) == 1
     assert (
-        await ground.agenda.ended([partition for partition in EVERYWHERE if partition != own], 99)
+        await ground.agenda.ended_runs(
+            [partition for partition in EVERYWHERE if partition != own], 99
+        )
         == []
     )
-    assert await ground.agenda.ended([], 99) == []
+    assert await ground.agenda.ended_runs([], 99) == []
 
 
 async def test_no_more_are_found_than_were_asked_for(ground: Ground) -> None:
@@ -105,7 +107,7 @@ async def test_no_more_are_found_than_were_asked_for(ground: Ground) -> None:
         skipped = claim(other, START, state=RunState.SKIPPED, reason="misfire: skip")
         await ground.agenda.claim(A, epochs, [skipped])
         await ground.leases.release(A, epochs)
-    assert len(await ground.agenda.ended(EVERYWHERE, 2)) == 2
+    assert len(await ground.agenda.ended_runs(EVERYWHERE, 2)) == 2
     assert len(await ended(ground)) == 3
 
 
@@ -141,14 +143,16 @@ async def test_a_job_with_due_times_of_its_own_follows_nothing(ground: Ground, j
     await ground.rows.add_job(job, OWN)
     await executed(ground, job)
     assert await ended(ground) == []
-    assert await ground.agenda.follow([follow_up(job)]) == set()
+    assert await ground.agenda.write_follow_ups([follow_up(job)]) == set()
 
 
 async def test_runs_are_counted_where_their_number_matters(ground: Ground, job: UUID) -> None:
     ground.clock.move(-60)
     await ground.rows.add_job(job, TWICE)
     ground.clock.move(60)
-    await ground.agenda.follow([FollowUp(job, 1, START - timedelta(minutes=1), START, START)])
+    await ground.agenda.write_follow_ups(
+        [FollowUp(job, 1, START - timedelta(minutes=1), START, START)]
+    )
     await executed(ground, job)
     [found] = await ended(ground)
     assert found.run_count == 1
@@ -157,18 +161,21 @@ async def test_runs_are_counted_where_their_number_matters(ground: Ground, job: 
 async def test_what_follows_is_written_once(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    assert await ground.agenda.follow([follow_up(job)]) == {job}
+    assert await ground.agenda.write_follow_ups([follow_up(job)]) == {job}
     assert await ended(ground) == []
-    [found] = await ground.agenda.find([job])
+    [found] = await ground.agenda.find_jobs([job])
     assert (found.next_due_at, found.next_fire_at) == (LATER, LATER)
-    assert await ground.agenda.follow([follow_up(job, LATER + timedelta(minutes=9))]) == set()
-    assert await ground.agenda.find([job]) == [found]
+    assert (
+        await ground.agenda.write_follow_ups([follow_up(job, LATER + timedelta(minutes=9))])
+        == set()
+    )
+    assert await ground.agenda.find_jobs([job]) == [found]
 
 
 async def test_the_run_that_follows_is_awaited_next(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    await ground.agenda.follow([follow_up(job)])
+    await ground.agenda.write_follow_ups([follow_up(job)])
     ground.clock.move(1000)
     await claimed(ground, job, LATER)
     assert await ended(ground) == []
@@ -177,9 +184,9 @@ async def test_the_run_that_follows_is_awaited_next(ground: Ground, job: UUID) -
 async def test_when_nothing_follows_it_is_never_found_again(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    assert await ground.agenda.follow([follow_up(job, None)]) == {job}
+    assert await ground.agenda.write_follow_ups([follow_up(job, None)]) == {job}
     assert await ended(ground) == []
-    assert await ground.agenda.find([job]) == []
+    assert await ground.agenda.find_jobs([job]) == []
 
 
 async def test_what_would_follow_for_another_revision_is_not_written(
@@ -187,7 +194,7 @@ async def test_what_would_follow_for_another_revision_is_not_written(
 ) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    assert await ground.agenda.follow([follow_up(job, revision=2)]) == set()
+    assert await ground.agenda.write_follow_ups([follow_up(job, revision=2)]) == set()
     assert len(await ended(ground)) == 1
 
 
@@ -196,14 +203,14 @@ async def test_a_quarantined_job_is_not_found(ground: Ground, job: UUID) -> None
     await executed(ground, job)
     await ground.agenda.quarantine(job, 1, "it can't be computed")
     assert await ended(ground) == []
-    assert await ground.agenda.follow([follow_up(job, revision=2)]) == set()
+    assert await ground.agenda.write_follow_ups([follow_up(job, revision=2)]) == set()
 
 
 async def test_an_end_that_is_written_late_undoes_no_follow_up(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)
-    await ground.agenda.follow([follow_up(job)])
+    await ground.agenda.write_follow_ups([follow_up(job)])
     await ground.advance(Advance(job, 1, None, None, START))
     await ground.advance(advance(job, START))
-    [found] = await ground.agenda.find([job])
+    [found] = await ground.agenda.find_jobs([job])
     assert found.next_due_at == LATER

@@ -93,7 +93,7 @@ async def test_a_lease_that_ran_out_takes_nothing_along_when_its_holder_comes_ba
 async def test_a_lease_that_is_asked_for_no_time_is_free_at_once(ground: Ground) -> None:
     held = await ground.leases.acquire(A, 256, 10)
     await ground.leases.renew(A, held, None, 0)
-    assert await ground.leases.alive(10) == 0
+    assert await ground.leases.count_alive(10) == 0
     assert (await ground.leases.acquire(B, 256, 10)).keys() == held.keys()
 
 
@@ -101,7 +101,7 @@ async def test_what_an_ended_process_held_is_free_at_once(ground: Ground) -> Non
     held = await ground.leases.acquire(A, 100, 10)
     others = await ground.leases.acquire(B, 100, 10)
     await ground.leases.retire(A)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
     assert await ground.leases.renew(B, others, None, 10) == others.keys()
     assert held.keys() <= (await ground.leases.acquire(B, 256, 10)).keys()
     await ground.leases.retire(A)
@@ -111,9 +111,9 @@ async def test_who_renewed_within_the_term_counts_as_alive(ground: Ground) -> No
     await ground.leases.renew(A, {}, None, 10)
     ground.clock.move(6)
     await ground.leases.renew(B, {}, None, 10)
-    assert await ground.leases.alive(10) == 2
+    assert await ground.leases.count_alive(10) == 2
     ground.clock.move(5)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
 
 
 async def test_a_lease_from_before_the_clock_went_back_is_taken_over(ground: Ground) -> None:
@@ -125,9 +125,9 @@ async def test_a_lease_from_before_the_clock_went_back_is_taken_over(ground: Gro
 async def test_a_sign_of_life_from_before_the_clock_went_back_is_none(ground: Ground) -> None:
     await ground.leases.renew(A, {}, None, 10)
     ground.clock.move(-300)
-    assert await ground.leases.alive(10) == 0
+    assert await ground.leases.count_alive(10) == 0
     await ground.leases.renew(A, {}, None, 10)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
 
 
 async def test_a_lease_from_before_the_clock_went_back_comes_to_life_no_more(
@@ -139,7 +139,7 @@ async def test_a_lease_from_before_the_clock_went_back_comes_to_life_no_more(
     ground.clock.move(5)
     assert len(await ground.leases.renew(B, held, None, 300)) == 256
     ground.clock.move(299)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
 
 
 async def test_a_clock_that_went_back_less_than_a_term_takes_nobody_s_lease(ground: Ground) -> None:
@@ -155,9 +155,9 @@ async def test_who_gave_up_its_last_partition_no_longer_counts(ground: Ground) -
     held = await ground.leases.acquire(A, 2, 10)
     [first, other] = held
     await ground.leases.release(A, {first: held[first]})
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
     await ground.leases.release(A, {other: held[other]})
-    assert await ground.leases.alive(10) == 0
+    assert await ground.leases.count_alive(10) == 0
 
 
 async def test_what_is_offered_is_reserved_for_one_and_taken_when_it_was_released(
@@ -226,11 +226,11 @@ async def test_what_a_successor_has_reserved_is_anybody_s_once_its_lease_has_run
 async def test_who_leaves_is_not_counted_and_gets_nothing_reserved(ground: Ground) -> None:
     held = await ground.leases.acquire(A, 256, 10)
     await ground.leases.renew(B, {}, None, 10)
-    assert await ground.leases.alive(10) == 2
+    assert await ground.leases.count_alive(10) == 2
     await ground.leases.offer(A, held, 10, leaving=True)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1
     assert await ground.leases.renew(A, held, None, 10) == held.keys()
     assert await ground.leases.offer(B, [], 10, leaving=True) == (set(), 0)
     await ground.leases.release(A, held)
     await ground.leases.renew(A, {}, None, 10)
-    assert await ground.leases.alive(10) == 1
+    assert await ground.leases.count_alive(10) == 1

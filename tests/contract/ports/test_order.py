@@ -93,7 +93,7 @@ async def test_only_lost_attempts_count_as_lost(queue: Queue, outcome: Outcome, 
     await _end(queue, run, outcome)
     await _promote(queue, JOBS["normal"])
     assert await queue.dequeue() == (run, 2)
-    [running] = await queue.ground.dispatch.running(EXECUTOR, [run])
+    [running] = await queue.ground.dispatch.running_runs(EXECUTOR, [run])
     assert (running.tried.attempt, running.tried.lost_count) == (2, lost)
 
 
@@ -116,7 +116,7 @@ async def test_a_heartbeat_puts_nothing_back_that_others_run_by_now(queue: Queue
     await queue.dequeue(OTHER)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.dequeue() is None
-    [running] = await queue.ground.dispatch.running(OTHER, [run])
+    [running] = await queue.ground.dispatch.running_runs(OTHER, [run])
     assert running.tried.attempt == 2
 
 
@@ -140,14 +140,14 @@ async def test_a_cancelled_hand_out_that_never_arrived_is_over(queue: Queue) -> 
     await queue.ground.rows.cancel(run)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.dequeue() is None
-    assert await queue.ground.dispatch.running(EXECUTOR, [run]) == []
+    assert await queue.ground.dispatch.running_runs(EXECUTOR, [run]) == []
 
 
 async def test_an_executor_that_lives_keeps_what_it_runs(queue: Queue) -> None:
     await queue.put(JOBS["normal"], SPEC)
     await queue.dequeue()
-    assert await queue.ground.watch.abandoned(9) == []
-    await queue.ground.watch.forget(EXECUTOR)
+    assert await queue.ground.watch.abandoned_runs(9) == []
+    await queue.ground.watch.drop_handouts(EXECUTOR)
     await queue.ground.dispatch.heartbeat(Heartbeat(EXECUTOR, "e", ["default"], 9, queue.seq + 1))
     assert await queue.dequeue() is not None
 

@@ -40,7 +40,7 @@ async def restored(ground: Ground) -> tuple[UUID, UUID]:
     claims = [*(uncertain(first, number) for number in (1, 2, 3)), uncertain(second, 2), later]
     answer = await ground.agenda.claim(A, epochs, claims)
     assert len(answer.made) == len(claims)
-    await ground.restores.note(START, LAST)
+    await ground.restores.note_restore(START, LAST)
     return first, second
 
 
@@ -70,14 +70,14 @@ async def test_what_is_uncertain_runs_as_the_operator_says(
     told = await ground.owners.restores.resume(wanted, dry_run=True)
     assert (told.uncertain, told.jobs, told.to_run, told.left_out) == (4, 2, to_run, 4 - to_run)
     assert await ground.rows.runs(first) == rows(OLD, OLD, OLD, BESIDE)
-    assert await ground.restores.unresolved() == told.restore
+    assert await ground.restores.unresolved_restore() == told.restore
 
     done = await ground.owners.restores.resume(wanted)
     assert (done.uncertain, done.jobs, done.to_run) == (4, 2, to_run)
     assert done.restore.resolved_at == ground.clock.now()
     assert await ground.rows.runs(first) == rows(*states, BESIDE)
     assert [row.state for row in await ground.rows.runs(second)] == [states[2][0]]
-    assert await ground.restores.unresolved() is None
+    assert await ground.restores.unresolved_restore() is None
     waiting = {run.run_id for run in await ground.waiting()}
     assert len(waiting) == to_run
 
@@ -95,7 +95,7 @@ async def test_what_was_due_before_an_instant_is_left_out(ground: Ground) -> Non
 
 async def test_pages_decide_like_one_statement(ground: Ground) -> None:
     first, _ = await restored(ground)
-    restore = await ground.restores.unresolved()
+    restore = await ground.restores.unresolved_restore()
     assert restore is not None
     changes = ground.owners.restores._changes
     counts = []
@@ -131,22 +131,22 @@ async def test_without_a_restore_there_is_nothing_to_decide(ground: Ground) -> N
 
 
 async def test_an_unresolved_restore_grows_as_others_notice_it(ground: Ground) -> None:
-    await ground.restores.note(START, LAST)
+    await ground.restores.note_restore(START, LAST)
     noticed_at = ground.clock.now()
     ground.clock.move(5)
-    await ground.restores.note(START + MINUTE, LAST + SECOND)
-    await ground.restores.note(START - MINUTE, START)
-    restore = await ground.restores.unresolved()
+    await ground.restores.note_restore(START + MINUTE, LAST + SECOND)
+    await ground.restores.note_restore(START - MINUTE, START)
+    restore = await ground.restores.unresolved_restore()
     assert restore is not None
     assert (restore.lost_since, restore.seen_until) == (START - MINUTE, LAST + SECOND)
     assert restore.noticed_at == noticed_at
 
 
 async def test_how_far_all_fire_times_are_known(ground: Ground) -> None:
-    assert await ground.restores.recorded() is None
+    assert await ground.restores.recorded_until() is None
     epochs = await ground.all_leases(A)
     await ground.leases.renew(A, epochs, START - SECOND, 3600)
-    assert await ground.restores.recorded() == Recorded(START - SECOND, START - SECOND)
+    assert await ground.restores.recorded_until() == Recorded(START - SECOND, START - SECOND)
 
 
 async def test_a_day_stays_until_it_is_decided_about(ground: Ground) -> None:

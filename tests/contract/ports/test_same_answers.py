@@ -117,7 +117,7 @@ class BothPorts(RuleBasedStateMachine):
     def renew(self, holder: UUID) -> None:
         epochs = self.epochs[holder]
         self.both(lambda side: side.leases.renew(holder, epochs, START, 30))
-        self.both(lambda side: side.leases.alive(30))
+        self.both(lambda side: side.leases.count_alive(30))
 
     @rule(holder=holders)
     def release(self, holder: UUID) -> None:
@@ -146,12 +146,12 @@ class BothPorts(RuleBasedStateMachine):
     @rule(due=st.sampled_from([*DUES, None]))
     def follow(self, due: Any) -> None:
         async def call(side: Ground) -> Any:
-            found = await side.agenda.ended(range(256), 9)
+            found = await side.agenda.ended_runs(range(256), 9)
             ends = {
                 (ended.job.id, ended.due_at, ended.ended_at, ended.run_count) for ended in found
             }
             follow_ups = [FollowUp(ended.job.id, 1, ended.due_at, due, due) for ended in found]
-            return ends, await side.agenda.follow(follow_ups)
+            return ends, await side.agenda.write_follow_ups(follow_ups)
 
         self.both(call)
         self.both(lambda side: _found(side, *FOLLOWERS))
@@ -211,7 +211,7 @@ class BothPorts(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             ends = await side.dispatch.record(executor, [ending])
-            known = await side.dispatch.recorded([(run, number)])
+            known = await side.dispatch.which_recorded([(run, number)])
             return [
                 (
                     end.status.id,
@@ -231,7 +231,7 @@ class BothPorts(RuleBasedStateMachine):
 
         async def call(side: Ground) -> None:
             for executor in EXECUTORS:
-                if await side.dispatch.running(executor, [run]):
+                if await side.dispatch.running_runs(executor, [run]):
                     await side.rows.cancel(run)
 
         self.both(call)
@@ -294,14 +294,14 @@ class BothPorts(RuleBasedStateMachine):
         async def call(side: Ground) -> Any:
             found = {
                 (executor, run.run_id, run.tried)
-                for executor, runs in await side.watch.abandoned(99)
+                for executor, runs in await side.watch.abandoned_runs(99)
                 for run in runs
             }
             seen = {
                 (executor.id, executor.heartbeat_at) for executor in await side.watch.executors()
             }
             for executor in EXECUTORS:
-                await side.watch.forget(executor)
+                await side.watch.drop_handouts(executor)
             return found, seen
 
         self.both(call)
@@ -315,7 +315,7 @@ async def _standing(side: Ground) -> Any:
 async def _found(side: Ground, *jobs: UUID) -> Any:
     return {
         (found_job.id, found_job.next_due_at, found_job.next_fire_at)
-        for found_job in await side.agenda.find(jobs)
+        for found_job in await side.agenda.find_jobs(jobs)
     }
 
 

@@ -77,11 +77,11 @@ async def test_losses_in_company_are_counted_apart(ground: Ground) -> None:
     await handing.lose(await handing.dequeue())
     await handing.lose(await handing.dequeue(), shared=False)
     [attempt] = await handing.dequeue()
-    [running] = await ground.dispatch.running(FIRST, [attempt.run_id])
+    [running] = await ground.dispatch.running_runs(FIRST, [attempt.run_id])
     assert (running.tried.lost_count, running.tried.shared_losses) == (2, 1)
     [seen] = await ground.watch.executors()
     await ground.watch.declare_lost(FIRST, seen.heartbeat_at)
-    [(_, [abandoned, *_])] = await ground.watch.abandoned(9)
+    [(_, [abandoned, *_])] = await ground.watch.abandoned_runs(9)
     assert abandoned.tried == running.tried
 
 

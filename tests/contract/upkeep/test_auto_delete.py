@@ -102,7 +102,7 @@ async def test_a_job_that_was_never_due_counts_from_when_it_was_written(ground: 
 async def test_a_job_that_changes_meanwhile_is_left_alone(ground: Ground, change: str) -> None:
     await end(ground, await start(ground))
     ground.clock.move(HOUR_S)
-    [ended] = await ground.ended_jobs.page(UUID(int=0), 9)
+    [ended] = await ground.ended_jobs.ended_jobs(UUID(int=0), 9)
     if change == "pause":
         await ground.owners.jobs.pause(TEAM, ONCE.name)
     else:

@@ -132,9 +132,9 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
         await scene.ground.rows.lose_handouts(EXECUTOR)
     if gone != "handouts":
         await scene.ground.rows.lose_executor(EXECUTOR)
-    assert await scene.ground.watch.abandoned(9) == []
+    assert await scene.ground.watch.abandoned_runs(9) == []
     await scene.heal()
-    [(executor, running)] = await scene.ground.watch.abandoned(9)
+    [(executor, running)] = await scene.ground.watch.abandoned_runs(9)
     assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
     assert not await scene.beat()
 
@@ -145,7 +145,7 @@ async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Sce
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal()
     assert await scene.beat(held=[(run, 1)])
-    assert await scene.ground.dispatch.running(EXECUTOR, [run])
+    assert await scene.ground.dispatch.running_runs(EXECUTOR, [run])
 
 
 async def test_what_an_executor_can_no_longer_execute_goes_back_to_the_queue(
@@ -156,7 +156,7 @@ async def test_what_an_executor_can_no_longer_execute_goes_back_to_the_queue(
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal(after_s=86_400)
     assert await scene.beat()
-    assert not await scene.ground.dispatch.running(EXECUTOR, [run])
+    assert not await scene.ground.dispatch.running_runs(EXECUTOR, [run])
     assert await scene.ground.rows.lose_place(run)
 
 

@@ -140,14 +140,14 @@ async def test_a_day_is_in_the_history_once_nothing_of_it_goes_on(scene: Scene) 
     [run] = await scene.start(await scene.put(), 1)
     today, tomorrow = START.date(), START.date() + timedelta(days=1)
     await scene.after(1)
-    assert today not in await scene.ground.days.over()
+    assert today not in await scene.ground.days.days_over()
     await scene.after(1)
-    assert today in await scene.ground.days.over()
-    assert today not in await scene.ground.days.past(tomorrow)
+    assert today in await scene.ground.days.days_over()
+    assert today not in await scene.ground.days.past_days(tomorrow)
     await scene.end(run)
     await scene.purge()
-    assert today in await scene.ground.days.past(tomorrow)
-    assert await scene.ground.days.over() == []
+    assert today in await scene.ground.days.past_days(tomorrow)
+    assert await scene.ground.days.days_over() == []
 
 
 async def test_what_a_late_run_is_due_comes_back_from_the_history(scene: Scene) -> None:
@@ -155,7 +155,7 @@ async def test_what_a_late_run_is_due_comes_back_from_the_history(scene: Scene) 
     await scene.run(job, 1)
     await scene.after(3)
     await scene.start(job, 2)
-    assert START.date() in await scene.ground.days.over()
+    assert START.date() in await scene.ground.days.days_over()
     await scene.after(DAYS)
     assert await scene.kept(job) == [1, 2]
 
@@ -218,7 +218,7 @@ async def test_an_open_dead_letter_stays_with_its_attempts(scene: Scene, spec: J
     assert await scene.ground.rows.count("attempts") == 1
     await scene.after(DAYS)
     assert await scene.kept(job) == [2]
-    assert await scene.ground.days.over() == []
+    assert await scene.ground.days.days_over() == []
 
 
 async def test_runs_stay_that_count_towards_max_runs(scene: Scene) -> None:
@@ -229,7 +229,7 @@ async def test_runs_stay_that_count_towards_max_runs(scene: Scene) -> None:
     await scene.ground.owners.jobs.pause(TEAM, SHORT.name)
     await scene.after(DAYS + 2)
     assert await scene.kept(job) == [1]
-    assert START.date() not in await scene.ground.days.past(scene.ground.clock.now().date())
+    assert START.date() not in await scene.ground.days.past_days(scene.ground.clock.now().date())
 
 
 async def test_all_jobs_are_looked_at_once_a_day(scene: Scene) -> None:

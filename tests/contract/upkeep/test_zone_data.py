@@ -39,7 +39,7 @@ async def make(ground: Ground, next_due: datetime, version: str = OLDER) -> UUID
 
 async def next_due(ground: Ground, job: UUID) -> tuple[datetime | None, int]:
     """Return a job's next due time, and its revision."""
-    [found] = await ground.agenda.find([job])
+    [found] = await ground.agenda.find_jobs([job])
     return found.next_due_at, found.revision
 
 
@@ -115,7 +115,7 @@ async def test_the_same_data_is_compared_again_after_an_hour(ground: Ground) -> 
 
 async def test_a_job_that_is_due_or_has_changed_since_is_not_corrected(ground: Ground) -> None:
     job = await make(ground, RIGHT + HOUR)
-    [scheduled] = await ground.due_times.ahead(UUID(int=0), ground.clock.now(), 9)
+    [scheduled] = await ground.due_times.jobs_ahead(UUID(int=0), ground.clock.now(), 9)
     correction = scheduled.correction(ground.clock.now(), None)
     assert correction is not None
     ground.clock.move(HOUR_S)
@@ -128,4 +128,4 @@ async def test_a_job_that_is_due_or_has_changed_since_is_not_corrected(ground: G
 async def test_a_job_that_follows_the_ends_of_its_runs_is_left_alone(ground: Ground) -> None:
     spec = msgspec.structs.replace(SPEC, schedule=Schedule(every="1h", after="end"))
     await ground.owners.jobs.put(TEAM, spec)
-    assert await ground.due_times.ahead(UUID(int=0), ground.clock.now(), 9) == []
+    assert await ground.due_times.jobs_ahead(UUID(int=0), ground.clock.now(), 9) == []

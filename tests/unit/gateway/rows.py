@@ -110,7 +110,7 @@ class Rows:
         still = [name for name in given if self._runs_on(name, poll.executor)]
         return Handout([self._attempt(name) for name in still]) if still else None
 
-    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+    async def running_runs(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """See `domain.ports.Dispatch`."""
         await self._enter("running")
         rows = [self.runs[name] for name in run_ids if self._runs_on(name, executor)]
@@ -142,12 +142,12 @@ class Rows:
         self._leave("record")
         return recorded
 
-    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+    async def which_recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
         """See `domain.ports.Dispatch`."""
         await self._enter("recorded")
         return {name for name, number in ends if (name, number) in self.ends}
 
-    async def depth(self, pool: str, limit: int) -> int:
+    async def queue_depth(self, pool: str, limit: int) -> int:
         """See `domain.ports.Dispatch`."""
         return min(limit, len(self.queue[pool]))
 

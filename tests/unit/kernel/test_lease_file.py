@@ -58,16 +58,16 @@ def test_a_file_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 
 def test_the_next_one_is_told_how_far_the_last_one_has_come(tmp_path: Path) -> None:
     with LeaseFile(tmp_path / "lease") as file:
-        assert file.seen is None
+        assert file.last_seen is None
         holder = file.note(uuid4())
         for second in range(3):
             at = AT + timedelta(seconds=second, microseconds=second)
             file.note_seen(Seen(at, at + timedelta(seconds=10)))
     with LeaseFile(tmp_path / "lease") as file:
         assert file.predecessor == holder
-        assert file.seen == Seen(at, at + timedelta(seconds=10))
+        assert file.last_seen == Seen(at, at + timedelta(seconds=10))
         file.note(uuid4())
-        assert file.seen is not None
+        assert file.last_seen is not None
 
 
 def test_a_damaged_file_tells_of_nothing_seen(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_damaged_file_tells_of_nothing_seen(tmp_path: Path) -> None:
     path.write_bytes(str(uuid4()).encode() + b"\n2026-11-30T08:00:00 nonsense")
     with LeaseFile(path) as file:
         assert file.predecessor is not None
-        assert file.seen is None
+        assert file.last_seen is None
 
 
 def test_without_a_path_it_is_known_as_long_as_the_process_lives() -> None:
     with LeaseFile(None) as file:
         file.note_seen(Seen(AT, AT))
-        assert file.seen == Seen(AT, AT)
+        assert file.last_seen == Seen(AT, AT)

@@ -25,15 +25,15 @@ class Troubled(MemoryAgenda):
     others = False
     advance_s = 0.0
 
-    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+    async def write_follow_ups(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
         if self.others:
-            await super().follow(follow_ups)
+            await super().write_follow_ups(follow_ups)
         if not self.losing:
-            return await super().follow(follow_ups)
+            return await super().write_follow_ups(follow_ups)
         self.losing -= 1
         if self.done:
-            await super().follow(follow_ups)
+            await super().write_follow_ups(follow_ups)
         raise UnavailableError("the answer was lost")
 
     async def advance(self, holder: UUID, advances: Sequence[Advance]) -> None:

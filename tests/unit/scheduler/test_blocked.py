@@ -43,7 +43,7 @@ class Locked(MemoryAgenda):
         )
         return await super().claim(holder, epochs, claims)
 
-    async def locked(self, partitions: Collection[int]) -> set[int]:
+    async def locked_partitions(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`."""
         return self.partitions & set(partitions)
 

@@ -47,17 +47,17 @@ class Slow(MemoryAgenda):
         await asyncio.sleep(self.load_s)
         return found
 
-    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+    async def changed_jobs(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
-        found = await super().changed(partitions, since)
+        found = await super().changed_jobs(partitions, since)
         await asyncio.sleep(self.changed_s)
         return found
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         if self.no_ends:
             raise UnavailableError("it is away")
-        return await super().ended(partitions, limit)
+        return await super().ended_runs(partitions, limit)
 
     async def quarantine(self, job_id: UUID, revision: int, reason: str) -> None:
         """See `domain.ports.Agenda`."""

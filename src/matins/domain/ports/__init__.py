@@ -101,7 +101,7 @@ class Leases(Protocol):
     async def retire(self, holder: UUID) -> None:
         """Free at once all that was held by a process that is known to have ended."""
 
-    async def alive(self, ttl_s: float) -> int:
+    async def count_alive(self, ttl_s: float) -> int:
         """Return how many schedulers, none of them leaving, have a lease in force that ends no
         later than `ttl_s` seconds from now.
         """
@@ -119,13 +119,13 @@ class Agenda(Protocol):
         A partition gives at most its share; one that gives fewer has no more.
         """
 
-    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+    async def changed_jobs(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """Jobs made or changed at or after `since`, in whatever state; scheduled ones only.
 
         Also those changed before, if that was committed after the last call, or the first `load`.
         """
 
-    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+    async def find_jobs(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """These jobs as they stand now; those deleted or without a next due time are left out."""
 
     async def claim(
@@ -138,7 +138,7 @@ class Agenda(Protocol):
         rules of its team may hold waits to be asked about.
         """
 
-    async def locked(self, partitions: Collection[int]) -> set[int]:
+    async def locked_partitions(self, partitions: Collection[int]) -> set[int]:
         """Return which of the partitions somebody else has locked, so that claims in them would
         wait.
         """
@@ -150,10 +150,10 @@ class Agenda(Protocol):
         the database has gone back in time, and may lack what was claimed since then.
         """
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """Active jobs whose next due time follows from the end of a run which is over by now."""
 
-    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+    async def write_follow_ups(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """Write due times that follow ends, and let the jobs wait for the ends of those runs next.
 
         Only at the same revision, and only while a job waits for the end of that very run. Gives
@@ -167,7 +167,7 @@ class Agenda(Protocol):
         replayed since.
         """
 
-    async def settle(self, partitions: Collection[int]) -> None:
+    async def advance_chains(self, partitions: Collection[int]) -> None:
         """Let chains go on from the first due time that still waits for an answer."""
 
     async def revive(
@@ -237,10 +237,10 @@ class Watch(Protocol):
     async def declare_lost(self, executor: UUID, heartbeat_at: datetime) -> bool:
         """Declare an incarnation lost if its last heartbeat is still this one."""
 
-    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+    async def abandoned_runs(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """Runs that are still running on executors that are lost or stopped, by executor."""
 
-    async def forget(self, executor: UUID) -> None:
+    async def drop_handouts(self, executor: UUID) -> None:
         """Drop the hand-outs of a lost executor, once none of its runs is running."""
 
     async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
@@ -264,7 +264,7 @@ class Dispatch(Protocol):
         nothing.
         """
 
-    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+    async def running_runs(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """Return those of the runs that this executor runs, with their policies."""
 
     async def record(self, executor: UUID, endings: Sequence[Ending]) -> list[Recorded]:
@@ -273,13 +273,13 @@ class Dispatch(Protocol):
         Retrying runs are scheduled, dead ones become dead letters, in the same statement.
         """
 
-    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+    async def which_recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
         """Return which of these (run, attempt) pairs have their end recorded."""
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Note a sign of life and compare what is held with the rows."""
 
-    async def depth(self, pool: str, limit: int) -> int:
+    async def queue_depth(self, pool: str, limit: int) -> int:
         """Return how many runs are on the queue of a pool; no more than `limit` are counted."""
 
     async def free_elsewhere(

@@ -55,7 +55,7 @@ class BackfillChanges(Protocol):
         False if the job has one that is unfinished, or was deleted.
         """
 
-    async def unfinished_of(self, job_id: UUID) -> UUID | None:
+    async def find_unfinished(self, job_id: UUID) -> UUID | None:
         """Return the unfinished backfill of a job; it has one at most."""
 
     async def change(
@@ -63,7 +63,7 @@ class BackfillChanges(Protocol):
     ) -> bool:
         """Change the state of an unfinished backfill, if it is one of those; False if it is not."""
 
-    async def show(self, backfill_id: UUID) -> Backfill | None:
+    async def find_backfill(self, backfill_id: UUID) -> Backfill | None:
         """Return how a backfill stands; None if there is none."""
 
     async def open_runs(self, backfill_id: UUID) -> list[UUID]:
@@ -73,10 +73,10 @@ class BackfillChanges(Protocol):
 class Backfills(Protocol):
     """The scheduler's side of backfills."""
 
-    async def unfinished(self, partitions: Collection[int]) -> list[OpenBackfill]:
+    async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
         """Return the backfills in these partitions that have not come to their end."""
 
-    async def past(self, job_id: UUID) -> JobPast:
+    async def job_past(self, job_id: UUID) -> JobPast:
         """Return a job as it was."""
 
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:

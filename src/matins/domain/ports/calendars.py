@@ -40,7 +40,7 @@ class CalendarChanges(Protocol):
     async def now(self) -> datetime:
         """Return the database's clock, read now."""
 
-    async def find(self, team: str, name: str) -> StoredCalendar | None:
+    async def find_calendar(self, team: str, name: str) -> StoredCalendar | None:
         """Return the current version of a calendar."""
 
     async def write(self, team: str, calendar: Calendar, resolved: Calendar) -> None:
@@ -60,10 +60,10 @@ class CalendarChanges(Protocol):
     ) -> list[tuple[UUID, str]]:
         """Id and name of active jobs, besides those, that keep to a replaced version."""
 
-    async def all_behind(self, limit: int) -> list[CalendarName]:
+    async def calendars_behind(self, limit: int) -> list[CalendarName]:
         """Calendars of which a replaced version is kept to by an active job."""
 
-    async def outdated(self, limit: int) -> list[CalendarName]:
+    async def outdated_calendars(self, limit: int) -> list[CalendarName]:
         """Calendars whose holidays or files were resolved half a year ago, oldest first."""
 
     async def mark_resolved(self, team: str, name: str) -> None:

@@ -130,7 +130,7 @@ class JobChanges(Protocol):
     ) -> list[str]:
         """Return the names of a team's jobs that have all these labels, from after that one on."""
 
-    async def pauses_over(
+    async def ended_pauses(
         self, besides: Collection[UUID], limit: int
     ) -> list[tuple[UUID, str, str]]:
         """Return id, team and name of jobs whose pause should have ended by now."""

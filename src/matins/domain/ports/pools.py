@@ -10,5 +10,5 @@ from matins.domain.runs.ranking import QueuesSeen
 class Queues(Protocol):
     """How fast the queues of pools go on, and how teams share them."""
 
-    async def seen(self) -> QueuesSeen:
+    async def read(self) -> QueuesSeen:
         """Return what was noted of all pools, and the weights of teams."""

@@ -12,7 +12,7 @@ class SeenNotes(Protocol):
     """What a scheduler keeps of its progress where no restore of the database reaches."""
 
     @property
-    def seen(self) -> Seen | None:
+    def last_seen(self) -> Seen | None:
         """What was noted last, by this process or the one before it."""
 
     def note_seen(self, seen: Seen) -> None:
@@ -22,23 +22,23 @@ class SeenNotes(Protocol):
 class Restores(Protocol):
     """The scheduler's side of restores. Each method is one autocommit statement."""
 
-    async def recorded(self) -> Recorded | None:
+    async def recorded_until(self) -> Recorded | None:
         """Return how far the database knows all fire times; None if of nothing at all."""
 
-    async def note(self, lost_since: datetime, seen_until: datetime) -> None:
+    async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
         """Note a restore. One that is unresolved becomes as wide as both."""
 
-    async def unresolved(self) -> Restore | None:
+    async def unresolved_restore(self) -> Restore | None:
         """Return the restore about which nobody has decided yet."""
 
 
 class RestoreChanges(Protocol):
     """The operator's side of restores. Each method is one transaction."""
 
-    async def newest(self) -> Restore | None:
+    async def newest_restore(self) -> Restore | None:
         """Return the newest restore, whether it is resolved or not."""
 
-    async def count(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
         """Return what would become of what is uncertain."""
 
     async def resolve(self, restore: Restore) -> None:

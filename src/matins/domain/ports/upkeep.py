@@ -48,7 +48,7 @@ class RunRepairs(Protocol):
 class EndedJobs(Protocol):
     """Jobs that are to be deleted some time after their last run."""
 
-    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+    async def ended_jobs(self, after: UUID, limit: int) -> list[EndedJob]:
         """Return a page, by id, of active jobs with `delete_after` that have no next due time."""
 
 
@@ -58,10 +58,10 @@ class NextDueTimes(Protocol):
     async def computed_with(self) -> ComputedWith:
         """Return the zone data with which all of them were computed last."""
 
-    async def record(self, version: str) -> None:
+    async def record_version(self, version: str) -> None:
         """Save that they are all computed with this version now; never an older one."""
 
-    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+    async def jobs_ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
         """Return a page, by id, of active jobs with a next due time after `now`.
 
         Left out is a job that follows the ends of its runs. One that can't be read has a fault.
@@ -80,7 +80,7 @@ class NextDueTimes(Protocol):
 class Snapshots(Protocol):
     """Snapshots of the database."""
 
-    async def oldest(self) -> OldestSnapshot | None:
+    async def oldest_snapshot(self) -> OldestSnapshot | None:
         """Return the oldest snapshot that anybody else holds."""
 
 
@@ -104,7 +104,7 @@ class DayTables(Protocol):
     async def make(self, first: date, last: date) -> None:
         """Make the tables of some days in a row, where they are missing."""
 
-    async def over(self) -> list[date]:
+    async def days_over(self) -> list[date]:
         """Return the days that are over and not in the history yet; oldest first."""
 
     async def detach(self, day: date) -> bool:
@@ -113,7 +113,7 @@ class DayTables(Protocol):
         Raises BlockedError when others would have to wait for it.
         """
 
-    async def past(self, before: date) -> list[date]:
+    async def past_days(self, before: date) -> list[date]:
         """Return the days of the history before that one; oldest first."""
 
     async def drop(self, day: date) -> None:
@@ -132,7 +132,7 @@ class Retention(Protocol):
     async def walk(self) -> Walk:
         """Return how far the walk over all jobs has come."""
 
-    async def walked(self, after: UUID | None, began_at: datetime) -> None:
+    async def record_walk(self, after: UUID | None, began_at: datetime) -> None:
         """Save how far it has come; None: to its end."""
 
     async def jobs(self, after: UUID, limit: int) -> list[JobRetention]:
@@ -152,7 +152,7 @@ class Retention(Protocol):
     async def delete_runs(self, span: DaySpan, run_ids: Collection[UUID]) -> None:
         """Delete runs of these days, with their attempts."""
 
-    async def purged(self, cuts: Sequence[Cut]) -> None:
+    async def record_purged(self, cuts: Sequence[Cut]) -> None:
         """Save up to when runs of jobs may be gone."""
 
 

@@ -40,5 +40,5 @@ class WindowChanges(Protocol):
         written. What `decide` raises is raised, and changes nothing.
         """
 
-    async def covered(self, team: str, labels: Mapping[str, str]) -> int:
+    async def count_covered(self, team: str, labels: Mapping[str, str]) -> int:
         """Return how many jobs of the team with a schedule have all of these labels."""

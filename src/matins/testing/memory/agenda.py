@@ -54,13 +54,13 @@ class MemoryAgenda:
         places = ((job.partition, mark) for mark, job in due.items())
         return _due_jobs(due[mark] for _, mark in first_places(places, after, until, share))
 
-    async def changed(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
+    async def changed_jobs(self, partitions: Collection[int], since: datetime) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         wanted = set(partitions)
         jobs = self._world.jobs.values()
         return _due_jobs(job for job in jobs if job.changed_at >= since and job.partition in wanted)
 
-    async def find(self, job_ids: Collection[UUID]) -> list[DueJob]:
+    async def find_jobs(self, job_ids: Collection[UUID]) -> list[DueJob]:
         """See `domain.ports.Agenda`."""
         jobs = [self._world.jobs[job_id] for job_id in job_ids if job_id in self._world.jobs]
         return _due_jobs(job for job in jobs if job.next_due_at is not None)
@@ -96,7 +96,7 @@ class MemoryAgenda:
         self._step_past([claim for claim in claims if claim.due_until is not None], made)
         return Claimed(made, wanted - fenced, stale, waiting)
 
-    async def locked(self, partitions: Collection[int]) -> set[int]:
+    async def locked_partitions(self, partitions: Collection[int]) -> set[int]:
         """See `domain.ports.Agenda`. Nobody stays in the middle of a take-over here."""
         del partitions
         return set()
@@ -115,7 +115,7 @@ class MemoryAgenda:
             if stepped and since is not None:
                 job.open_since = max(job.open_since, since)
 
-    async def ended(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
+    async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""
         wanted, now = set(partitions), self._world.now()
         ends: list[AwaitedEnd] = []
@@ -134,7 +134,7 @@ class MemoryAgenda:
                 ends.append(AwaitedEnd(due_job, run.due_at, run.finished_at, count))
         return ends[:limit]
 
-    async def follow(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
+    async def write_follow_ups(self, follow_ups: Sequence[FollowUp]) -> set[UUID]:
         """See `domain.ports.Agenda`."""
         await self._world.locks.free((follow_up.job_id for follow_up in follow_ups), READ_LOCK_S)
         done = set()
@@ -156,9 +156,9 @@ class MemoryAgenda:
         del after
         return LinkPage(MemoryChains(self._world).links(partitions))
 
-    async def settle(self, partitions: Collection[int]) -> None:
+    async def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
-        MemoryChains(self._world).settle(partitions)
+        MemoryChains(self._world).advance_chains(partitions)
 
     async def revive(
         self, holder: UUID, epochs: Mapping[int, int], links: Sequence[Link], starts: Sequence[bool]

@@ -42,7 +42,7 @@ class MemoryBackfills:
             return None
         return BackfilledJob(job.id, job.spec, past_of(self._world, job), self._world.now())
 
-    async def past(self, job_id: UUID) -> JobPast:
+    async def job_past(self, job_id: UUID) -> JobPast:
         """See `domain.ports.backfills.Backfills`."""
         return past_of(self._world, self._world.jobs[job_id])
 
@@ -61,7 +61,7 @@ class MemoryBackfills:
     async def create(self, backfill: NewBackfill) -> bool:
         """See `domain.ports.backfills.BackfillChanges`."""
         job, now = self._world.jobs[backfill.job_id], self._world.now()
-        if job.state is JobState.DELETED or await self.unfinished_of(job.id) is not None:
+        if job.state is JobState.DELETED or await self.find_unfinished(job.id) is not None:
             return False
         job.is_asked = True
         self._world.backfills[backfill.id] = BackfillRow(
@@ -77,7 +77,7 @@ class MemoryBackfills:
         )
         return True
 
-    async def unfinished_of(self, job_id: UUID) -> UUID | None:
+    async def find_unfinished(self, job_id: UUID) -> UUID | None:
         """See `domain.ports.backfills.BackfillChanges`."""
         backfill = unfinished_backfill(self._world, job_id)
         return backfill.id if backfill else None
@@ -95,7 +95,7 @@ class MemoryBackfills:
             row.rated = Rated(self._world.now(), row.ended.total())
         return True
 
-    async def show(self, backfill_id: UUID) -> Backfill | None:
+    async def find_backfill(self, backfill_id: UUID) -> Backfill | None:
         """See `domain.ports.backfills.BackfillChanges`."""
         row = self._world.backfills.get(backfill_id)
         return None if row is None else self._shown(row)
@@ -104,7 +104,7 @@ class MemoryBackfills:
         """See `domain.ports.backfills.BackfillChanges`."""
         return sorted(self._world.backfills[backfill_id].open)
 
-    async def unfinished(self, partitions: Collection[int]) -> list[OpenBackfill]:
+    async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
         """See `domain.ports.backfills.Backfills`."""
         found = []
         for row in self._world.backfills.values():

@@ -27,7 +27,7 @@ class MemoryCalendars:
         """See `domain.ports.calendars.CalendarChanges`."""
         return self._world.now()
 
-    async def find(self, team: str, name: str) -> StoredCalendar | None:
+    async def find_calendar(self, team: str, name: str) -> StoredCalendar | None:
         """See `domain.ports.calendars.CalendarChanges`."""
         row = self._world.find_calendar(team, name)
         if row is None:
@@ -71,14 +71,14 @@ class MemoryCalendars:
         ]
         return sorted(jobs)[:limit]
 
-    async def all_behind(self, limit: int) -> list[CalendarName]:
+    async def calendars_behind(self, limit: int) -> list[CalendarName]:
         """See `domain.ports.calendars.CalendarChanges`."""
         used = {version for job in self._active() for version in job.calendars}
         rows = [row for row in self._world.calendars.values() if row.replaced_at is not None]
         names = {CalendarName(row.team, row.written.name) for row in rows if row.id in used}
         return sorted(names)[:limit]
 
-    async def outdated(self, limit: int) -> list[CalendarName]:
+    async def outdated_calendars(self, limit: int) -> list[CalendarName]:
         """See `domain.ports.calendars.CalendarChanges`."""
         before = self._world.now() - _OLD
         rows = [

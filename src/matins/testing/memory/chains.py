@@ -40,7 +40,7 @@ class MemoryChains:
                     found.append(self.link(job, leader, run))
         return found
 
-    def settle(self, partitions: Collection[int]) -> None:
+    def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""
         for job in self._awaiting(partitions):
             bounds = [due_from(leader) for leader in self._leaders(job)]

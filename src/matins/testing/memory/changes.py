@@ -74,7 +74,7 @@ class MemoryJobChanges:
         """See `domain.ports.jobs.JobChanges`."""
         return names_of(self._world, team, labels, after)[:limit]
 
-    async def pauses_over(
+    async def ended_pauses(
         self, besides: Collection[UUID], limit: int
     ) -> list[tuple[UUID, str, str]]:
         """See `domain.ports.jobs.JobChanges`."""

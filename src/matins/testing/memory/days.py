@@ -49,7 +49,7 @@ class MemoryDayTables:
         for number in range((last - first).days + 1):
             self._world.reach(first + number * _DAY)
 
-    async def over(self) -> list[date]:
+    async def days_over(self) -> list[date]:
         """See `domain.ports.upkeep.DayTables`."""
         yesterday = day_of(self._world.now()) - _DAY
         return sorted(day for day in self._world.days if day < yesterday)
@@ -62,7 +62,7 @@ class MemoryDayTables:
         self._world.past_days.add(day)
         return True
 
-    async def past(self, before: date) -> list[date]:
+    async def past_days(self, before: date) -> list[date]:
         """See `domain.ports.upkeep.DayTables`."""
         return sorted(day for day in self._world.past_days if day < before)
 

@@ -60,7 +60,7 @@ class MemoryDispatch:
         running = _held(self._world, poll.executor, run_ids)
         return self._handout(running) if running else None
 
-    async def running(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
+    async def running_runs(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:
         """See `domain.ports.Dispatch`."""
         return [_running(self._world, run) for run in _held(self._world, executor, run_ids)]
 
@@ -68,7 +68,7 @@ class MemoryDispatch:
         """See `domain.ports.Dispatch`."""
         return record(self._world, executor, endings)
 
-    async def recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
+    async def which_recorded(self, ends: Collection[tuple[UUID, int]]) -> set[UUID]:
         """See `domain.ports.Dispatch`."""
         return {run_id for run_id, number in ends if (run_id, number) in self._world.attempts}
 
@@ -97,7 +97,7 @@ class MemoryDispatch:
             row.ended_at, row.stopped = now, True
         return HeartbeatAnswer(stops)
 
-    async def depth(self, pool: str, limit: int) -> int:
+    async def queue_depth(self, pool: str, limit: int) -> int:
         """See `domain.ports.Dispatch`."""
         return min(limit, len(self._world.queues.get(pool, [])))
 
@@ -242,7 +242,7 @@ class MemoryWatch:
         row.ended_at = self._world.now()
         return True
 
-    async def abandoned(self, limit: int) -> list[tuple[UUID, list[Running]]]:
+    async def abandoned_runs(self, limit: int) -> list[tuple[UUID, list[Running]]]:
         """See `domain.ports.Watch`."""
         abandoned: dict[UUID, list[Running]] = {}
         left = limit
@@ -255,7 +255,7 @@ class MemoryWatch:
                 left -= 1
         return list(abandoned.items())
 
-    async def forget(self, executor: UUID) -> None:
+    async def drop_handouts(self, executor: UUID) -> None:
         """See `domain.ports.Watch`."""
         handouts = self._world.handouts
         for key in [handout for handout in handouts if handout[0] == executor]:

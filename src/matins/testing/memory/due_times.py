@@ -22,7 +22,7 @@ class MemoryEndedJobs:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def page(self, after: UUID, limit: int) -> list[EndedJob]:
+    async def ended_jobs(self, after: UUID, limit: int) -> list[EndedJob]:
         """See `domain.ports.upkeep.EndedJobs`."""
         rows = []
         for job in _by_id(self._world.jobs.values(), after):
@@ -50,13 +50,13 @@ class MemoryNextDueTimes:
         """See `domain.ports.upkeep.NextDueTimes`."""
         return ComputedWith(*self._world.zone_data, self._world.now())
 
-    async def record(self, version: str) -> None:
+    async def record_version(self, version: str) -> None:
         """See `domain.ports.upkeep.NextDueTimes`."""
         known, _ = self._world.zone_data
         if known is None or known <= version:
             self._world.zone_data = version, self._world.now()
 
-    async def ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
+    async def jobs_ahead(self, after: UUID, now: datetime, limit: int) -> list[ScheduledJob]:
         """See `domain.ports.upkeep.NextDueTimes`."""
         rows = []
         for job in _by_id(self._world.jobs.values(), after):

@@ -126,7 +126,7 @@ class MemoryLeases:
         self._free(holder, besides=set())
         self._end(holder)
 
-    async def alive(self, ttl_s: float) -> int:
+    async def count_alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""
         return sum(self._is_staying(holder, ttl_s) for holder in self._world.leases)
 

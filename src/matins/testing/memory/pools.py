@@ -16,7 +16,7 @@ class MemoryQueues:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def seen(self) -> QueuesSeen:
+    async def read(self) -> QueuesSeen:
         """See `domain.ports.pools.Queues`."""
         return QueuesSeen(dict(self._world.pools), dict(self._world.weights))
 

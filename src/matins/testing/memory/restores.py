@@ -29,15 +29,15 @@ class MemoryRestores:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def recorded(self) -> Recorded | None:
+    async def recorded_until(self) -> Recorded | None:
         """See `domain.ports.restores.Restores`."""
         rows = self._world.partitions.values()
         watermarks = [row.watermark for row in rows if row.watermark is not None]
         return Recorded(min(watermarks), max(watermarks)) if watermarks else None
 
-    async def note(self, lost_since: datetime, seen_until: datetime) -> None:
+    async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
         """See `domain.ports.restores.Restores`."""
-        restores, known = self._world.restores, await self.unresolved()
+        restores, known = self._world.restores, await self.unresolved_restore()
         if known is None:
             restores.append(Restore(lost_since, seen_until, self._world.now()))
         else:
@@ -47,16 +47,16 @@ class MemoryRestores:
                 seen_until=max(known.seen_until, seen_until),
             )
 
-    async def unresolved(self) -> Restore | None:
+    async def unresolved_restore(self) -> Restore | None:
         """See `domain.ports.restores.Restores`."""
-        newest = await self.newest()
+        newest = await self.newest_restore()
         return None if newest is None or newest.resolved_at is not None else newest
 
-    async def newest(self) -> Restore | None:
+    async def newest_restore(self) -> Restore | None:
         """See `domain.ports.restores.RestoreChanges`."""
         return self._world.restores[-1] if self._world.restores else None
 
-    async def count(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
         """See `domain.ports.restores.RestoreChanges`."""
         runs = self._uncertain(restore)
         starts = self._starts(runs, wanted)
@@ -66,7 +66,7 @@ class MemoryRestores:
 
     async def resolve(self, restore: Restore) -> None:
         """See `domain.ports.restores.RestoreChanges`."""
-        if (known := await self.unresolved()) and known.noticed_at == restore.noticed_at:
+        if (known := await self.unresolved_restore()) and known.noticed_at == restore.noticed_at:
             self._world.restores[-1] = msgspec.structs.replace(known, resolved_at=self._world.now())
 
     async def resume(self, restore: Restore, wanted: Resumption, limit: int) -> tuple[int, int]:

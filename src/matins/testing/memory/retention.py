@@ -40,7 +40,7 @@ class MemoryRetention:
         """See `domain.ports.upkeep.Retention`."""
         return self._world.walk
 
-    async def walked(self, after: UUID | None, began_at: datetime) -> None:
+    async def record_walk(self, after: UUID | None, began_at: datetime) -> None:
         """See `domain.ports.upkeep.Retention`."""
         self._world.walk = Walk(after, began_at)
 
@@ -89,7 +89,7 @@ class MemoryRetention:
             if span.first <= run.due_at < span.past:
                 self._world.delete(run)
 
-    async def purged(self, cuts: Sequence[Cut]) -> None:
+    async def record_purged(self, cuts: Sequence[Cut]) -> None:
         """See `domain.ports.upkeep.Retention`."""
         purges = self._world.purges
         for cut in cuts:

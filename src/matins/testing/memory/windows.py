@@ -44,7 +44,7 @@ class MemoryWindows:
         world.rules[team_id] = Rules(rules.revision + 1, kept)
         return done
 
-    async def covered(self, team: str, labels: Mapping[str, str]) -> int:
+    async def count_covered(self, team: str, labels: Mapping[str, str]) -> int:
         """See `domain.ports.windows.WindowChanges`."""
         return sum(
             job.team == team
