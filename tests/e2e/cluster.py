@@ -26,8 +26,8 @@ from matins.engines.valkey import EmbeddedValkey
 from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
+from matins.testing.call_recorder import CallRecorder, read_calls
 from matins.testing.history import AttemptRow, Due, History, Row, check, count, report
-from matins.testing.ledger import LedgerServer, read_ledger
 from matins.testing.oracle import due_every
 from matins.upkeep.days import make_days_ahead
 
@@ -97,7 +97,7 @@ class Role:
 
 
 class Cluster:
-    """Engines, ledger and roles in one temporary folder; everything is killed at its end.
+    """Engines, call recorder and roles in one temporary folder; everything is killed at its end.
 
     `engines` are a migrated database and a Valkey that run already; without, it has its own.
     """
@@ -109,14 +109,14 @@ class Cluster:
         self.roles: list[Role] = []
         self.postgres = EmbeddedPostgres(self.folder / "postgres", programs=POSTGRES_PROGRAMS)
         self.valkey = EmbeddedValkey(self.folder / "valkey")
-        self.ledger = LedgerServer(self.folder / "ledger")
+        self.recorder = CallRecorder(self.folder / "calls")
         self.urls: list[str] = []
         self.due: list[Due] = []
         self.cut_off: set[UUID] = set()
 
     async def __aenter__(self) -> Self:
         self.dsn, self.valkey_url = self._engines or await self._start_engines()
-        await self.ledger.__aenter__()
+        await self.recorder.__aenter__()
         self.http = aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"})
         return self
 
@@ -130,7 +130,7 @@ class Cluster:
         for role in self.roles:
             role.signal(signal.SIGCONT)
             await role.kill()
-        await self.ledger.__aexit__(kind, error, trace)
+        await self.recorder.__aexit__(kind, error, trace)
         await self.valkey.stop()
         await self.postgres.stop()
         if error is None:
@@ -193,8 +193,8 @@ class Cluster:
         await self.postgres.start()
 
     async def put_job(self, name: str, **spec: Any) -> UUID:
-        """Make or change a job of team `e2e` by the API; the HTTP target is the ledger's /ok."""
-        body = {"name": name, "target": {"http": {"url": f"{self.ledger.url}/ok"}}} | spec
+        """Make or change a job of team `e2e` by the API; its target is the call recorder's /ok."""
+        body = {"name": name, "target": {"http": {"url": f"{self.recorder.url}/ok"}}} | spec
         url = f"{self.urls[0]}/v1/teams/e2e/jobs/{name}"
         async with self.http.put(url, json=body) as answer:
             told = await answer.json()
@@ -272,7 +272,7 @@ class Cluster:
 
     async def history(self, end: datetime) -> History:
         """Return all that is known, after it has come to rest."""
-        calls = read_ledger(self.folder / "ledger")
+        calls = read_calls(self.folder / "calls")
         attempts = await self.rows(
             "SELECT run_id, number, outcome, executor, started_at, finished_at FROM attempts"
         )

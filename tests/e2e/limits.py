@@ -17,7 +17,7 @@ from uuid import UUID
 
 from tests.e2e.cluster import BRISK, Cluster
 
-from matins.testing.ledger import Call, read_ledger
+from matins.testing.call_recorder import Call, read_calls
 
 ROLES = ("scheduler", "scheduler", "scheduler", "executor", "executor")
 KEY = "vendor-x"
@@ -61,7 +61,7 @@ async def limits(
             jobs,
             first,
             end,
-            target={"http": {"url": f"{cluster.ledger.url}/slow?s=0.1"}},
+            target={"http": {"url": f"{cluster.recorder.url}/slow?s=0.1"}},
             concurrency={"key": KEY, "limit": limit},
             retry={"backoff": {"initial": "1s"}},
         )
@@ -72,7 +72,7 @@ async def limits(
                 await victim.kill()
                 await victim.start()
             await asyncio.sleep(every_s or 1.0)
-        calls = read_ledger(cluster.folder / "ledger")
+        calls = read_calls(cluster.folder / "calls")
         attempts = await cluster.rows(
             "SELECT run_id, number, finished_at FROM attempts WHERE outcome = 'lost'"
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.e2e.cluster import Cluster, until
 
+from matins.testing.call_recorder import read_calls
 from matins.testing.evidence import Due
-from matins.testing.ledger import read_ledger
 
 JOBS = 3
 SECOND = timedelta(seconds=1)
@@ -48,7 +48,7 @@ async def test_each_due_time_is_made_up_for_once_though_schedulers_and_executors
         ids = await cluster.put_every_second(JOBS, first, end)
         await cluster.pass_by(changed)
         schedule = {"every": "1s", "anchor": first.isoformat()}
-        later = {"http": {"url": f"{cluster.ledger.url}/ok?later"}}
+        later = {"http": {"url": f"{cluster.recorder.url}/ok?later"}}
         for index in range(JOBS):
             await cluster.put_job(f"job-{index}", schedule=schedule, target=later)
         await cluster.pass_by(end)
@@ -78,7 +78,7 @@ async def test_each_due_time_is_made_up_for_once_though_schedulers_and_executors
             for number in range(10)
         ]
         await cluster.check(end)
-        calls = read_ledger(cluster.folder / "ledger")
+        calls = read_calls(cluster.folder / "calls")
         again = [call for call in calls if call.kind == "backfill"]
         counts = Counter((call.job, call.due_at) for call in again)
         assert len(counts) == 10 * JOBS

@@ -14,8 +14,8 @@ from uuid import UUID
 import pytest
 from tests.e2e.cluster import TOKEN, Cluster, until
 
+from matins.testing.call_recorder import read_calls
 from matins.testing.calls import Call, command_script
-from matins.testing.ledger import read_ledger
 from matins.testing.oracle import due_every
 
 SECOND = timedelta(seconds=1)
@@ -49,7 +49,7 @@ class Policies:
 
     async def put(self, first: datetime, end: datetime, *policies: str, **spec: Any) -> None:
         """Make the jobs, which are due from `first` on until `end`."""
-        script = command_script(self.cluster.folder / "ledger", f"sleep {WORK_S}")
+        script = command_script(self.cluster.folder / "calls", f"sleep {WORK_S}")
         target = {"command": {"argv": ["sh", "-c", script]}}
         schedule = {
             "every": "1s",
@@ -67,7 +67,7 @@ class Policies:
 
     def calls(self, policy: str) -> list[Call]:
         """Return the calls of a job, in the order of their arrival."""
-        calls = read_ledger(self.cluster.folder / "ledger")
+        calls = read_calls(self.cluster.folder / "calls")
         return [call for call in calls if call.job == policy]
 
     async def states(self, policy: str, end: datetime) -> dict[str, int]:
@@ -177,7 +177,7 @@ async def trigger(cluster: Cluster, *words: str) -> tuple[int | None, str]:
 
 async def test_a_trigger_beside_a_run_is_skipped_unless_it_may_overlap(policies: Policies) -> None:
     cluster = policies.cluster
-    script = command_script(cluster.folder / "ledger", "sleep 6")
+    script = command_script(cluster.folder / "calls", "sleep 6")
     job = await cluster.put_job("skip", target={"command": {"argv": ["sh", "-c", script]}})
     policies.jobs["skip"] = job
     code, told = await trigger(cluster)

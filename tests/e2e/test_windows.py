@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.e2e.cluster import Cluster, until
 
+from matins.testing.call_recorder import read_calls
 from matins.testing.calls import Call
 from matins.testing.index import to_ns
-from matins.testing.ledger import read_ledger
 
 JOBS = 8
 SECOND = timedelta(seconds=1)
@@ -35,7 +35,7 @@ async def audited(cluster: Cluster) -> list[dict[str, Any]]:
 
 def calls_due(cluster: Cluster, since: datetime, before: datetime) -> list[Call]:
     """Return the calls for what was due in between."""
-    calls = read_ledger(cluster.folder / "ledger")
+    calls = read_calls(cluster.folder / "calls")
     return [call for call in calls if call.due_at and since <= call.due_at < before]
 
 

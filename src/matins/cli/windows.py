@@ -60,7 +60,7 @@ def put(  # noqa: PLR0913, PLR0917 # a command's options
         list[str] | None,
         typer.Option(help="Only jobs with this label, as KEY=VALUE; with all of them, if several."),
     ] = None,
-    reason: Annotated[str, typer.Option(help="The reason, for the ledger.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, for the run history.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Make or replace a window. It holds from when this command ends."""

@@ -1,4 +1,4 @@
-"""How the ledger server answers: well, slowly, wrongly, or not at all, as the path says."""
+"""How the call recorder answers: well, slowly, wrongly, or not at all, as the path says."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def _junk(request: Request) -> AsyncIterator[bytes]:
 
 async def _unknown(_request: Request) -> AsyncIterator[bytes]:
     """Anything else: 404."""
-    yield _whole(404, b"the ledger server knows: " + " ".join(ANSWERS).encode() + b"\n")
+    yield _whole(404, b"the call recorder knows: " + " ".join(ANSWERS).encode() + b"\n")
 
 
 ANSWERS: dict[str, Answer] = {

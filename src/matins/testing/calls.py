@@ -1,4 +1,4 @@
-"""The ledger's file: what was really called, as JSON lines that servers and commands append."""
+"""What was really called: a file of JSON lines that call recorders and commands append to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Call(msgspec.Struct, frozen=True):
     how: End | None = None
 
 
-def read_ledger(path: Path) -> list[Call]:
+def read_calls(path: Path) -> list[Call]:
     """Read all calls in the order of their lines, also while somebody writes.
 
     A last line that is torn is left out: its call was not answered. Raises ValueError that names
@@ -100,7 +100,7 @@ def _events(path: Path) -> Iterator[Arrived | CallEnded]:
             raise ValueError(f"{path}, line {number}: {error}") from error
 
 
-class LedgerFile:
+class CallsFile:
     """Appends events; all that wait for the disk share one fsync. Use it in `async with`.
 
     Once a write has failed it takes nothing more.
@@ -113,7 +113,7 @@ class LedgerFile:
         self._waiting: list[asyncio.Future[None]] = []
         self._writing: asyncio.Task[None] | None = None
         self._error: OSError | None = None
-        self._thread = ThreadPoolExecutor(1, "ledger")
+        self._thread = ThreadPoolExecutor(1, "calls")
 
     async def __aenter__(self) -> Self:
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
@@ -176,7 +176,7 @@ def _settle(stored: asyncio.Future[None], error: OSError | None) -> None:
 def _store(fd: int, batch: bytes) -> None:
     written = os.write(fd, batch)
     if written < len(batch):
-        raise OSError(f"the ledger took {written} of {len(batch)} bytes")
+        raise OSError(f"the calls file took {written} of {len(batch)} bytes")
     os.fsync(fd)
 
 
@@ -191,7 +191,7 @@ def _cut_torn_line(fd: int) -> None:
 
 
 _SCRIPT = r"""
-note() { printf "$@" >> LEDGER; }
+note() { printf "$@" >> FILE; }
 call="$MATINS_RUN_ID/$MATINS_ATTEMPT/$$" how=answered
 arrived='{"event":"arrived","call":"%s","at_ns":%s,"run_id":"%s","attempt":%s,"due_at":"%s",'
 arrived="$arrived"'"job":"%s","team":"%s","kind":"%s","method":"command"}\n'
@@ -208,11 +208,11 @@ exit $?
 """
 
 
-def command_script(ledger: Path, work: str = "true") -> str:
+def command_script(file: Path, work: str = "true") -> str:
     """Return a script for `sh -c` that notes a command's start, works, and notes its end.
 
     For command targets: it reads the MATINS_* variables of the attempt. Each line is one append,
     so any number of commands and a server may share the file. It needs GNU date for its ns. What
     is killed by SIGKILL notes no end; nothing is synced, which only a power cut would tell.
     """
-    return _SCRIPT.replace("LEDGER", shlex.quote(str(ledger))).replace("WORK", work)
+    return _SCRIPT.replace("FILE", shlex.quote(str(file))).replace("WORK", work)

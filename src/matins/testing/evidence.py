@@ -91,11 +91,11 @@ class History(msgspec.Struct):
     until: datetime | None = None
     """Rows due from here on may be unfinished, and need not be in `due`; None: all are judged."""
     unnoted: frozenset[UUID] = frozenset()
-    """The jobs whose target is not the ledger."""
+    """The jobs whose target is not the call recorder."""
     cut_off: frozenset[UUID] = frozenset()
     """Executors that were frozen or cut off: what they began may overlap with the next attempt."""
     slack: timedelta = timedelta()
-    """How far apart the clocks of the database and of the ledger may be."""
+    """How far apart the clocks of the database and of the call recorder may be."""
 
 
 class Violation(msgspec.Struct, frozen=True):

@@ -71,5 +71,5 @@ def name_call(call: Call) -> str:
 
 
 def to_ns(instant: datetime) -> int:
-    """Return an instant in the ledger's ns since 1970."""
+    """Return an instant in the call recorder's ns since 1970."""
     return (instant - _EPOCH) // _US * 1000

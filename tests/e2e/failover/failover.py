@@ -21,7 +21,7 @@ from tests.folders import POSTGRES_PROGRAMS
 from matins.engines.accounts import server_account
 from matins.engines.binaries import postgres_programs
 from matins.store.migrate import migrate
-from matins.testing.ledger import read_ledger
+from matins.testing.call_recorder import read_calls
 from matins.testing.proxy import Proxy
 
 BEFORE_S, LOST_S, LATE_S, OLD_S = 2.0, 1.5, 1.0, 1.0
@@ -119,7 +119,7 @@ class FailOver:
         assert due <= rows.keys(), f"{len(due - rows.keys())} due times have no row"
         assert {rows[key]["state"] for key in due} == {"succeeded"}
         ids = {rows[key]["id"] for key in due}
-        calls = read_ledger(self.cluster.folder / "ledger")
+        calls = read_calls(self.cluster.folder / "calls")
         called = [call.run_id for call in calls if call.run_id in ids]
         assert ids == set(called), f"{len(ids - set(called))} runs were never called"
         assert self._lost, "the standby lacked nothing, so this showed nothing"

@@ -41,7 +41,7 @@ async def test_a_killed_scheduler_leaves_its_chains_to_the_others(cluster: Clust
     first = await start_all(cluster)
     await start_scheduler(cluster)
     delays = {}
-    slow = {"target": {"http": {"url": f"{cluster.ledger.url}/slow?s=0.4"}}}
+    slow = {"target": {"http": {"url": f"{cluster.recorder.url}/slow?s=0.4"}}}
     for number in range(JOBS):
         delay_s = 1 + number % 3
         schedule = {"every": f"{delay_s}s", "after": "end"}

@@ -122,7 +122,7 @@ class Owner:
             "name": name,
             "labels": {"tier": TIERS[len(name) % 2]},
             "schedule": schedule(kind, self._rng, await self._now()),
-            "target": {"http": {"url": f"{self._cluster.ledger.url}{target}"}},
+            "target": {"http": {"url": f"{self._cluster.recorder.url}{target}"}},
             "retry": {"attempts": 2, "backoff": {"initial": "1s"}},
         }
         await self._ask("PUT", f"jobs/{name}", body)

@@ -1,4 +1,4 @@
-"""What the tests of the fault bench stand on: a ledger server, and calls to it."""
+"""What the tests of the fault bench stand on: a call recorder, and calls to it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import aiohttp
 import pytest
 from tests.ids import run_numbered
 
-from matins.testing.ledger import LedgerServer
+from matins.testing.call_recorder import CallRecorder
 
 DUE_AT = datetime(2026, 11, 29, 2, tzinfo=UTC)
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where the ledger is kept."""
-    return tmp_path / "ledger.jsonl"
+    """Where the calls are noted."""
+    return tmp_path / "calls.jsonl"
 
 
 @pytest.fixture
-async def ledger(file: Path) -> AsyncIterator[LedgerServer]:
-    """A running ledger server."""
-    async with LedgerServer(file) as server:
+async def recorder(file: Path) -> AsyncIterator[CallRecorder]:
+    """A running call recorder."""
+    async with CallRecorder(file) as server:
         yield server
 
 

@@ -21,7 +21,7 @@ ENDS = {"succeeded": "succeeded", "cancelled": "cancelled"}
 
 
 def ns(instant: datetime) -> int:
-    """Return the ledger's way to write an instant."""
+    """Return the call recorder's way to write an instant."""
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
 
 

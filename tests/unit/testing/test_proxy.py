@@ -16,7 +16,7 @@ import pytest
 from tests.unit.testing.conftest import named
 
 from matins.kernel.clock import elapsed_s
-from matins.testing.ledger import LedgerServer, read_ledger
+from matins.testing.call_recorder import CallRecorder, read_calls
 from matins.testing.proxy import (
     Direction,
     Fate,
@@ -392,9 +392,9 @@ async def test_what_an_action_raises_is_raised_at_the_end(echo: Echo, dial: Dial
 
 
 @pytest.fixture
-async def http_proxy(ledger: LedgerServer) -> AsyncIterator[Proxy]:
-    """A proxy in front of a ledger server."""
-    async with Proxy(("127.0.0.1", ledger.port), talk=HttpTalk) as proxy:
+async def http_proxy(recorder: CallRecorder) -> AsyncIterator[Proxy]:
+    """A proxy in front of a call recorder."""
+    async with Proxy(("127.0.0.1", recorder.port), talk=HttpTalk) as proxy:
         yield proxy
 
 
@@ -407,7 +407,7 @@ async def test_the_answer_to_a_request_can_be_lost_after_it_was_done(
         await client.post(f"{url}/ok", headers=named())
     async with client.post(f"{url}/ok", headers=named()) as got:
         assert got.status == 200
-    assert len(read_ledger(file)) == 2
+    assert len(read_calls(file)) == 2
 
 
 async def test_a_request_can_be_lost_before_it_was_done(
@@ -416,20 +416,20 @@ async def test_a_request_can_be_lost_before_it_was_done(
     http_proxy.on_message(requests("POST /ok"), Fate.CUT, nth=1)
     with pytest.raises(aiohttp.ClientOSError):
         await client.post(f"http://127.0.0.1:{http_proxy.port}/ok")
-    assert read_ledger(file) == []
+    assert read_calls(file) == []
 
 
 @pytest.mark.parametrize("path", ["/echo", "/drip?s=0&n=9", "/status/204", "/redirect"])
 async def test_http_answers_pass_unchanged(
     http_proxy: Proxy,
-    ledger: LedgerServer,
+    recorder: CallRecorder,
     client: aiohttp.ClientSession,
     path: str,
 ) -> None:
     told = []
-    for port in (http_proxy.port, ledger.port):
+    for port in (http_proxy.port, recorder.port):
         url = f"http://127.0.0.1:{port}{path}"
-        fixed = {"Host": "ledger"}
+        fixed = {"Host": "recorder"}
         async with client.put(
             url, headers=fixed, data=b"x" * 200_000, allow_redirects=False
         ) as got:

@@ -1,8 +1,9 @@
-"""The ledger server: the HTTP target of fault tests, which knows what was really called.
+"""The call recorder: the HTTP target of fault tests, which knows what was really called.
 
 It has each arrival on the disk before it answers. The path says how it answers (see
 `answers.ANSWERS`), the headers `Matins-*` say who calls. Run it in the test's process in
-`async with LedgerServer(file)`, or apart: `python -m matins.testing.ledger --file F --port 0`.
+`async with CallRecorder(file)`, or apart:
+`python -m matins.testing.call_recorder --file F --port 0`.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ import uvloop
 from matins.kernel.clock import wall_ns
 from matins.kernel.service import stop_on_signals
 from matins.testing.answers import AnswerBrokenError, Request, answer_to
-from matins.testing.calls import Arrived, Call, CallEnded, End, LedgerFile, read_ledger
+from matins.testing.calls import Arrived, Call, CallEnded, CallsFile, End, read_calls
 
-__all__ = ["Call", "LedgerServer", "read_ledger"]
+__all__ = ["Call", "CallRecorder", "read_calls"]
 
 
 T = TypeVar("T")
 
 
-class LedgerServer:
+class CallRecorder:
     """Serves on a port of its own (or a given one) until its `async with` is left."""
 
     def __init__(
@@ -46,7 +47,7 @@ class LedgerServer:
     ) -> None:
         self._host = host
         self.port = port
-        self._file = LedgerFile(file)
+        self._file = CallsFile(file)
         self._now_ns = now_ns
         self._name = uuid4().hex[:12]
         self._numbers = count(1)
@@ -134,7 +135,7 @@ def _read(parse: Callable[[str], T], text: str) -> T | None:
 class _Connection(asyncio.Protocol):
     """One connection; its requests are served one after the other, until the caller goes away."""
 
-    def __init__(self, server: LedgerServer) -> None:
+    def __init__(self, server: CallRecorder) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self._requests: asyncio.Queue[Request] = asyncio.Queue()
@@ -219,7 +220,7 @@ async def serve_until_stopped(arguments: argparse.Namespace) -> None:
     """Serve until SIGTERM or SIGINT; the port goes to stdout and, if asked for, into a file."""
     stopping = asyncio.Event()
     stop_on_signals(stopping)
-    async with LedgerServer(arguments.file, host=arguments.host, port=arguments.port) as server:
+    async with CallRecorder(arguments.file, host=arguments.host, port=arguments.port) as server:
         print(server.port, flush=True)
         if arguments.port_file:
             partial = arguments.port_file.with_suffix(".partial")
@@ -229,8 +230,10 @@ async def serve_until_stopped(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run a ledger server as a process of its own."""
-    parser = argparse.ArgumentParser(prog="python -m matins.testing.ledger", description=__doc__)
+    """Run a call recorder as a process of its own."""
+    parser = argparse.ArgumentParser(
+        prog="python -m matins.testing.call_recorder", description=__doc__
+    )
     parser.add_argument("--file", type=Path, required=True, help="where calls are noted")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 for a free one")
