@@ -8,6 +8,9 @@ CHECKED := src tests bench
 
 # Sets come in the same order each time, so that the tests do.
 test quick mutants: export PYTHONHASHSEED := 0
+# Whoever wants no bytecode kept gets it all the same: without it, each of the hundreds of processes
+# that the tests start compiles all of Matins anew.
+unexport PYTHONDONTWRITEBYTECODE
 # End-to-end tests wait more than they compute: three workers keep two cores busy.
 FAST := tests/unit tests/contract tests/docs tests/sim
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "matins"
 MODULES = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+pytestmark = pytest.mark.xdist_group("tidy")  # one process parses the modules, and once
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module."""
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
 
 
 def imports_of(tree: ast.Module) -> dict[str, str]:
@@ -26,7 +34,11 @@ def imports_of(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-IMPORTS = {name: imports_of(tree) for name, tree in TREES.items()}
+@cache
+def imports() -> dict[str, dict[str, str]]:
+    """Return what the imported names of each module mean."""
+    return {name: imports_of(tree) for name, tree in trees().items()}
+
 
 FUNCTION_MAX = 50
 MODULE_MAX = 350
@@ -50,7 +62,7 @@ MAY_BE_RANDOM = ("roles/", "engines/", "api/problems.py", "testing/")
 
 def test_every_module_begins_with_a_docstring_and_the_future() -> None:
     offenders = []
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         code = tree.body[1] if len(tree.body) > 1 else None
         future = isinstance(code, ast.ImportFrom) and code.module == "__future__"
         is_bare = code is None and name.endswith("__init__.py")
@@ -61,7 +73,7 @@ def test_every_module_begins_with_a_docstring_and_the_future() -> None:
 
 def test_no_function_is_longer_than_a_screen() -> None:
     offenders = []
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -112,7 +124,7 @@ def test_only_the_two_clocks_read_time() -> None:
 def test_only_the_cli_asks_the_loop_for_the_time() -> None:
     offenders = [
         f"{name}:{node.lineno}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -136,10 +148,10 @@ def test_only_the_composition_root_is_random() -> None:
 def test_generators_are_made_by_the_composition_root_or_from_a_seed() -> None:
     offenders = [
         f"{name}:{node.lineno}: {ast.unparse(node)}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and _full_name(node.func, IMPORTS[name]) == "random.Random"
+        and _full_name(node.func, imports()[name]) == "random.Random"
         and not (name.startswith("testing/") and node.args)
     ]
     assert offenders == []
@@ -149,8 +161,8 @@ def test_generators_are_made_by_the_composition_root_or_from_a_seed() -> None:
 def test_a_driver_is_imported_by_its_own_folder_only(driver: str, folder: str) -> None:
     offenders = [
         name
-        for name, imports in IMPORTS.items()
-        if any(module.split(".")[0] == driver for module in imports.values())
+        for name, imported in imports().items()
+        if any(module.split(".")[0] == driver for module in imported.values())
         and not name.startswith(folder)
     ]
     assert offenders == []
@@ -158,19 +170,19 @@ def test_a_driver_is_imported_by_its_own_folder_only(driver: str, folder: str) -
 
 def _mentions() -> Iterator[tuple[str, int, str]]:
     """Yield every name that comes from an import: module, line, and what it is in full."""
-    for name, tree in TREES.items():
-        imports = IMPORTS[name]
+    for name, tree in trees().items():
+        imported = imports()[name]
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute | ast.Name):
-                yield name, node.lineno, _full_name(node, imports)
+                yield name, node.lineno, _full_name(node, imported)
 
 
-def _full_name(node: ast.expr, imports: dict[str, str]) -> str:
+def _full_name(node: ast.expr, imported: dict[str, str]) -> str:
     """`datetime.datetime.now` for `datetime.now` where datetime was imported from its module."""
     match node:
         case ast.Name(id=name):
-            return imports.get(name, "")
-        case ast.Attribute(value=value, attr=attr) if inner := _full_name(value, imports):
+            return imported.get(name, "")
+        case ast.Attribute(value=value, attr=attr) if inner := _full_name(value, imported):
             return f"{inner}.{attr}"
     return ""
 

@@ -8,6 +8,7 @@ from importlib import resources
 from zoneinfo import ZoneInfo
 
 import msgspec
+from hypothesis import strategies as st
 from tests.unit.schedules.expressions import Expression
 
 from matins.domain.schedules.cron.clock_changes import ClockChanges, cron_rule
@@ -38,6 +39,9 @@ def changes(zone: str) -> list[datetime]:
 def all_changes() -> list[Change]:
     """Return every change of every zone from 1990 to 2040."""
     return [Change(zone, at) for zone in sorted(zone_names()) for at in changes(zone)]
+
+
+ANY_CHANGE = st.deferred(lambda: st.sampled_from(all_changes()))
 
 
 @cache
