@@ -284,9 +284,13 @@ def first_places(
     """Of each partition the first `share` places after its mark, up to an instant."""
     count = Counter[int]()
     marks = []
-    for partition, mark in sorted(places):
-        wanted = partition in after and after[partition] < mark and mark.at <= until
-        if wanted and count[partition] < share:
+    wanted = (
+        (partition, mark)
+        for partition, mark in places
+        if partition in after and mark.at <= until and after[partition] < mark
+    )
+    for partition, mark in sorted(wanted):
+        if count[partition] < share:
             count[partition] += 1
             marks.append((partition, mark))
     return marks

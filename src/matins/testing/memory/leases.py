@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from matins.domain.runs.cluster import NO_FIGURES, Figures, Offer
-from matins.testing.memory.rows import PartitionRow
 from matins.testing.memory.world import World
 
 
@@ -28,11 +27,7 @@ class MemoryLeases:
         """See `domain.ports.Leases`. The figures are for people, of whom there are none here."""
         del figures
         world = self._world
-        kept = {
-            partition
-            for partition, epoch in epochs.items()
-            if world.is_held(partition, holder, epoch)
-        }
+        kept = world.fence(holder, epochs)
         for partition in kept:
             row = world.partitions[partition]
             if watermark is not None:
@@ -44,11 +39,12 @@ class MemoryLeases:
     async def acquire(self, holder: UUID, count: int, ttl_s: float) -> dict[int, int]:
         """See `domain.ports.Leases`."""
         world = self._world
+        alive = self._alive(ttl_s)
+        others = alive - world.leaving - {holder}
         free = [
             partition
             for partition, row in world.partitions.items()
-            if row.holder is None or not self._is_alive(row.holder, ttl_s)
-            if not self._has_other_successor(row, holder, ttl_s)
+            if row.holder not in alive and row.successor not in others
         ]
         free.sort(key=lambda partition: world.partitions[partition].successor != holder)
         del free[count:]
@@ -88,28 +84,27 @@ class MemoryLeases:
         world = self._world
         if holder in world.leases:
             (world.leaving.add if leaving else world.leaving.discard)(holder)
+        staying = self._staying(ttl_s)
         ready = set()
         for partition, row in world.partitions.items():
             if row.holder != holder:
                 continue
             if row.offered != (partition in partitions):
                 row.offered, row.successor, row.is_ready = not row.offered, None, False
-            if row.is_ready and row.successor and self._is_staying(row.successor, ttl_s):
+            if row.is_ready and row.successor in staying:
                 ready.add(partition)
-        others = sum(self._is_staying(member, ttl_s) for member in world.leases if member != holder)
-        return Offer(ready, others)
+        return Offer(ready, len(staying - {holder}))
 
     async def reserve(
         self, holder: UUID, count: int, loaded: Collection[int], ttl_s: float
     ) -> dict[int, int]:
         """See `domain.ports.Leases`."""
-        rows = self._world.partitions
+        rows, staying = self._world.partitions, self._staying(ttl_s)
         taken = [partition for partition, row in rows.items() if row.successor == holder]
         open_ones = [
             partition
             for partition, row in rows.items()
-            if row.offered and row.holder != holder
-            if row.successor is None or not self._is_staying(row.successor, ttl_s)
+            if row.offered and row.holder != holder and row.successor not in staying
         ]
         for partition in taken[count:]:  # it must not keep from others what it does not take
             rows[partition].successor, rows[partition].is_ready = None, False
@@ -128,23 +123,21 @@ class MemoryLeases:
 
     async def count_alive(self, ttl_s: float) -> int:
         """See `domain.ports.Leases`."""
-        return sum(self._is_staying(holder, ttl_s) for holder in self._world.leases)
+        return len(self._staying(ttl_s))
 
-    def _is_staying(self, holder: UUID, ttl_s: float) -> bool:
-        return holder not in self._world.leaving and self._is_alive(holder, ttl_s)
-
-    def _has_other_successor(self, row: PartitionRow, holder: UUID, ttl_s: float) -> bool:
-        other = row.successor
-        return other is not None and other != holder and self._is_staying(other, ttl_s)
+    def _staying(self, ttl_s: float) -> set[UUID]:
+        """Return who is alive and not about to end."""
+        return self._alive(ttl_s) - self._world.leaving
 
     def _end(self, holder: UUID) -> None:
         self._world.leases.pop(holder, None)
         self._world.leaving.discard(holder)
 
-    def _is_alive(self, holder: UUID, ttl_s: float) -> bool:
-        """Return whether a lease is in force, and not from before the clock went back."""
-        latest = self._world.now() + timedelta(seconds=ttl_s)
-        return self._world.is_in_force(holder) and self._world.leases[holder] <= latest
+    def _alive(self, ttl_s: float) -> set[UUID]:
+        """Return whose lease is in force, and not from before the clock went back."""
+        now = self._world.now()
+        latest = now + timedelta(seconds=ttl_s)
+        return {holder for holder, ends_at in self._world.leases.items() if now < ends_at <= latest}
 
     def _free(self, holder: UUID, *, besides: set[int]) -> None:
         for partition, row in self._world.partitions.items():

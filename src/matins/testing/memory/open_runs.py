@@ -15,11 +15,8 @@ from matins.testing.memory.world import World
 
 def rows_of(world: World, job_id: UUID, since: datetime = BEGINNING) -> list[RunRow]:
     """Return the unfinished runs of a job that were due from an instant on."""
-    return [
-        run
-        for run in world.runs.values()
-        if run.job_id == job_id and run.due_at >= since and run.finished_at is None
-    ]
+    runs = world.runs_by_job.get(job_id, [])
+    return [run for run in runs if run.due_at >= since and run.finished_at is None]
 
 
 def open_run(run: RunRow) -> OpenRun:

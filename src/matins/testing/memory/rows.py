@@ -56,6 +56,10 @@ class PartitionRow:
     successor: UUID | None = None
     is_ready: bool = False
 
+    def is_under(self, holder: UUID, epoch: int) -> bool:
+        """Return whether it is under lease with this holder and epoch, in force or not."""
+        return self.epoch == epoch and self.holder == holder
+
 
 def all_partitions() -> dict[int, PartitionRow]:
     """Return the rows of all partitions, which nobody holds."""

@@ -309,12 +309,13 @@ class World:
 
     def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
         """Return the fence: whether a lease is in force with this holder and epoch."""
-        row = self.partitions[partition]
-        return self.is_in_force(holder) and row.holder == holder and row.epoch == epoch
+        return self.partitions[partition].is_under(holder, epoch) and self.is_in_force(holder)
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
         """Return those partitions that are under lease with this holder and epoch."""
-        return {number for number, epoch in epochs.items() if self.is_held(number, holder, epoch)}
+        rows = self.partitions
+        held = {name for name, epoch in epochs.items() if rows[name].is_under(holder, epoch)}
+        return held if self.is_in_force(holder) else set()
 
     def is_in_force(self, holder: UUID) -> bool:
         """Return whether a scheduler's lease has not run out."""
@@ -322,8 +323,8 @@ class World:
 
     def scheduled(self, job_id: UUID) -> list[RunRow]:
         """Return the scheduled runs of a job."""
-        own = [run for run in self.runs.values() if run.job_id == job_id]
-        return [run for run in own if run.kind is Kind.SCHEDULED]
+        runs = self.runs_by_job.get(job_id, [])
+        return [run for run in runs if run.kind is Kind.SCHEDULED]
 
     def run_count(self, job: JobRow) -> int:
         """Return how many due times a job's schedule has had; counted only where it matters."""
