@@ -39,7 +39,7 @@ async def test_a_dry_run_tells_and_makes_nothing(owner: Owner, scene: Scene) -> 
     assert (plan["first_due_at"], plan["last_due_at"]) == (
         *("2026-12-01T12:03:00Z", "2026-12-01T12:05:00Z"),
     )
-    assert [gap["due_count"] for gap in plan["stretches"]] == [0, 2]
+    assert [gap["due_count"] for gap in plan["ranges"]] == [0, 2]
     assert (await owner.get(BACKFILLS)).json == []
 
 

@@ -166,13 +166,13 @@ async def test_past_tables_are_as_the_hot_ones(world: Upkept, kind: str) -> None
     ]
 
 
-async def test_stretches_leave_out_no_day_and_none_comes_twice(world: Upkept) -> None:
+async def test_ranges_leave_out_no_day_and_none_comes_twice(world: Upkept) -> None:
     for day in (100, 64, 65, 1):
         await world.execute("SELECT ensure_day($1)", TODAY - day * DAY)
-    found = [stretche async for stretche in day_ranges(world.database.fetch)]
+    found = [days async for days in day_ranges(world.database.fetch)]
     assert found[-1].first <= NOON - 100 * DAY
     assert all(later.first == earlier.past for later, earlier in pairwise(found))
-    [first, *_] = [stretche async for stretche in day_ranges(world.database.fetch, NOON - 64 * DAY)]
+    [first, *_] = [days async for days in day_ranges(world.database.fetch, NOON - 64 * DAY)]
     assert first.past == datetime(2025, 12, 29, tzinfo=UTC)
 
 

@@ -63,8 +63,8 @@ async def test_a_page_looks_at_so_much_and_no_more_for_what_is_rare(
         await world.execute(f"UPDATE {table} SET state = 'cancelled' WHERE id = ANY ($1)", rare)
     monkeypatch.setattr(reads, "WALK_MAX", runs)
     monkeypatch.setattr(reads, "RANGES_MAX", days)
-    monkeypatch.setattr(past, "_FIRST_STRETCH", 1)
-    monkeypatch.setattr(past, "_STRETCH", 1)
+    monkeypatch.setattr(past, "_FIRST_RANGE", 1)
+    monkeypatch.setattr(past, "_RANGE", 1)
     first = await world.reads.runs(team, [RunState.CANCELLED], NOON, None, 2)
     assert len(first.runs) < 2
     assert first.next is not None

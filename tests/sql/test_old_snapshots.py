@@ -108,7 +108,7 @@ async def test_heartbeats_pass_by_the_polls_that_were_closed(session: asyncpg.Co
     polls, past = SettledPolls(), TURNS * COUNT
     first, later = (Heartbeat(executor, "e", ["default"], 9, past + seq) for seq in (0, 1))
     whole = await read_put_back(session, polls, first)
-    polls.settle(first)
+    polls.note(first)
     assert await read_put_back(session, polls, later) < whole / 4
 
 

@@ -236,13 +236,13 @@ async def trigger_job(
     Its schedule goes on as if nothing had happened. Repeated with the same `Idempotency-Key`, it
     answers how the first run stands and makes no other; 422 where the body is another one.
     """
-    said = data or Trigger()
+    trigger = data or Trigger()
     return await owners.runs.trigger(
         team,
         name,
-        said.run_input,
+        trigger.run_input,
         key=None if key is None else bare(key),
-        allow_overlap=said.allow_overlap,
+        allow_overlap=trigger.allow_overlap,
     )
 
 

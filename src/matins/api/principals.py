@@ -27,11 +27,11 @@ class Principals:
 
         All tokens are compared, so that the time it takes tells nothing of any.
         """
-        shown = _authorization(scope)
+        header = _authorization(scope)
         names = [
             name
             for name, credentials in self._credentials.items()
-            if hmac.compare_digest(shown, credentials)
+            if hmac.compare_digest(header, credentials)
         ]
         if not names:
             raise UnauthorizedError("the owners' token is missing or wrong")

@@ -109,12 +109,12 @@ def list_backfills(
 ) -> None:
     """List backfills, newest first: those of a team's jobs, or of one job."""
     of_team, name = (team, None) if job is None else split_name(job)
-    found = with_api(lambda client: client.list_backfills(of_team, name))
+    backfills = with_api(lambda client: client.list_backfills(of_team, name))
     if as_json:
-        print_json(found)
+        print_json(backfills)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(backfill) for backfill in found], _STACKS))
+    printer.print(table(printer, _HEADS, [_row(backfill) for backfill in backfills], _STACKS))
 
 
 @commands.command(
@@ -160,43 +160,43 @@ def cancel(
     _tell(with_api(lambda client: client.cancel_backfill(backfill, runs=runs)), as_json=as_json)
 
 
-async def _watch(client: Matins, shown: Backfill, *, as_json: bool) -> None:
+async def _watch(client: Matins, backfill: Backfill, *, as_json: bool) -> None:
     """Show a backfill until it is finished. An API that goes away is waited for."""
     last, fault = None, ""
     live = contextlib.nullcontext() if as_json else Live(console=console(), auto_refresh=False)
     with live as screen:
         while True:
-            if as_json and shown != last:
-                print_json_line(shown)
+            if as_json and backfill != last:
+                print_json_line(backfill)
             if screen is not None:
                 now = local(HostClock().now())
                 line = Text(fault or f"{now}  (Ctrl-C ends the show)", "red" if fault else "dim")
-                screen.update(Group(line, _facts(shown)), refresh=True)
-            last = shown
-            if shown.finished_at is not None:
+                screen.update(Group(line, _facts(backfill)), refresh=True)
+            last = backfill
+            if backfill.finished_at is not None:
                 return
             await asyncio.sleep(REFRESH_S)
             try:
-                shown, fault = await client.get_backfill(shown.id), ""
+                backfill, fault = await client.get_backfill(backfill.id), ""
             except UnavailableError as error:
                 fault = clean(f"{error}; trying again")
 
 
-def _print(shown: Backfill, *, as_json: bool) -> None:
+def _print(backfill: Backfill, *, as_json: bool) -> None:
     if as_json:
-        print_json(shown)
+        print_json(backfill)
         return
-    console().print(_facts(shown))
-    _print_left_out(shown.stretches)
+    console().print(_facts(backfill))
+    _print_left_out(backfill.ranges)
 
 
-def _tell(shown: Backfill, *, as_json: bool) -> None:
+def _tell(backfill: Backfill, *, as_json: bool) -> None:
     if as_json:
-        print_json(shown)
+        print_json(backfill)
         return
-    unfinished = sum(shown.unfinished.values())
+    unfinished = sum(backfill.unfinished.values())
     still = f"; {counted(unfinished, 'run')} of it not ended yet" if unfinished else ""
-    tell(f"{shown.state}  {shown.id}  {shown.team}/{shown.job}{still}")
+    tell(f"{backfill.state}  {backfill.id}  {backfill.team}/{backfill.job}{still}")
 
 
 def _print_plan(plan: BackfillPlan) -> None:
@@ -205,60 +205,63 @@ def _print_plan(plan: BackfillPlan) -> None:
         tell(f"from {local(plan.first_due_at)} to {local(plan.last_due_at)}")
     for reason, count in plan.left_out.items():
         tell(f"{count:8} left out: {reason}")
-    _print_left_out(plan.stretches)
+    _print_left_out(plan.ranges)
 
 
-def _print_left_out(stretches: list[LeftOut]) -> None:
+def _print_left_out(ranges: list[LeftOut]) -> None:
     rows = [
         (
-            local(stretch.first_at),
-            local(stretch.last_at),
-            str(stretch.due_count or NEVER),
-            stretch.reason,
+            local(group.first_at),
+            local(group.last_at),
+            str(group.due_count or NEVER),
+            group.reason,
         )
-        for stretch in stretches
+        for group in ranges
     ]
     if rows:
         printer = console()
         printer.print(table(printer, _LEFT_OUT_HEADS, rows))
 
 
-def _row(shown: Backfill) -> tuple[Cell, ...]:
+def _row(backfill: Backfill) -> tuple[Cell, ...]:
     return (
-        str(shown.id),
-        f"{shown.team}/{shown.job}",
-        state(shown.state),
-        local(shown.since),
-        local(shown.until),
-        str(shown.counts.ended),
-        str(shown.counts.planned),
-        _counts(shown.unfinished.items()),
-        local(shown.finished_at or shown.ends_at),
+        str(backfill.id),
+        f"{backfill.team}/{backfill.job}",
+        state(backfill.state),
+        local(backfill.since),
+        local(backfill.until),
+        str(backfill.counts.ended),
+        str(backfill.counts.planned),
+        _counts(backfill.unfinished.items()),
+        local(backfill.finished_at or backfill.ends_at),
     )
 
 
-def _facts(shown: Backfill) -> Table:
-    counts = shown.counts
+def _facts(backfill: Backfill) -> Table:
+    counts = backfill.counts
     ended = {
         "succeeded": counts.succeeded,
         "dead": counts.dead,
         "cancelled": counts.cancelled,
         "skipped": counts.skipped,
     }
-    pace = "" if shown.per_hour is None else f"{shown.per_hour:.0f} an hour"
+    pace = "" if backfill.per_hour is None else f"{backfill.per_hour:.0f} an hour"
     pairs: list[tuple[str, Cell]] = [
-        ("backfill", str(shown.id)),
-        ("job", f"{shown.team}/{shown.job}"),
-        ("state", state(shown.state)),
-        ("reason", shown.reason),
-        ("due times", f"{local(shown.since)} to {local(shown.until)}, {shown.order} first"),
-        ("at once", str(shown.limit)),
+        ("backfill", str(backfill.id)),
+        ("job", f"{backfill.team}/{backfill.job}"),
+        ("state", state(backfill.state)),
+        ("reason", backfill.reason),
+        (
+            "due times",
+            f"{local(backfill.since)} to {local(backfill.until)}, {backfill.order} first",
+        ),
+        ("at once", str(backfill.limit)),
         ("ended", f"{counts.ended} of {counts.planned}" + _in_brackets(_counts(ended.items()))),
-        ("unfinished", _counts(shown.unfinished.items())),
+        ("unfinished", _counts(backfill.unfinished.items())),
         ("left out", str(counts.left_out) if counts.left_out else ""),
         ("pace", pace),
-        ("ends", local(shown.ends_at) if shown.ends_at else ""),
-        ("finished", local(shown.finished_at) if shown.finished_at else ""),
+        ("ends", local(backfill.ends_at) if backfill.ends_at else ""),
+        ("finished", local(backfill.finished_at) if backfill.finished_at else ""),
     ]
     return facts(pairs)
 

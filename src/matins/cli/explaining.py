@@ -73,17 +73,19 @@ async def _zone(client: Matins, team: str, name: str) -> Zone | None:
     return None if schedule is None else find_zone(schedule.timezone)
 
 
-def show(told: Explanation) -> None:
+def show(explanation: Explanation) -> None:
     """Print an explanation for people."""
     printer = console()
-    heading = state(told.state)
-    heading.append(f"  {told.team}/{told.job}", style="bold")
-    if told.due_at is not None:
-        heading.append(f"  due {local(told.due_at)}")
-    if told.run is not None:
-        heading.append(f"  run {told.run}")
+    heading = state(explanation.state)
+    heading.append(f"  {explanation.team}/{explanation.job}", style="bold")
+    if explanation.due_at is not None:
+        heading.append(f"  due {local(explanation.due_at)}")
+    if explanation.run is not None:
+        heading.append(f"  run {explanation.run}")
     printer.print(heading)
-    rows: list[tuple[Cell, ...]] = [(local(step.at), step.step, step.text) for step in told.steps]
+    rows: list[tuple[Cell, ...]] = [
+        (local(step.at), step.step, step.text) for step in explanation.steps
+    ]
     if rows:
         printer.print(table(printer, ("AT", "STEP", ""), rows))
-    tell(f"so: {told.so}")
+    tell(f"so: {explanation.so}")

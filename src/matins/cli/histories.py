@@ -72,8 +72,8 @@ def diff(
     elif lines:
         tell("\n".join(lines))
     else:
-        told = f"revisions {first.revision} and {last.revision} have the same spec"
-        tell(f"{told}; {last.revision} changed {', '.join(last.changes) or 'nothing else'}")
+        message = f"revisions {first.revision} and {last.revision} have the same spec"
+        tell(f"{message}; {last.revision} changed {', '.join(last.changes) or 'nothing else'}")
 
 
 @commands.command(epilog='Example: matins jobs rollback demo/nightly 3 --reason "the url is wrong"')

@@ -24,12 +24,12 @@ def list_limits(
     as_json: AsJson = False,
 ) -> None:
     """List a team's concurrency keys, then the limits of its jobs, with what is taken."""
-    found = with_api(lambda client: client.list_limits(team))
+    limits = with_api(lambda client: client.list_limits(team))
     if as_json:
-        print_json(found)
+        print_json(limits)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(team, limit) for limit in found]))
+    printer.print(table(printer, _HEADS, [_row(team, limit) for limit in limits]))
 
 
 @commands.command(epilog="Example: matins limits put payments/vendor-x --limit 3 --rate 100/m")
@@ -71,5 +71,5 @@ def _words(team: str, answer: LimitChanged) -> str:
     line = f"{answer.change}  {team}/{limit.key}"
     if answer.change == "deleted":
         return line
-    told = [] if limit.limit is None else [f"{limit.limit} at once"]
-    return f"{line}  {', '.join(told + ([limit.rate] if limit.rate else []))}"
+    parts = [] if limit.limit is None else [f"{limit.limit} at once"]
+    return f"{line}  {', '.join(parts + ([limit.rate] if limit.rate else []))}"

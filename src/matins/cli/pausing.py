@@ -98,8 +98,8 @@ def resume(
     async def work(client: Matins) -> Changed | SelectionChanged:
         if missed is not None or dry_run:
             return await try_it(client, missed or "skip", dry=dry_run)
-        told = await try_it(client, "skip", dry=True)
-        return await try_it(client, _ask(told.skipped + told.queued), dry=False)
+        preview = await try_it(client, "skip", dry=True)
+        return await try_it(client, _ask(preview.skipped + preview.queued), dry=False)
 
     change(work, _words(dry_run=dry_run), as_json=as_json)
 
@@ -121,11 +121,11 @@ def _ask(count: int) -> Missed:
     """Return what becomes of what was missed: asked for, if there is anybody and anything."""
     if not count:
         return "skip"
-    told = f"{counted(count, 'due time')} passed in the pause"
+    message = f"{counted(count, 'due time')} passed in the pause"
     if not sys.stdin.isatty():
-        raise InvalidInputError.at("--missed", f"{told}; say what becomes of it: {CHOICES}")
+        raise InvalidInputError.at("--missed", f"{message}; say what becomes of it: {CHOICES}")
     while True:
-        answer = typer.prompt(f"{told}. Run none (skip), the last, or all?", "skip", err=True)
+        answer = typer.prompt(f"{message}. Run none (skip), the last, or all?", "skip", err=True)
         if answer in RUN_MAX:
             return cast("Missed", answer)
 

@@ -27,12 +27,12 @@ commands = typer.Typer()
 @commands.command(epilog="Example: matins quotas show payments")
 def show(team: Team = DEFAULT_TEAM, as_json: AsJson = False) -> None:
     """Show the quotas of a team beside their use."""
-    found = with_api(lambda client: client.get_quotas(team))
+    quotas = with_api(lambda client: client.get_quotas(team))
     if as_json:
-        print_json(found)
+        print_json(quotas)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(found, name) for name in _NAMES]))
+    printer.print(table(printer, _HEADS, [_row(quotas, name) for name in _NAMES]))
 
 
 @commands.command("set", epilog="Example: matins quotas set payments --max-running 50")
@@ -44,8 +44,8 @@ def set_quotas(
     as_json: AsJson = False,
 ) -> None:
     """Change quotas of a team; those that are not given stay as they are."""
-    given = dict(zip(_NAMES, (max_jobs, max_running, starts_per_minute), strict=True))
-    changes = {name: _read(name, text) for name, text in given.items() if text is not None}
+    limits = dict(zip(_NAMES, (max_jobs, max_running, starts_per_minute), strict=True))
+    changes = {name: _read(name, text) for name, text in limits.items() if text is not None}
 
     async def put(client: Matins) -> QuotasChanged:
         try:

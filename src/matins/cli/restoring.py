@@ -45,10 +45,10 @@ def resume_after_restore(
     async def work(client: Matins) -> Resumed:
         wanted = Resumption(missed or "all", begin)
         if missed is None and not dry_run:
-            found = await client.resume_after_restore(wanted, dry_run=True)
-            if found.uncertain:
-                told = f"{_counted(found)} may have run; say what becomes of them: {CHOICES}"
-                raise InvalidInputError.at("--missed", told)
+            resumed = await client.resume_after_restore(wanted, dry_run=True)
+            if resumed.uncertain:
+                message = f"{_counted(resumed)} may have run; say what becomes of them: {CHOICES}"
+                raise InvalidInputError.at("--missed", message)
         return await client.resume_after_restore(wanted, dry_run=dry_run)
 
     answer = with_api(work)
@@ -62,5 +62,5 @@ def resume_after_restore(
     )
 
 
-def _counted(found: Resumed) -> str:
-    return f"{counted(found.uncertain, 'due time')} of {counted(found.jobs, 'job')}"
+def _counted(resumed: Resumed) -> str:
+    return f"{counted(resumed.uncertain, 'due time')} of {counted(resumed.jobs, 'job')}"

@@ -200,10 +200,10 @@ class JobCalls:
             check(key_problems(key))
         headers = {} if key is None else {"Idempotency-Key": key}
         path = job_path(team, name) + "/trigger"
-        said = Trigger(
+        trigger = Trigger(
             run_input.args, run_input.env, run_input.headers, run_input.body, allow_overlap
         )
-        return await self._calls.ask(RunStatus, "POST", path, content=said, headers=headers)
+        return await self._calls.ask(RunStatus, "POST", path, content=trigger, headers=headers)
 
     async def skip_occurrence(
         self, team: str, name: str, due_at: datetime, *, reason: str = ""

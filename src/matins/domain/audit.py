@@ -91,7 +91,7 @@ class AuditedJob(msgspec.Struct, frozen=True):
 
 
 class _Period(msgspec.Struct, frozen=True):
-    """A stretch of time, from its begin (exclusive) to its end (inclusive), under one timetable."""
+    """A span of time, from its begin (exclusive) to its end (inclusive), under one timetable."""
 
     begin: datetime
     end: datetime

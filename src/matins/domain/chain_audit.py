@@ -35,7 +35,7 @@ class LeaderDue(msgspec.Struct, frozen=True):
     open_since: datetime | None = None
 
 
-class _Stretch(msgspec.Struct, frozen=True):
+class _ChainPeriod(msgspec.Struct, frozen=True):
     """A time in which a job followed one leader, in one way; without an `end` it still does."""
 
     after: AfterJobs
@@ -53,23 +53,23 @@ def audit_chain(
     """Compare the rows of a leader in a span with those of its chain."""
     since = max(span.since, job.purged_until or span.since)
     leader = [leader_due for leader_due in leader if since <= leader_due.due_at < span.until]
-    stretches = _stretches(revisions)
+    periods = _periods(revisions)
     own = {row.due_at: row for row in rows}
     ranges = sorted((row for row in rows if row.due_until), key=lambda row: row.due_at)
     claimed_until = min(span.now - GRACE, job.watermark or span.now)
     states, reasons = Counter[RunState](), Counter[str]()
     due, pending, missing, may_be = 0, 0, list[datetime](), set[datetime]()
     for leader_due in leader:
-        found = own.get(leader_due.due_at) or _covering(ranges, leader_due.due_at)
-        is_certain = any(_holds(stretch, leader_due) for stretch in stretches)
-        if is_certain or any(_may_hold(stretch, leader_due) for stretch in stretches):
+        recorded = own.get(leader_due.due_at) or _covering(ranges, leader_due.due_at)
+        is_certain = any(_holds(period, leader_due) for period in periods)
+        if is_certain or any(_may_hold(period, leader_due) for period in periods):
             may_be.add(leader_due.due_at)
-        if not is_certain and (found is None or leader_due.due_at not in may_be):
+        if not is_certain and (recorded is None or leader_due.due_at not in may_be):
             continue
         due += leader_due.due_count
-        if found is not None:
-            states[found.state] += leader_due.due_count
-            reasons[found.reason] += leader_due.due_count * (found.state is RunState.SKIPPED)
+        if recorded is not None:
+            states[recorded.state] += leader_due.due_count
+            reasons[recorded.reason] += leader_due.due_count * (recorded.state is RunState.SKIPPED)
         elif leader_due.open_since is not None and leader_due.open_since <= claimed_until:
             missing.append(leader_due.due_at)
         else:
@@ -93,31 +93,31 @@ def audit_chain(
     )
 
 
-def with_chain(found: JobAudit, chain: JobAudit) -> JobAudit:
+def with_chain(audit: JobAudit, chain: JobAudit) -> JobAudit:
     """Return what was found of a job by its schedules and by its chains together."""
     numbers = (
         *("due", "succeeded", "dead", "cancelled", "unfinished", "pending"),
         *("missing_count", "unexpected_count"),
     )
-    sums = {name: getattr(found, name) + getattr(chain, name) for name in numbers}
+    sums = {name: getattr(audit, name) + getattr(chain, name) for name in numbers}
     return msgspec.structs.replace(
-        found,
-        skipped=dict(Counter(found.skipped) + Counter(chain.skipped)),
-        missing=[*found.missing, *chain.missing][:LIST_MAX],
-        unexpected=[*found.unexpected, *chain.unexpected][:LIST_MAX],
+        audit,
+        skipped=dict(Counter(audit.skipped) + Counter(chain.skipped)),
+        missing=[*audit.missing, *chain.missing][:LIST_MAX],
+        unexpected=[*audit.unexpected, *chain.unexpected][:LIST_MAX],
         **sums,
     )
 
 
 def leaders(revisions: Iterable[Revision]) -> list[str]:
     """Return the jobs that lead, or led, a chain of a job."""
-    found = [revision.spec.upstream[0] for revision in revisions if revision.spec.upstream]
-    return list(dict.fromkeys(found))
+    leaders = [revision.spec.upstream[0] for revision in revisions if revision.spec.upstream]
+    return list(dict.fromkeys(leaders))
 
 
-def _stretches(revisions: Sequence[Revision]) -> list[_Stretch]:
+def _periods(revisions: Sequence[Revision]) -> list[_ChainPeriod]:
     """A chain goes on over revisions that keep it, pauses that have ended included."""
-    found: list[_Stretch] = []
+    periods: list[_ChainPeriod] = []
     open_from = len(revisions)
     while open_from and revisions[open_from - 1].state in (JobState.PAUSED, JobState.QUARANTINED):
         if revisions[open_from - 1].spec.upstream != revisions[-1].spec.upstream:
@@ -126,27 +126,27 @@ def _stretches(revisions: Sequence[Revision]) -> list[_Stretch]:
     for index, revision in enumerate(revisions):
         after = None if revision.spec.schedule is None else revision.spec.schedule.chain
         goes_on = revision.state is not JobState.DELETED and index < open_from
-        if found and found[-1].end is None and (not goes_on or found[-1].after != after):
-            found[-1] = msgspec.structs.replace(found[-1], end=revision.effective_at)
-        if after is not None and goes_on and not (found and found[-1].end is None):
-            found.append(_Stretch(after, revision.effective_at))
-    return found
+        if periods and periods[-1].end is None and (not goes_on or periods[-1].after != after):
+            periods[-1] = msgspec.structs.replace(periods[-1], end=revision.effective_at)
+        if after is not None and goes_on and not (periods and periods[-1].end is None):
+            periods.append(_ChainPeriod(after, revision.effective_at))
+    return periods
 
 
-def _holds(stretch: _Stretch, leader_due: LeaderDue) -> bool:
+def _holds(period: _ChainPeriod, leader_due: LeaderDue) -> bool:
     """Return whether a row of the leader is certainly a due time of the chain."""
-    if leader_due.job != stretch.after.jobs[0] or leader_due.due_at <= stretch.begin:
+    if leader_due.job != period.after.jobs[0] or leader_due.due_at <= period.begin:
         return False
-    return stretch.end is None or (
-        leader_due.due_at <= stretch.end and leader_due.claimed_at <= stretch.end - UNDER_WAY
+    return period.end is None or (
+        leader_due.due_at <= period.end and leader_due.claimed_at <= period.end - UNDER_WAY
     )
 
 
-def _may_hold(stretch: _Stretch, leader_due: LeaderDue) -> bool:
+def _may_hold(period: _ChainPeriod, leader_due: LeaderDue) -> bool:
     """Return whether it may be one: it came about when the chain ended."""
-    if leader_due.job != stretch.after.jobs[0] or leader_due.due_at <= stretch.begin:
+    if leader_due.job != period.after.jobs[0] or leader_due.due_at <= period.begin:
         return False
-    return stretch.end is None or leader_due.due_at <= stretch.end + UNDER_WAY
+    return period.end is None or leader_due.due_at <= period.end + UNDER_WAY
 
 
 def _covering(ranges: Sequence[LedgerRow], at: datetime) -> LedgerRow | None:

@@ -68,7 +68,7 @@ class HeadTail:
 def clean(raw: bytes) -> str:
     """Read bytes as UTF-8 text that can be stored, sent and shown.
 
-    What can't be read becomes one U+FFFD for each stretch; escape sequences and control characters
+    Each run of bytes that can't be read becomes one U+FFFD; escape sequences and control characters
     other than line feed and tab are removed; line ends become line feeds.
     """
     return _clean_text(raw.decode("utf-8", "replace"))

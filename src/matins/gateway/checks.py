@@ -55,8 +55,12 @@ def check_heartbeat(heartbeat: Heartbeat) -> None:
             *_range("slots", heartbeat.slots, 0, _INT32),
             *_range("next_seq", heartbeat.next_seq, 1, _SEQ_MAX),
             *_length("held", len(heartbeat.held), HELD_MAX),
-            *(found for key, seqs in lists.items() for found in _length(key, len(seqs), HELD_MAX)),
-            *(found for key, seqs in lists.items() for found in _seq_problems(key, seqs)),
+            *(
+                problem
+                for key, seqs in lists.items()
+                for problem in _length(key, len(seqs), HELD_MAX)
+            ),
+            *(problem for key, seqs in lists.items() for problem in _seq_problems(key, seqs)),
             *_held_problems(heartbeat.held),
         ]
     )

@@ -91,10 +91,10 @@ def under_windows(
     return msgspec.structs.replace(preview, due=due)
 
 
-def _under(due: DueTime, met: Window | None) -> DueTime:
-    if met is None or due.skipped:
+def _under(due: DueTime, window: Window | None) -> DueTime:
+    if window is None or due.skipped:
         return due
-    return msgspec.structs.replace(due, **{_DONE[met.policy]: met.run_reason})
+    return msgspec.structs.replace(due, **{_DONE[window.policy]: window.run_reason})
 
 
 def _unseen(subject: PreviewedJob) -> list[str]:

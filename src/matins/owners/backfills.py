@@ -139,17 +139,17 @@ class Backfills:
     ) -> Backfill:
         """Bring a backfill into a state; one that is in it already is left as it is."""
         changed = await self._changes.change(backfill_id, before, state)
-        shown = await self._show(backfill_id)
-        if not changed and shown.state is not state:
-            raise ConflictError(f"the backfill is {shown.state}, so that it can't be {state}")
+        backfill = await self._show(backfill_id)
+        if not changed and backfill.state is not state:
+            raise ConflictError(f"the backfill is {backfill.state}, so that it can't be {state}")
         await notify(self._hints, "backfills")
-        return shown
+        return backfill
 
     async def _show(self, backfill_id: UUID) -> Backfill:
-        shown = await self._changes.find_backfill(backfill_id)
-        if shown is None:
+        backfill = await self._changes.find_backfill(backfill_id)
+        if backfill is None:
             raise NotFoundError(f"there is no backfill {backfill_id}")
-        return shown
+        return backfill
 
 
 def _span(request: BackfillRequest, now: datetime) -> Span:

@@ -272,7 +272,7 @@ def _raise_first(results: Sequence[Changed | BaseException]) -> None:
     first that came.
     """
     wrong = [(i, error) for i, error in enumerate(results) if isinstance(error, InvalidInputError)]
-    check([found for i, error in wrong for found in below(f"jobs[{i}]", error.problems)])
+    check([problem for i, error in wrong for problem in below(f"jobs[{i}]", error.problems)])
     for error in results:
         if isinstance(error, BaseException):
             raise error

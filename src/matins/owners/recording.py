@@ -106,15 +106,15 @@ async def _record_links(
 
     Each claim of them locks the job's row, as this transaction does, so none is under way.
     """
-    found = await tx.leader_rows(job, after, now, LOOK_MAX)
-    complete = len(found.rows) < LOOK_MAX
-    bound = found.bound and max(found.bound, job.timing.since + INSTANT)
-    left = newest_links(found.rows, run_max) if complete and run_max else []
-    rows = [row for row in found.rows if row not in left]
+    leader_rows = await tx.leader_rows(job, after, now, LOOK_MAX)
+    complete = len(leader_rows.rows) < LOOK_MAX
+    bound = leader_rows.bound and max(leader_rows.bound, job.timing.since + INSTANT)
+    left = newest_links(leader_rows.rows, run_max) if complete and run_max else []
+    rows = [row for row in leader_rows.rows if row not in left]
     claims = skipped_links(job, rows, reason)
     await tx.record(job, claims, now)
     return Reconciled(
-        until=now if complete else found.rows[-1].due_at,
+        until=now if complete else leader_rows.rows[-1].due_at,
         skipped=sum(claim.due_count for claim in claims),
         queued=len(left),
         complete=complete,

@@ -31,9 +31,9 @@ class Restores:
         restore = await self._changes.newest_restore()
         if restore is None:
             raise NotFoundError("no restore was noticed: nothing is uncertain")
-        found = await self._changes.count_uncertain(restore, wanted)
+        resumed = await self._changes.count_uncertain(restore, wanted)
         if dry_run:
-            return found
+            return resumed
         await self._changes.resolve(restore)  # first: what is claimed from now on is as usual
         to_run = left_out = 0
         while any(page := await self._changes.resume(restore, wanted, PAGE)):
@@ -41,7 +41,7 @@ class Restores:
             await notify(self._hints, "jobs")
         resolved = await self._changes.newest_restore() or restore
         return msgspec.structs.replace(
-            found,
+            resumed,
             restore=resolved,
             uncertain=to_run + left_out,
             to_run=to_run,

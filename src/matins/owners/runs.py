@@ -120,8 +120,10 @@ class Runs:
     async def _made_before(self, keyed: KeyedRun, asked_for: str) -> RunStatus:
         """Return how the run stands that was made with a key."""
         if keyed.fingerprint != asked_for:
-            told = f"was used for run {keyed.id} with other content; take a new key for a new run"
-            raise InvalidInputError.at("Idempotency-Key", told)
+            message = (
+                f"was used for run {keyed.id} with other content; take a new key for a new run"
+            )
+            raise InvalidInputError.at("Idempotency-Key", message)
         status = await self._changes.status(keyed.id)
         if status is None:
             raise ConflictError(f"the run {keyed.id} of this key is not kept any more")

@@ -40,7 +40,7 @@ STATEMENTS_MAX = 2
 TICK_S = 0.005
 """The shortest time between two looks at the wheel."""
 
-_SETTLE_LOOKS = 50
+_DRAIN_LOOKS = 50
 
 _LOOK_MAX = 20_000
 """After so many due times a batch is closed, so that planning it does not hold up the wheel."""
@@ -98,10 +98,10 @@ class Claimer:
             oldest.append(waiting)
         return min(oldest, default=None)
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Wait for the end of the statements that are under way, but not for long."""
         under_way = list(self._in_flight)
-        for _ in range(_SETTLE_LOOKS):
+        for _ in range(_DRAIN_LOOKS):
             if not any(batch is other for batch in under_way for other in self._in_flight):
                 return
             await self._clock.sleep(TICK_S)

@@ -267,12 +267,12 @@ class LeaseHolder:
             for partition, since_s in self._offered_s.items()
             if now_s - since_s > self._term_s
         }
-        given = [
+        movable = [
             partition for partition in surplus if partition in offer.ready or partition in overdue
         ]
-        if given and may_move(self._clock.now()):
-            await self._release(given)
-            for partition in given:
+        if movable and may_move(self._clock.now()):
+            await self._release(movable)
+            for partition in movable:
                 del self._offered_s[partition]
 
     async def _leave(self) -> None:
@@ -286,12 +286,12 @@ class LeaseHolder:
                 self._offered_s = dict.fromkeys(self._held, self._clock.elapsed_s())
                 log.info("leases.offered", partitions=len(self._held), held=len(self._held))
                 await self._call("offered")
-            if given := [partition for partition in self._held if partition in offer.ready]:
+            if ready := [partition for partition in self._held if partition in offer.ready]:
                 if not may_move(self._clock.now()):
                     return
                 # What can be written before is, so that for a shorter time nobody claims.
                 await self._before_release(())
-                await self._release(given)
+                await self._release(ready)
                 self._renew_at_s = self._clock.elapsed_s()  # that frees what was locked, too
         except UnavailableError:
             self._left.set()

@@ -175,8 +175,8 @@ def _plan_many(entry: LoadedJob, due_s: int, now_s: float, uncertain_until_s: fl
     done = 0
     verdicts = _verdicts(entry, pending, now, complete=complete)
     for verdict in _hold_uncertain(entry, verdicts, now, uncertain_until_s):
-        stretch = verdict.due[: room - done]
-        more, count = _claims_of(entry, stretch, verdict.skip_reason, PIECE_MAX - len(claims))
+        group = verdict.due[: room - done]
+        more, count = _claims_of(entry, group, verdict.skip_reason, PIECE_MAX - len(claims))
         claims += more
         done += count
         # A range that meets a row is refused. Nothing may follow it then, or the rows of the job
@@ -202,8 +202,8 @@ def _verdicts(
         to_run = []
     for verdict in split_pending(to_run, policy, now - timedelta(seconds=entry.jitter_s)):
         reasons |= dict.fromkeys(verdict.due, verdict.skip_reason or "")
-    stretches = groupby(pending, key=reasons.__getitem__)
-    return [CatchUp(list(stretch), reason or None) for reason, stretch in stretches]
+    groups = groupby(pending, key=reasons.__getitem__)
+    return [CatchUp(list(group), reason or None) for reason, group in groups]
 
 
 def _hold_uncertain(
@@ -235,22 +235,22 @@ def _pending(entry: LoadedJob, due: datetime, now: datetime) -> list[datetime]:
 
 
 def _claims_of(
-    entry: LoadedJob, stretch: Sequence[datetime], skip_reason: str | None, room: int
+    entry: LoadedJob, group: Sequence[datetime], skip_reason: str | None, room: int
 ) -> tuple[list[Claim], int]:
-    """Return the claims for the beginning of a stretch, and how many due times they account for."""
-    if not stretch or room <= 0:
+    """Return the claims for the beginning of a group, and how many due times they account for."""
+    if not group or room <= 0:
         return [], 0
     if skip_reason is None:
-        due_times = stretch[:room]
+        due_times = group[:room]
         claims = [_queued(entry, due, entry.timetable.fire_time(due)) for due in due_times]
         return claims, len(claims)
     no_ranges_until = instant_of(entry.no_ranges_until_s)
-    if stretch[0] <= no_ranges_until:
-        due_times = [due for due in stretch[:room] if due <= no_ranges_until]
-    elif len(stretch) > RANGE_MIN and skip_reason != UNCERTAIN:  # of those each is decided about
-        return [_skipped(entry, stretch, skip_reason)], len(stretch)
+    if group[0] <= no_ranges_until:
+        due_times = [due for due in group[:room] if due <= no_ranges_until]
+    elif len(group) > RANGE_MIN and skip_reason != UNCERTAIN:  # of those each is decided about
+        return [_skipped(entry, group, skip_reason)], len(group)
     else:
-        due_times = stretch[:room]
+        due_times = group[:room]
     return [_skipped(entry, [due], skip_reason) for due in due_times], len(due_times)
 
 
@@ -298,27 +298,27 @@ def _queued(entry: LoadedJob, due: datetime, fire: datetime, rank: int | None = 
     )
 
 
-def _skipped(entry: LoadedJob, stretch: Sequence[datetime], reason: str) -> Claim:
+def _skipped(entry: LoadedJob, group: Sequence[datetime], reason: str) -> Claim:
     job = entry.job
     claim = Claim(
-        run_id(job.id, stretch[0], Kind.SCHEDULED),
+        run_id(job.id, group[0], Kind.SCHEDULED),
         job.id,
         job.revision,
         job.partition,
         job.pool,
-        stretch[0],
-        entry.timetable.fire_time(stretch[0]),
+        group[0],
+        entry.timetable.fire_time(group[0]),
         state=RunState.SKIPPED,
         reason=reason,
         follows_end=job.schedule.follows_end,
     )
-    if len(stretch) == 1:
+    if len(group) == 1:
         return claim
-    coming = entry.timetable.next_after(stretch[-1])
+    coming = entry.timetable.next_after(group[-1])
     return msgspec.structs.replace(
         claim,
-        due_until=stretch[-1],
-        due_count=len(stretch),
+        due_until=group[-1],
+        due_count=len(group),
         next_due_at=coming,
         next_fire_at=None if coming is None else entry.timetable.fire_time(coming),
     )

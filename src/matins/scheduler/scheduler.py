@@ -209,7 +209,7 @@ class Scheduler:
 
         Claims under way are waited for: they have the partitions' rows locked.
         """
-        await self._claimer.settle()
+        await self._claimer.drain()
         try:
             await self._flusher.flush()
         except UnavailableError as error:

@@ -48,7 +48,7 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: rows
--- By the unique key (job_id, due_at, kind), in a stretch of days.
+-- By the unique key (job_id, due_at, kind), in a range of days.
 SELECT due_at, due_until, state, reason, finished_at, claimed_at, retry_at, attempt, pool
 FROM all_runs
 WHERE job_id = :job_id::uuid

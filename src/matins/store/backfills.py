@@ -56,24 +56,24 @@ class _PastReader:
         """See `domain.ports.backfills.Backfills`."""
         # Bounds first: what is claimed between the two has its row, or is left out.
         bounds = await self._reads.fetchrow(_Q["bounds"], job_id=job_id)
-        found: list[RecordedDue] = []
+        rows: list[RecordedDue] = []
         args = {"job_id": job_id, "since": first, "until": last}
         async for days in day_ranges(self._reads.fetch, last):
             if days.past <= first:
                 break
             for row in await self._reads.fetch(days.pin(_Q["recorded"]), **args):
                 kind, state = Kind(row["kind"]), RunState(row["state"])
-                found.append(RecordedDue(row["due_at"], kind, state))
-        return Ledger(found) if bounds is None else Ledger(found, **bounds)
+                rows.append(RecordedDue(row["due_at"], kind, state))
+        return Ledger(rows) if bounds is None else Ledger(rows, **bounds)
 
     async def runs_of(self, backfill_ids: Collection[UUID]) -> dict[UUID, list[OpenRun]]:
         """Return the open runs of backfills."""
         rows = await self._reads.fetch(_Q["open_runs"], ids=list(backfill_ids))
-        found: dict[UUID, list[OpenRun]] = {}
+        open_runs: dict[UUID, list[OpenRun]] = {}
         for row in rows:
             state = None if row["state"] is None else RunState(row["state"])
-            found.setdefault(row["backfill_id"], []).append(OpenRun(row["run_id"], state))
-        return found
+            open_runs.setdefault(row["backfill_id"], []).append(OpenRun(row["run_id"], state))
+        return open_runs
 
 
 class PostgresBackfills(_PastReader):
@@ -114,8 +114,8 @@ class PostgresBackfills(_PastReader):
                 walked=step.walked,
                 finished=step.finished,
                 reason=step.reason,
-                left_out=sum(stretch.due_count for stretch in step.left_out),
-                **_stretch_columns(step.left_out),
+                left_out=sum(group.due_count for group in step.left_out),
+                **_range_columns(step.left_out),
                 **{state.value: ended[state] for state in FINAL},
             )
 
@@ -148,7 +148,7 @@ class PostgresBackfillChanges(_PastReader):
             run_limit=backfill.limit,
             planned=backfill.planned,
             reason=backfill.reason,
-            **_stretch_columns(backfill.gaps),
+            **_range_columns(backfill.gaps),
         )
         return row is not None
 
@@ -171,13 +171,13 @@ class PostgresBackfillChanges(_PastReader):
         row = await self._reads.fetchrow(_Q["find_backfill"], id=backfill_id)
         if row is None:
             return None
-        stretches = await self._reads.fetch(_Q["left_out"], id=backfill_id, limit=LIST_MAX)
+        ranges = await self._reads.fetch(_Q["left_out"], id=backfill_id, limit=LIST_MAX)
         counts = await self._reads.fetch(_Q["left_out_counts"], id=backfill_id)
-        [shown] = await self._shown([row])
+        [backfill] = await self._shown([row])
         return msgspec.structs.replace(
-            shown,
-            left_out={found["reason"]: found["due_count"] for found in counts},
-            stretches=[LeftOut(**stretch) for stretch in stretches],
+            backfill,
+            left_out={count["reason"]: count["due_count"] for count in counts},
+            ranges=[LeftOut(**group) for group in ranges],
         )
 
     async def open_runs(self, backfill_id: UUID) -> list[UUID]:
@@ -201,10 +201,10 @@ class PostgresBackfillChanges(_PastReader):
 
     async def found(self, backfill_id: UUID) -> Backfill:
         """Return how a backfill stands. Raises NotFoundError."""
-        shown = await self.find_backfill(backfill_id)
-        if shown is None:
+        backfill = await self.find_backfill(backfill_id)
+        if backfill is None:
             raise NotFoundError(f"there is no backfill {backfill_id}")
-        return shown
+        return backfill
 
     async def _shown(self, rows: Sequence[asyncpg.Record]) -> list[Backfill]:
         runs = await self.runs_of([row["id"] for row in rows if row["finished_at"] is None])
@@ -279,10 +279,10 @@ def _backfill(row: asyncpg.Record, runs: Sequence[OpenRun]) -> Backfill:
     )
 
 
-def _stretch_columns(stretches: Sequence[LeftOut]) -> dict[str, object]:
+def _range_columns(ranges: Sequence[LeftOut]) -> dict[str, object]:
     return {
-        "first_ats": [stretch.first_at for stretch in stretches],
-        "last_ats": [stretch.last_at for stretch in stretches],
-        "due_counts": [stretch.due_count for stretch in stretches],
-        "reasons": [stretch.reason for stretch in stretches],
+        "first_ats": [group.first_at for group in ranges],
+        "last_ats": [group.last_at for group in ranges],
+        "due_counts": [group.due_count for group in ranges],
+        "reasons": [group.reason for group in ranges],
     }

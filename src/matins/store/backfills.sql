@@ -16,7 +16,7 @@ WHERE job_id = :job_id::uuid
 ORDER BY revision
 
 -- name: recorded
--- By the unique key (job_id, due_at, kind), in a stretch of days.
+-- By the unique key (job_id, due_at, kind), in a range of days.
 SELECT due_at, kind, state
 FROM all_runs
 WHERE job_id = :job_id::uuid

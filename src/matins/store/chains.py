@@ -43,12 +43,12 @@ class ChainStatements:
         rows = await self._reads.fetch(
             _Q["links"], partitions=wanted, after=after or _FIRST, limit=PAGE
         )
-        found = list(links_of(rows))
+        links = list(links_of(rows))
         if after is None and rows[0]["has_again"]:
             again = await self._reads.fetch(_Q["links_again"], partitions=wanted, limit=AGAIN)
-            found += links_of(again, is_again=True)
+            links += links_of(again, is_again=True)
         count = rows[0]["chain_count"]
-        return LinkPage(found, None if count < PAGE else rows[0]["last"], count > 0)
+        return LinkPage(links, None if count < PAGE else rows[0]["last"], count > 0)
 
     async def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""

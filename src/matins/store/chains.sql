@@ -151,7 +151,7 @@ WHERE t.name = :team::text
 ORDER BY d.name
 
 -- name: leader_rows
--- By the unique key (job_id, due_at, kind), in a stretch of days.
+-- By the unique key (job_id, due_at, kind), in a range of days.
 SELECT r.due_at, r.due_until, r.due_count, r.kind = 'manual' AS is_manual,
        coalesce((
            SELECT c.due_at = r.due_at OR (r.kind <> 'manual' AND c.due_until >= r.due_at)

@@ -56,7 +56,7 @@ FROM history h
 LEFT JOIN purges p ON p.job_id = :job_id::uuid
 
 -- name: runs_between
--- By the unique key (job_id, due_at, kind), in a stretch of days.
+-- By the unique key (job_id, due_at, kind), in a range of days.
 SELECT due_at, due_until, finished_at
 FROM all_runs
 WHERE job_id = :job_id::uuid
@@ -186,7 +186,7 @@ noted AS (
 SELECT id FROM changed
 
 -- name: advance_job
--- Past a piece of a longer stretch whose due times have their rows now.
+-- Past a piece of a longer range whose due times have their rows now.
 UPDATE jobs
 SET next_due_at = :next_due_at::timestamptz, next_fire_at = :next_fire_at::timestamptz
 WHERE id = :id::uuid AND state = 'active'

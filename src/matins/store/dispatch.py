@@ -182,7 +182,7 @@ class PostgresDispatch:
             known=[*heartbeat.awaiting, *heartbeat.open, *heartbeat.closed],
             suspect_after=SUSPECT_AFTER,
         )
-        self._settled.settle(heartbeat)
+        self._settled.note(heartbeat)
         stops = await self._to_stop(heartbeat) if heartbeat.held else []
         if heartbeat.stopped:
             await self._reads.fetch(_Q["stop"], executor=heartbeat.executor)
@@ -202,10 +202,10 @@ class PostgresDispatch:
         rows = await self._reads.fetch(
             _Q["free_elsewhere"], pools=list(pools), known=list(known), silent=SILENT
         )
-        found: dict[str, list[int]] = {}
+        free: dict[str, list[int]] = {}
         for row in rows:
-            found.setdefault(row["pool"], []).append(row["free"])
-        return found
+            free.setdefault(row["pool"], []).append(row["free"])
+        return free
 
     async def note_starts(self, started: Sequence[Started]) -> None:
         """See `domain.ports.Dispatch`."""

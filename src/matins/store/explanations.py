@@ -87,13 +87,13 @@ class PostgresExplanations:
             due = link.due_at
         newest = await self._newest(asked.job, LATEST, _NOT_MADE_UP)
         if due is not None:
-            told = await self._of_due(asked, due)
+            explanation = await self._of_due(asked, due)
         elif newest is not None:
-            told = await self._of_run(asked, await self._run(newest["id"]))
+            explanation = await self._of_run(asked, await self._run(newest["id"]))
         else:
             coming = await asyncio.to_thread(first_to_come, asked)
-            told = await self._of_due(asked, coming or asked.now)
-        return await asyncio.to_thread(with_outlook, asked, told)
+            explanation = await self._of_due(asked, coming or asked.now)
+        return await asyncio.to_thread(with_outlook, asked, explanation)
 
     async def _asked(self, job_id: UUID) -> Asked:
         row = await self._database.fetchrow(_Q["job"], job_id=job_id)
@@ -180,8 +180,8 @@ class PostgresExplanations:
         )
         holders = await self._database.fetch(_Q["holders"], gate_id=gate_id, limit=HOLDERS_TOLD)
         assert gate is not None, "gates are never removed"
-        told = [PermitHolder(**holder) for holder in holders]
-        return msgspec.structs.replace(place, gate=GateSeen(**gate, holders=told))
+        permit_holders = [PermitHolder(**holder) for holder in holders]
+        return msgspec.structs.replace(place, gate=GateSeen(**gate, holders=permit_holders))
 
     async def _of_due(self, asked: Asked, at: datetime) -> Explanation:
         job = asked.job

@@ -1,6 +1,6 @@
-"""Rows of runs that may lie far back: `all_runs`, read a stretch of days at a time, newest first.
+"""Rows of runs that may lie far back: `all_runs`, read a range of days at a time, newest first.
 
-Each statement is pinned to its stretch: it is planned for the tables of those days, and locks no
+Each statement is pinned to its range: it is planned for the tables of those days, and locks no
 others. A plan for all days of two years takes a third of a second to make.
 """
 
@@ -19,8 +19,8 @@ from matins.store.database import Fetch
 from matins.store.queries import Query, load_queries
 
 _Q = load_queries("past.sql")
-_FIRST_STRETCH = 12
-_STRETCH = 32
+_FIRST_RANGE = 12
+_RANGE = 32
 _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
 
 LATEST = datetime(9999, 12, 30, tzinfo=UTC)
@@ -46,7 +46,7 @@ def around(first: datetime, last: datetime) -> DayRange:
 async def day_ranges(fetch: Fetch, until: datetime | None = None) -> AsyncIterator[DayRange]:
     """Yield all days that have rows, up to that of `until`, newest first.
 
-    The first stretch holds all that is recent. The others begin on fixed days, so that readers
+    The first range holds all that is recent. The others begin on fixed days, so that readers
     share plans.
     """
     [bounds] = await fetch(_Q["bounds"])
@@ -54,10 +54,10 @@ async def day_ranges(fetch: Fetch, until: datetime | None = None) -> AsyncIterat
         return
     newest: int = bounds["newest"].toordinal()
     past = (newest if until is None else min(_day(until), newest)) + 1
-    first = past - _FIRST_STRETCH
+    first = past - _FIRST_RANGE
     while past > bounds["oldest"].toordinal():
         yield DayRange(_midnight(first), _midnight(past))
-        past, first = first, (first - 1) // _STRETCH * _STRETCH
+        past, first = first, (first - 1) // _RANGE * _RANGE
     if bounds["kept"] is not None and bounds["kept"].toordinal() < past:
         yield DayRange(_midnight(bounds["kept"].toordinal()), _midnight(past))
 

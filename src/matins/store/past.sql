@@ -1,4 +1,4 @@
--- Rows of jobs that may lie far back, a stretch of days at a time (see past.py).
+-- Rows of jobs that may lie far back, a range of days at a time (see past.py).
 
 -- name: bounds
 -- By the primary key, and by kept_runs_due.

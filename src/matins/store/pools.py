@@ -37,10 +37,10 @@ async def note_starts(database: Database, fronts: Fronts, started: Sequence[Star
     rows = await database.fetch(
         _Q["noted"], pools=pools, fronts=[fronts.of(pool).begin() for pool in pools]
     )
-    found = {row["pool"]: row for row in rows}
+    row_of = {row["pool"]: row for row in rows}
     seen = []
     for of in started:
-        row = found[of.pool]
+        row = row_of[of.pool]
         before = None if row["gap_s"] is None else PoolSeen(row["gap_s"], row["reached"])
         seen.append(noted(before, of, since_s=row["since_s"], first=row["rank"]))
     await database.fetch(

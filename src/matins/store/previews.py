@@ -89,8 +89,8 @@ class PostgresPreviews:
         except (NotFoundError, ConflictError) as error:
             return msgspec.structs.replace(preview, warnings=[str(error), *preview.warnings])
         due = [msgspec.structs.replace(due, fire_at=due.utc, held="") for due in shown.due]
-        told = f"these are the due times of {leader}: it starts when what it follows has ended"
-        return msgspec.structs.replace(preview, due=due, warnings=[told, *preview.warnings])
+        note = f"these are the due times of {leader}: it starts when what it follows has ended"
+        return msgspec.structs.replace(preview, due=due, warnings=[note, *preview.warnings])
 
     async def _with_crowding(self, preview: Preview, *, own: bool) -> Preview:
         """Warn if many other jobs fire at the same time. `own`: the job itself is stored."""

@@ -233,7 +233,7 @@ class PostgresReads:
     async def _newest(
         self, query: Query, before: UUID | None, limit: int, **args: object
     ) -> list[asyncpg.Record]:
-        """Return the newest runs that a query finds, a stretch of days after the other."""
+        """Return the newest runs that a query finds, a range of days after the other."""
         until = _until(before)
         args |= {"until": until, "before": before or _LAST_ID}
         records: list[asyncpg.Record] = []

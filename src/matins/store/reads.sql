@@ -49,7 +49,7 @@ JOIN jobs j ON j.id = r.job_id
 JOIN teams t ON t.id = r.team_id
 
 -- name: runs_of_job
--- By the unique key (job_id, due_at, kind), in a stretch of days. A run's id is in the order of its
+-- By the unique key (job_id, due_at, kind), in a range of days. A run's id is in the order of its
 -- due time.
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, r.pool, r.due_until, r.due_count, r.lost_count, r.cancel_at
@@ -90,7 +90,7 @@ WITH walked AS (
 -- include: walked_to
 
 -- name: runs_by_id
--- By the index on id of each table, in a stretch of days.
+-- By the index on id of each table, in a range of days.
 SELECT
     -- include: run_columns
 FROM all_runs r

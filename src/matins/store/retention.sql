@@ -41,7 +41,7 @@ ORDER BY j.id
 LIMIT :limit
 
 -- name: newest_ends
--- When the newest runs of a job were due, in a stretch of days; by the unique key.
+-- When the newest runs of a job were due, in a range of days; by the unique key.
 SELECT due_at
 FROM all_runs
 WHERE job_id = :job_id::uuid
@@ -51,7 +51,7 @@ ORDER BY due_at DESC
 LIMIT :limit
 
 -- name: old_runs
--- By the unique key (job_id, due_at, kind), in a stretch of days.
+-- By the unique key (job_id, due_at, kind), in a range of days.
 SELECT
     -- include: archived_run
 FROM unnest(

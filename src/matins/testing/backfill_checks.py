@@ -35,15 +35,15 @@ def broken_at_the_end(world: World, backfill: BackfillRow) -> Iterator[str]:
     if backfill.state is not BackfillState.DONE:
         return
     decided = _all_due(world, backfill)
-    left_out = sum(stretch.due_count for stretch in backfill.left_out)
+    left_out = sum(group.due_count for group in backfill.left_out)
     if len(decided) != backfill.made + left_out:
         count = f"{backfill.made} runs and {left_out} left out"
         yield f"backfill {backfill.id} of {len(decided)} due times has {count}"
     for due in decided:
         run = world.runs.get((backfill.job_id, due.due_at, Kind.BACKFILL))
         is_left_out = any(
-            stretch.due_count and stretch.first_at <= due.due_at <= stretch.last_at
-            for stretch in backfill.left_out
+            group.due_count and group.first_at <= due.due_at <= group.last_at
+            for group in backfill.left_out
         )
         if run is None and not is_left_out:
             yield f"backfill {backfill.id} lacks the run of {due.due_at}"
@@ -52,5 +52,5 @@ def broken_at_the_end(world: World, backfill: BackfillRow) -> Iterator[str]:
 
 
 def _all_due(world: World, backfill: BackfillRow) -> list[DueThen]:
-    found = Expansion(past_of(world, world.jobs[backfill.job_id]), backfill.span)
-    return found.page(None, 1_000_000).due
+    expansion = Expansion(past_of(world, world.jobs[backfill.job_id]), backfill.span)
+    return expansion.page(None, 1_000_000).due

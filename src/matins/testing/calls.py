@@ -160,11 +160,11 @@ class CallsFile:
                 self._error, self._lines = error, []
                 waiting += self._waiting
             for stored in waiting:
-                _settle(stored, self._error)
+                _resolve(stored, self._error)
         self._writing = None
 
 
-def _settle(stored: asyncio.Future[None], error: OSError | None) -> None:
+def _resolve(stored: asyncio.Future[None], error: OSError | None) -> None:
     if stored.done():  # its caller went away
         return
     if error:

@@ -29,8 +29,8 @@ def gate_faults(world: World, run: RunRow, unfinished: Iterable[RunRow]) -> Iter
             continue
         most = max(len(gate.permits), begun[gate.id])
         if most > gate.limit:
-            told = f"{most} at {gate.kind} {gate.name}, whose limit is {gate.limit}"
-            yield f"run {run.id} was one too many: {told}"
+            message = f"{most} at {gate.kind} {gate.name}, whose limit is {gate.limit}"
+            yield f"run {run.id} was one too many: {message}"
 
 
 def permits_held(world: World) -> int:

@@ -126,9 +126,9 @@ def test_what_was_due_since_the_end_of_a_pause_is_late_and_no_more(
     assert change is not None
     due = timetable.due_between(until - timedelta(seconds=1), now, 99)
     to_run = sum(
-        len(stretch.due)
-        for stretch in split_pending(due, spec.misfire, now)
-        if stretch.skip_reason is None
+        len(group.due)
+        for group in split_pending(due, spec.misfire, now)
+        if group.skip_reason is None
     )
     assert 1 <= to_run <= change.run_max == max(to_run, RUN_MAX[missed])
 

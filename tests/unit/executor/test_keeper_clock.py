@@ -45,12 +45,12 @@ class Side:
 
     def sleep(self, seconds: float) -> None:
         """Let the host sleep for so long once the keeper has heard all, and wake it by a word."""
-        self.settle()
+        self.wait_until_heard()
         self._ahead_s += seconds
         self._write()
         self.tell({"cancel": 0})
 
-    def settle(self) -> None:
+    def wait_until_heard(self) -> None:
         """Wait until the keeper has heard all that it was told: it answers in order."""
         self.run(9, ["true"])
         self.end_of(9)

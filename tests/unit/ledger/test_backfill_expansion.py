@@ -25,7 +25,7 @@ from matins.domain.runs.backfills.expansion import (
     Planning,
     RecordedDue,
     judge,
-    stretches,
+    left_out_ranges,
 )
 from matins.domain.runs.backfills.values import LeftOut, Order, Span
 from matins.domain.runs.states import FINAL, Kind, RunState
@@ -235,15 +235,15 @@ def test_what_may_have_run_or_may_be_claimed_still_is_left_out() -> None:
     assert judged(unclaimed_from=later) == judged(skipped, unclaimed_from=NOON) == ""
 
 
-def test_what_is_left_out_in_a_row_for_one_reason_is_one_stretch() -> None:
+def test_what_is_left_out_in_a_row_for_one_reason_is_one_range() -> None:
     reasons = ["a", "a", "", "a", "b", "b"]
     due = [DueThen(minute(number), 1, reason) for number, reason in enumerate(reasons)]
-    assert stretches(due) == [
+    assert left_out_ranges(due) == [
         LeftOut(minute(0), minute(1), 2, "a"),
         LeftOut(minute(3), minute(3), 1, "a"),
         LeftOut(minute(4), minute(5), 2, "b"),
     ]
-    assert stretches(due[::-1])[0] == LeftOut(minute(4), minute(5), 2, "b")
+    assert left_out_ranges(due[::-1])[0] == LeftOut(minute(4), minute(5), 2, "b")
 
 
 @given(st.lists(st.sampled_from(["", "a", "b"]), max_size=60), st.integers(1, 9))
@@ -256,7 +256,7 @@ def test_a_plan_counts_each_due_time_once(reasons: list[str], page: int) -> None
     to_run = [row.due_at for row in due if not row.reason]
     assert (plan.due, plan.to_run) == (len(due), len(to_run))
     assert plan.left_out == Counter(reason for reason in reasons if reason)
-    assert sum(gap.due_count for gap in plan.stretches) == plan.due - plan.to_run
+    assert sum(gap.due_count for gap in plan.ranges) == plan.due - plan.to_run
     assert (plan.first_due_at, plan.last_due_at) == (
         (to_run[0], to_run[-1]) if to_run else (None, None)
     )

@@ -44,7 +44,7 @@ def timetable() -> Timetable:
     return found
 
 
-def test_without_rows_all_is_owed_in_one_stretch() -> None:
+def test_without_rows_all_is_owed_in_one_range() -> None:
     assert missing_ranges(at(1, 2, 3), []) == [at(1, 2, 3)]
 
 
@@ -78,23 +78,23 @@ def test_what_is_owed_is_what_no_row_covers(due: set[int], spans: list[tuple[int
     ]
     missing = missing_ranges(at(*sorted(due)), rows)
     covered = {number for a, b in ranges for number in range(a, b + 1)}
-    assert [due for stretch in missing for due in stretch] == at(*sorted(due - covered))
+    assert [due for group in missing for due in group] == at(*sorted(due - covered))
     assert all(missing)
 
 
 def test_few_skipped_due_times_get_a_row_each(timetable: Timetable) -> None:
-    stretch = at(*range(RANGE_MIN))
-    claims = skip(standing(), timetable, stretch, "paused")
-    assert [claim.due_at for claim in claims] == stretch
+    due_times = at(*range(RANGE_MIN))
+    claims = skip(standing(), timetable, due_times, "paused")
+    assert [claim.due_at for claim in claims] == due_times
     assert {(claim.state, claim.reason, claim.due_count) for claim in claims} == {
         (RunState.SKIPPED, "paused", 1)
     }
 
 
 def test_more_share_one_row_that_counts_them(timetable: Timetable) -> None:
-    stretch = at(*range(RANGE_MIN + 1))
-    [claim] = skip(standing(), timetable, stretch, "paused")
-    assert (claim.due_at, claim.due_until) == (stretch[0], stretch[-1])
+    due_times = at(*range(RANGE_MIN + 1))
+    [claim] = skip(standing(), timetable, due_times, "paused")
+    assert (claim.due_at, claim.due_until) == (due_times[0], due_times[-1])
     assert claim.due_count == RANGE_MIN + 1
 
 

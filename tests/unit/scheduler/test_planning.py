@@ -233,9 +233,9 @@ def test_every_due_time_is_accounted_for_once(
     accounted = []
     for claim in claims:
         until = claim.due_until or claim.due_at
-        stretch = job.timetable.due_between(
+        due_times = job.timetable.due_between(
             claim.due_at - timedelta(seconds=1), until, claim.due_count + 1
         )
-        assert len(stretch) == claim.due_count
-        accounted += stretch
+        assert len(due_times) == claim.due_count
+        accounted += due_times
     assert accounted == expected

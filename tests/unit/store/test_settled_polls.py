@@ -28,7 +28,7 @@ def heard(*beats: Heartbeat) -> SettledPolls:
     """Return what is known after some heartbeats."""
     polls = SettledPolls()
     for heartbeat in beats:
-        polls.settle(heartbeat)
+        polls.note(heartbeat)
     return polls
 
 
@@ -58,7 +58,7 @@ def test_a_poll_that_is_open_for_long_has_no_younger_ones_looked_at_again() -> N
 def test_now_and_then_all_polls_are_looked_at() -> None:
     polls = heard(*[beat(5)] * SWEEP)
     assert looked_at(polls, beat(5)) == {0, 1, 2, 3, 4}
-    polls.settle(beat(5))
+    polls.note(beat(5))
     assert looked_at(polls, beat(5)) == {0}
 
 

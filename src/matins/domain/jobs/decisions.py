@@ -146,8 +146,8 @@ def _late(job: LockedJob, since: datetime, now: datetime) -> int:
     if timetable is None or timetable.following is not None:
         return 0
     due = timetable.due_between(since - SECOND, now, 2 * COUNT_MAX)
-    stretches = split_pending(due, job.spec.misfire, now)
-    return sum(len(stretch.due) for stretch in stretches if stretch.skip_reason is None)
+    groups = split_pending(due, job.spec.misfire, now)
+    return sum(len(group.due) for group in groups if group.skip_reason is None)
 
 
 def _refuse_quarantined(job: LockedJob) -> None:

@@ -63,8 +63,8 @@ class Concurrency(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with it."""
-        found = name_problems("key", self.key) + limit_problems("limit", self.limit)
-        return found + rate_problems("rate", self.rate)
+        problems = name_problems("key", self.key) + limit_problems("limit", self.limit)
+        return problems + rate_problems("rate", self.rate)
 
 
 class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,11 +76,11 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with it."""
-        found = name_problems("key", self.key) + limit_problems("limit", self.limit)
-        found += rate_problems("rate", self.rate)
+        problems = name_problems("key", self.key) + limit_problems("limit", self.limit)
+        problems += rate_problems("rate", self.rate)
         if self.limit is None and self.rate is None:
-            found.append(Problem("limit", "is missing; write a limit, a rate, or both"))
-        return found
+            problems.append(Problem("limit", "is missing; write a limit, a rate, or both"))
+        return problems
 
 
 class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,9 +92,9 @@ class Quotas(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with them."""
-        found = _count_problems("max_jobs", self.max_jobs, least=0)
-        found += limit_problems("max_running", self.max_running)
-        return found + _count_problems("starts_per_minute", self.starts_per_minute, least=1)
+        problems = _count_problems("max_jobs", self.max_jobs, least=0)
+        problems += limit_problems("max_running", self.max_running)
+        return problems + _count_problems("starts_per_minute", self.starts_per_minute, least=1)
 
     @property
     def rate(self) -> str | None:

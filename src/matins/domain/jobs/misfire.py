@@ -49,7 +49,7 @@ class Misfire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 
 
 class CatchUp(msgspec.Struct, frozen=True):
-    """What to do with a stretch of due times: run it, or skip it with its reason."""
+    """What to do with due times in a row: run it, or skip it with its reason."""
 
     due: list[datetime]
     skip_reason: str | None = None
@@ -61,7 +61,7 @@ def misfired(policy: Misfire) -> str:
 
 
 def split_pending(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[CatchUp]:
-    """Split the pending due times of one job, in order, into stretches to run and to skip.
+    """Split the pending due times of one job, in order, into groups to run and to skip.
 
     `due` reaches up to the newest pending due time, or is long enough to hold `COUNT_MAX` more
     than will be used. What is on time always runs; the policy decides on what is late. Every

@@ -81,8 +81,8 @@ def window_at(
     """Return the window that decides about a job's run at an instant: one that skips, else the
     last to end.
     """
-    met = [window for window in windows if window.covers(labels, instant)]
-    return max(met, key=lambda window: (window.policy == "skip", window.ends_at), default=None)
+    blocking = [window for window in windows if window.covers(labels, instant)]
+    return max(blocking, key=lambda window: (window.policy == "skip", window.ends_at), default=None)
 
 
 def _span_problems(window: Window, now: datetime) -> list[Problem]:

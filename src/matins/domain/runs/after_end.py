@@ -28,7 +28,7 @@ class EndedRun(Protocol):
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """A stretch of time in which a job follows ends, by one schedule and without a stop.
+    """A span of time in which a job follows ends, by one schedule and without a stop.
 
     It is due after `begin`, up to `end`. Its first delay counts from there, or from the end of a
     run that still went on then. Runs after `counts_since` count for `max_runs`.

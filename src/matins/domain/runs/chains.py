@@ -99,14 +99,14 @@ def decide_link(link: Link) -> Verdict | None:
     is_over = all(run.is_over for run in runs)
     match link.when:
         case "all_success":
-            met, lost = all(run.succeeded for run in runs), any(_is_missed(run) for run in runs)
+            is_met, lost = all(run.succeeded for run in runs), any(_is_missed(run) for run in runs)
         case "any_success":
-            met, lost = any(run.succeeded for run in runs), is_over
+            is_met, lost = any(run.succeeded for run in runs), is_over
         case "any_failure":
-            met, lost = any(run.failed for run in runs), is_over
+            is_met, lost = any(run.failed for run in runs), is_over
         case "all_done":
-            met, lost = is_over and any(run.succeeded or run.failed for run in runs), is_over
-    if met:
+            is_met, lost = is_over and any(run.succeeded or run.failed for run in runs), is_over
+    if is_met:
         return Verdict(True)
     if not lost:
         return None
@@ -161,21 +161,21 @@ def skipped_links(job: LockedJob, rows: Sequence[LeaderRow], reason: str) -> lis
     """
     triggered = [row for row in rows if row.is_manual and not row.is_settled]
     rows = [row for row in rows if not row.is_manual]
-    stretches: list[list[LeaderRow]] = [[]]
+    groups: list[list[LeaderRow]] = [[]]
     for row in rows:
-        open_day = stretches[-1][0].due_at.astimezone(UTC).date() if stretches[-1] else None
+        open_day = groups[-1][0].due_at.astimezone(UTC).date() if groups[-1] else None
         if row.is_settled or (open_day and row.due_at.astimezone(UTC).date() != open_day):
-            stretches.append([])
+            groups.append([])
         if not row.is_settled:
-            stretches[-1].append(row)
+            groups[-1].append(row)
     claims = []
-    for stretch in stretches:
-        if len(stretch) > RANGE_MIN:
-            last = stretch[-1].due_until or stretch[-1].due_at
-            count = sum(row.due_count for row in stretch)
-            claims.append(_skipped(job, LeaderRow(stretch[0].due_at, last, count), reason))
+    for group in groups:
+        if len(group) > RANGE_MIN:
+            last = group[-1].due_until or group[-1].due_at
+            count = sum(row.due_count for row in group)
+            claims.append(_skipped(job, LeaderRow(group[0].due_at, last, count), reason))
         else:
-            claims += [_skipped(job, row, reason) for row in stretch]
+            claims += [_skipped(job, row, reason) for row in group]
     return claims + [_skipped(job, row, reason) for row in triggered]
 
 
@@ -208,8 +208,8 @@ def _is_missed(run: UpstreamRun) -> bool:
 
 def _reasons(runs: Sequence[UpstreamRun]) -> str:
     """Return why what did not succeed did not."""
-    told = "; ".join(_reason(run) for run in runs if _is_missed(run))
-    return f"{UPSTREAM}{told}"[:_REASON_MAX]
+    reasons = "; ".join(_reason(run) for run in runs if _is_missed(run))
+    return f"{UPSTREAM}{reasons}"[:_REASON_MAX]
 
 
 def _reason(run: UpstreamRun) -> str:

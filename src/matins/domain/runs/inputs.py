@@ -36,8 +36,8 @@ class RunInput(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     def fingerprint(self, *, allow_overlap: bool = False) -> str:
         """Return what is equal for equal triggers."""
-        told = (self, allow_overlap) if allow_overlap else self
-        return sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
+        content = (self, allow_overlap) if allow_overlap else self
+        return sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
 NO_INPUT: Final = RunInput()

@@ -34,12 +34,12 @@ class AfterJobs(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         """Return what is wrong with it; `where` is relative to it."""
         if not 1 <= len(self.jobs) <= JOBS_MAX:
             return [Problem("jobs", f"names {len(self.jobs)} jobs; name 1 to {JOBS_MAX}")]
-        found = []
+        problems = []
         for index, name in enumerate(self.jobs):
-            found += name_problems(f"jobs[{index}]", name)
+            problems += name_problems(f"jobs[{index}]", name)
             if name in self.jobs[:index]:
-                found.append(Problem(f"jobs[{index}]", f"names {name!r} again; write it once"))
-        return found
+                problems.append(Problem(f"jobs[{index}]", f"names {name!r} again; write it once"))
+        return problems
 
 
 class Chained(msgspec.Struct, frozen=True, eq=False):

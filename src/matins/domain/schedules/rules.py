@@ -82,10 +82,10 @@ class NoRule:
 
 def nth_after(rule: Rule, instant: int, count: int) -> int | None:
     """Return the n-th due time strictly after an instant, or the last one if there are fewer."""
-    found = None
+    newest = None
     for _ in range(count):
         due = rule.next_after(instant)
         if due is None:
             break
-        found = instant = due
-    return found
+        newest = instant = due
+    return newest

@@ -31,13 +31,13 @@ class Meeting(StrEnum):
     """The past of the one known, such as a primary that was replaced and came back."""
 
 
-def meet(known: ServerId | None, met: ServerId) -> Meeting:
+def meet(known: ServerId | None, server: ServerId) -> Meeting:
     """Judge a server that is met by the one that is known."""
-    if known is None or met == known:
+    if known is None or server == known:
         return Meeting.SAME
-    if known.timeline is None or met.timeline is None or met.system != known.system:
+    if known.timeline is None or server.timeline is None or server.system != known.system:
         return Meeting.OTHER
-    return Meeting.OLDER if met.timeline < known.timeline else Meeting.OTHER
+    return Meeting.OLDER if server.timeline < known.timeline else Meeting.OTHER
 
 
 def went_back(acknowledged: datetime | None, latest: datetime | None) -> bool:

@@ -67,5 +67,5 @@ def chain_due(asked: Asked, link: Link) -> ChainDue:
     if asked.now - ended <= LATE:
         return ChainDue(Standing.TO_BE_CLAIMED, steps, Told(f"it is about to {will}"))
     why = words.behind(asked.fleet.why_unclaimed(partition_of(asked.job.id)))
-    told = Told("what it follows has ended some time ago, and it has no row yet", why)
-    return ChainDue(Standing.TO_BE_CLAIMED, steps, told)
+    summary = Told("what it follows has ended some time ago, and it has no row yet", why)
+    return ChainDue(Standing.TO_BE_CLAIMED, steps, summary)

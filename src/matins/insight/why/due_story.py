@@ -61,12 +61,12 @@ def _explain_due(asked: Asked, facts: DueFacts) -> Explanation:
     if due.fire_at != due.at:
         late = span(due.at, due.fire_at)
         steps.append(Step(due.fire_at, "fires", f"its fire time: jitter puts it {late} later"))
-    state, told = _why_no_run(asked, facts, due)
+    state, summary = _why_no_run(asked, facts, due)
     if state in (Standing.PAUSED, Standing.QUARANTINED):
         steps.append(_stop(job))
     if due.fire_at <= asked.now:
         steps.append(Step(asked.now, "now", "there is no run of it"))
-    return _told(job, due.at, state, steps, told.so)
+    return _told(job, due.at, state, steps, summary.so)
 
 
 def _chained(asked: Asked, at: datetime, revision: Revision, link: Link) -> Explanation:
@@ -83,13 +83,13 @@ def _in_range(
     job: ExplainedJob, at: datetime, revision: Revision | None, row: LedgerRow
 ) -> Explanation:
     """Tell of a due time that was skipped together with others."""
-    told = words.skipped(job, row.reason)
+    summary = words.skipped(job, row.reason)
     steps = [Step(at, "due", words.by_revision(job, revision))] if revision else []
     if row.claimed_at is not None:
         last = instant(row.due_until or row.due_at)
         text = f"recorded all from {instant(row.due_at)} to {last} as skipped"
         steps.append(Step(row.claimed_at, "skipped", text))
-    so = Told(f"it did not run: {told.sentence}", told.advice).so
+    so = Told(f"it did not run: {summary.sentence}", summary.advice).so
     return _told(job, at, Standing.SKIPPED, steps, so)
 
 
@@ -139,7 +139,7 @@ def _is_in_open_stop(job: ExplainedJob, at: datetime) -> bool:
 
 
 def _stopped_since(job: ExplainedJob) -> datetime:
-    """Return when the job came to be as it is: the begin of the last stretch of its state."""
+    """Return since when the job has been in its present state without a break."""
     since = job.revisions[-1].effective_at
     for revision in reversed(job.revisions):
         if revision.state is not job.state:
@@ -155,8 +155,8 @@ def _stop(job: ExplainedJob) -> Step:
 
 def _to_come(job: ExplainedJob, facts: DueFacts, due: DueTime) -> Told:
     if due.skip_reason:
-        told = words.skipped(job, due.skip_reason)
-        return Told(f"it will not run: {told.sentence}", told.advice)
+        summary = words.skipped(job, due.skip_reason)
+        return Told(f"it will not run: {summary.sentence}", summary.advice)
     window = window_at(facts.windows, job.revisions[-1].spec.labels, due.fire_at)
     if window is not None:
         will = "will be skipped" if window.policy == "skip" else "will wait"
@@ -169,10 +169,10 @@ def _to_be_claimed(asked: Asked, due: DueTime) -> Told:
     if late <= GRACE:
         return Told("it is due now, and will be claimed in a moment")
     why = asked.fleet.why_unclaimed(partition_of(asked.job.id)) if late > LATE / 2 else ""
-    told = f"it should have been claimed {span(due.fire_at, asked.now)} ago, and was not"
+    summary = f"it should have been claimed {span(due.fire_at, asked.now)} ago, and was not"
     misfire = asked.job.revisions[-1].spec.misfire
     then = f"then misfire policy `{misfire.policy}` decides" if late > ON_TIME else ""
-    return Told(f"{told}{': ' if why else ''}{words.behind(why)}", then)
+    return Told(f"{summary}{': ' if why else ''}{words.behind(why)}", then)
 
 
 def _not_due(asked: Asked, at: datetime, revision: Revision | None, times: DueTimes) -> Explanation:
@@ -248,21 +248,25 @@ def _next_step(asked: Asked) -> Step | None:
     return Step(due.at, "next", f"the next due time that will run{jitter}")
 
 
-def with_outlook(asked: Asked, told: Explanation) -> Explanation:
+def with_outlook(asked: Asked, explanation: Explanation) -> Explanation:
     """Add what comes next of the job; of one that is stopped, that nothing does, and why."""
     job = asked.job
-    steps = told.steps
+    steps = explanation.steps
     if job.state in _STOPPED and job.revisions:
         so = _is_stopped(job).so
-        is_told = told.state == Standing(job.state)
+        is_told = explanation.state == Standing(job.state)
         steps = steps if is_told else [*steps, _stop(job)]
-        so = told.so if is_told or told.state not in _ENDED else f"{told.so}; now {so}"
+        so = (
+            explanation.so
+            if is_told or explanation.state not in _ENDED
+            else f"{explanation.so}; now {so}"
+        )
         ordered = sorted(steps, key=lambda step: step.at)
-        return msgspec.structs.replace(told, steps=ordered, so=so)
+        return msgspec.structs.replace(explanation, steps=ordered, so=so)
     following = _next_step(asked)
-    if following is None or following.at == told.due_at:
-        return told
-    return msgspec.structs.replace(told, steps=[*steps, following])
+    if following is None or following.at == explanation.due_at:
+        return explanation
+    return msgspec.structs.replace(explanation, steps=[*steps, following])
 
 
 def first_to_come(asked: Asked) -> datetime | None:

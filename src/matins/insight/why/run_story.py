@@ -25,12 +25,12 @@ ATTEMPTS_TOLD = 6
 def explain_run(asked: Asked, facts: RunFacts) -> Explanation:
     """Tell what became of a run, and why it stands where it stands."""
     run = facts.run
-    told = _VERDICTS[run.state](asked, facts)
+    summary = _VERDICTS[run.state](asked, facts)
     steps = [
         *_beginning(asked, facts),
         *[Step(other.made_at, "other", _other(other)) for other in facts.others],
         *_attempts(facts),
-        *_where_it_stands(asked, facts, told),
+        *_where_it_stands(asked, facts, summary),
     ]
     return Explanation(
         team=run.team,
@@ -39,7 +39,7 @@ def explain_run(asked: Asked, facts: RunFacts) -> Explanation:
         run=run.id,
         state=Standing(run.state),
         steps=sorted(steps, key=lambda step: step.at),
-        so=told.so,
+        so=summary.so,
     )
 
 
@@ -60,10 +60,10 @@ def _beginning(asked: Asked, facts: RunFacts) -> list[Step]:
         return [*steps, Step(run.claimed_at, "claimed", "its run was made")]
     lag = run.claimed_at - run.fire_at
     since = "the end that it waited for" if run.kind == Kind.CHAINED else "its fire time"
-    told = f"its run was made {span(run.fire_at, run.claimed_at)} after {since}"
+    summary = f"its run was made {span(run.fire_at, run.claimed_at)} after {since}"
     if run.kind == Kind.SCHEDULED and lag > ON_TIME:
-        told += ": it was missed, and caught up"
-    return [*steps, Step(run.claimed_at, "claimed", told)]
+        summary += ": it was missed, and caught up"
+    return [*steps, Step(run.claimed_at, "claimed", summary)]
 
 
 def _due(job: ExplainedJob, facts: RunFacts) -> str:
@@ -85,16 +85,16 @@ def _other(run: SameDue) -> str:
 def _attempts(facts: RunFacts) -> list[Step]:
     """Return a step for each attempt that has ended; of many the first and the last ones."""
     ended = [attempt for attempt in facts.attempts if attempt.finished_at is not None]
-    told = ended if len(ended) <= ATTEMPTS_TOLD else [ended[0], *ended[1 - ATTEMPTS_TOLD :]]
+    attempts = ended if len(ended) <= ATTEMPTS_TOLD else [ended[0], *ended[1 - ATTEMPTS_TOLD :]]
     steps = []
     begin = facts.run.claimed_at
-    for attempt in told:
+    for attempt in attempts:
         waited = f", {span(begin, attempt.started_at)} after its claim" if begin else ""
         text = f"attempt {attempt.number} on {attempt.executor}{waited}: {_outcome(attempt)}"
         steps.append(Step(attempt.started_at, "attempt", text))
         begin = None  # what lies between two attempts is the retry's delay
-    if len(told) < len(ended):
-        left_out = f"; {len(ended) - len(told)} attempts after it ended without success"
+    if len(attempts) < len(ended):
+        left_out = f"; {len(ended) - len(attempts)} attempts after it ended without success"
         steps[0] = Step(steps[0].at, "attempt", steps[0].text + left_out)
     return steps
 
@@ -106,7 +106,7 @@ def _outcome(attempt: AttemptRecord) -> str:
     return f"{outcome} after {took}" + (f": {attempt.reason}" if attempt.reason else "")
 
 
-def _where_it_stands(asked: Asked, facts: RunFacts, told: Told) -> list[Step]:
+def _where_it_stands(asked: Asked, facts: RunFacts, summary: Told) -> list[Step]:
     """Return the last steps: the end, or what the run waits for now."""
     run = facts.run
     steps = []
@@ -115,7 +115,7 @@ def _where_it_stands(asked: Asked, facts: RunFacts, told: Told) -> list[Step]:
     match run.state:
         case RunState.WAITING:
             steps += _holders(asked, facts)
-            steps.append(Step(asked.now, "waits", told.sentence))
+            steps.append(Step(asked.now, "waits", summary.sentence))
         case RunState.QUEUED:
             text = f"on the queue of pool {facts.pool}: {_queue(asked, facts)}"
             steps.append(Step(asked.now, "queued", text))
@@ -162,16 +162,16 @@ def _holder(facts: RunFacts) -> str:
 
 
 def _skipped(asked: Asked, facts: RunFacts) -> Told:
-    told = words.skipped(asked.job, facts.run.reason)
-    return Told(f"it did not run: {told.sentence}", told.advice)
+    summary = words.skipped(asked.job, facts.run.reason)
+    return Told(f"it did not run: {summary.sentence}", summary.advice)
 
 
 def _waiting(asked: Asked, facts: RunFacts) -> Told:
     run = facts.run
-    told = words.waiting(asked.job, run.reason, facts.place)
+    summary = words.waiting(asked.job, run.reason, facts.place)
     if run.reason == TO_BE_ADMITTED and _waits(asked, facts) > LATE:
-        return Told(told.sentence, _no_scheduler(asked))
-    return told
+        return Told(summary.sentence, _no_scheduler(asked))
+    return summary
 
 
 def _queued(asked: Asked, facts: RunFacts) -> Told:
@@ -182,8 +182,8 @@ def _queued(asked: Asked, facts: RunFacts) -> Told:
         return Told(fleet.why_queued(pool), "they have too few slots, or their runs hang")
     starts_at = facts.outlook.starts_at if facts.outlook else None
     probably = f", probably at {instant(starts_at)}" if starts_at else ""
-    told = "it is on the queue, and starts when an executor of pool"
-    return Told(f"{told} {pool} has a free slot{probably}")
+    summary = "it is on the queue, and starts when an executor of pool"
+    return Told(f"{summary} {pool} has a free slot{probably}")
 
 
 def _running(asked: Asked, facts: RunFacts) -> Told:
@@ -194,8 +194,8 @@ def _running(asked: Asked, facts: RunFacts) -> Told:
         silent = asked.now - executor.heartbeat_at
         if silent > SILENT:
             silence = span(executor.heartbeat_at, asked.now)
-            told = f"{executor.name}, which has it, has sent no heartbeat for {silence}"
-            return Told(told, "when it is declared lost, the run is tried again")
+            summary = f"{executor.name}, which has it, has sent no heartbeat for {silence}"
+            return Told(summary, "when it is declared lost, the run is tried again")
     return Told(f"it runs: attempt {run.attempt} on {_holder(facts)}{_deadline(asked, facts)}")
 
 
@@ -209,11 +209,11 @@ def _deadline(asked: Asked, facts: RunFacts) -> str:
 
 def _retrying(asked: Asked, facts: RunFacts) -> Told:
     run = facts.run
-    told = f"attempt {run.attempt} ended with: {run.reason}"
+    summary = f"attempt {run.attempt} ended with: {run.reason}"
     if run.retry_at is not None and asked.now - run.retry_at > LATE:
-        return Told(f"{told}; its next attempt should have begun", _no_scheduler(asked))
+        return Told(f"{summary}; its next attempt should have begun", _no_scheduler(asked))
     at = instant(run.retry_at) if run.retry_at else "soon"
-    return Told(told, f"it is tried again at {at}")
+    return Told(summary, f"it is tried again at {at}")
 
 
 def _succeeded(_asked: Asked, facts: RunFacts) -> Told:

@@ -61,12 +61,12 @@ _SKIPS_BY_BEGIN: Final[dict[str, Told]] = {
 
 def skipped(job: ExplainedJob, reason: str) -> Told:
     """Tell why a due time does not run, by the reason that its row has or will have."""
-    told, rest = _SKIPS.get(reason), ""
-    if told is None:
+    summary, rest = _SKIPS.get(reason), ""
+    if summary is None:
         begins = [begin for begin in _SKIPS_BY_BEGIN if reason.startswith(begin)]
-        told = _SKIPS_BY_BEGIN[begins[0]] if begins else Told("{rest}")
+        summary = _SKIPS_BY_BEGIN[begins[0]] if begins else Told("{rest}")
         rest = reason.removeprefix(begins[0]) if begins else reason
-    return Told(told.sentence.format(rest=rest), told.advice.format(title=job.title))
+    return Told(summary.sentence.format(rest=rest), summary.advice.format(title=job.title))
 
 
 def _by_window(job: ExplainedJob, _reason: str, place: Place) -> str:
@@ -130,10 +130,10 @@ def schedule_words(job: ExplainedJob, revision: Revision) -> str:
     if schedule is None:
         return "without a schedule"
     try:
-        told = explain(schedule, seed=str(job.id), anchor=revision.timing.anchor)
+        summary = explain(schedule, seed=str(job.id), anchor=revision.timing.anchor)
     except MatinsError as error:
         return str(error)
-    return told[:1].lower() + told[1:].removesuffix(".")
+    return summary[:1].lower() + summary[1:].removesuffix(".")
 
 
 def by_revision(job: ExplainedJob, revision: Revision) -> str:

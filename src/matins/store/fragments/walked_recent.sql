@@ -1,4 +1,4 @@
--- Runs downwards from one, in a stretch of days, and so many of them at most.
+-- Runs downwards from one, in a range of days, and so many of them at most.
 SELECT *
 FROM all_runs
 WHERE due_at BETWEEN :since::timestamptz AND :until::timestamptz

@@ -106,12 +106,12 @@ class MemoryBackfills:
 
     async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
         """See `domain.ports.backfills.Backfills`."""
-        found = []
+        unfinished = []
         for row in self._world.backfills.values():
             job = self._world.jobs[row.job_id]
             if row.finished_at is None and job.partition in partitions:
-                found.append(self._open(row, job))
-        return sorted(found, key=lambda backfill: backfill.id)
+                unfinished.append(self._open(row, job))
+        return sorted(unfinished, key=lambda backfill: backfill.id)
 
     async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
         """See `domain.ports.backfills.Backfills`."""
@@ -196,8 +196,8 @@ class MemoryBackfills:
         states = Counter(run.state or RunState.CANCELLED for run in self._runs(row))
         ended = {state.value: row.ended[state] + states.pop(state, 0) for state in FINAL}
         left_out = Counter[str]()
-        for stretch in row.left_out:
-            left_out[stretch.reason] += stretch.due_count
+        for group in row.left_out:
+            left_out[group.reason] += group.due_count
         counts = BackfillCounts(row.planned, row.made, left_out.total(), **ended)
         per_hour, ends_at = None, None
         if row.state is BackfillState.ACTIVE:
@@ -220,5 +220,5 @@ class MemoryBackfills:
             per_hour=per_hour,
             ends_at=ends_at,
             left_out={reason: count for reason, count in sorted(left_out.items()) if count},
-            stretches=sorted(row.left_out, key=lambda stretch: stretch.first_at)[:LIST_MAX],
+            ranges=sorted(row.left_out, key=lambda group: group.first_at)[:LIST_MAX],
         )

@@ -29,16 +29,16 @@ class MemoryChains:
 
     def links(self, partitions: Collection[int]) -> list[Link]:
         """See `domain.ports.Agenda`."""
-        found = []
+        links = []
         for partition, job_id, due_at in sorted(self._world.links_again):
             job = self._world.jobs[job_id]
             if partition in partitions and job.state is JobState.ACTIVE:
-                found.append(self._link_again(job, due_at))
+                links.append(self._link_again(job, due_at))
         for job in self._awaiting(partitions):
             for leader, run in self._open(job):
                 if run.finished_at is not None or _chain(job).when.startswith("any_"):
-                    found.append(self.link(job, leader, run))
-        return found
+                    links.append(self.link(job, leader, run))
+        return links
 
     def advance_chains(self, partitions: Collection[int]) -> None:
         """See `domain.ports.Agenda`."""

@@ -188,15 +188,15 @@ class MemoryTransaction:
     async def upstream(self, team: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """See `domain.ports.jobs.JobTransaction`."""
         self._go_on()
-        found: dict[str, Sequence[str]] = {}
+        upstream: dict[str, Sequence[str]] = {}
         pending = list(names)
         while pending:
             name = pending.pop()
             job = self._world.find_job(team, name)
-            if job is not None and name not in found:
-                found[name] = job.spec.upstream
-                pending += found[name]
-        return found
+            if job is not None and name not in upstream:
+                upstream[name] = job.spec.upstream
+                pending += upstream[name]
+        return upstream
 
     async def downstream(self, team: str, name: str) -> list[str]:
         """See `domain.ports.jobs.JobTransaction`."""

@@ -108,8 +108,10 @@ class MemoryDispatch:
         found: dict[str, list[int]] = {}
         alive = self._world.now() - SILENT
         for row in self._world.executors.values():
-            given = (ids for (holder, _), ids in self._world.handouts.items() if holder == row.id)
-            free = row.slots - sum(map(len, given))
+            handouts = (
+                ids for (holder, _), ids in self._world.handouts.items() if holder == row.id
+            )
+            free = row.slots - sum(map(len, handouts))
             if (
                 row.ended_at is None
                 and row.heartbeat_at > alive
@@ -196,8 +198,8 @@ class MemoryDispatch:
             try:
                 attempts.append(self._attempt(run))
             except InvalidInputError as error:
-                told = f"its input does not fit its job any more: {error}"
-                self._end(run, Outcome.FAILED, RunState.DEAD, told)
+                message = f"its input does not fit its job any more: {error}"
+                self._end(run, Outcome.FAILED, RunState.DEAD, message)
         return Handout(attempts)
 
     def _end(self, run: RunRow, outcome: Outcome, state: RunState, reason: str) -> None:

@@ -150,20 +150,20 @@ Line Islands: Kiritimati Island
 _FIXED: Final = ("UTC", "UTC-11", "UTC-09", "UTC-08", "UTC-02", "UTC+12", "UTC+13")
 
 
-def windows_name(shown: str) -> str | None:
+def windows_name(display_name: str) -> str | None:
     """Return Windows's own name of the zone that it shows under a name; None if it shows none."""
-    return _WINDOWS.get(_OFFSET.sub("", shown, count=1).strip().casefold())
+    return _WINDOWS.get(_OFFSET.sub("", display_name, count=1).strip().casefold())
 
 
 def _read_table() -> dict[str, str]:
     names = {f"coordinated universal time{zone[3:]}": zone for zone in _FIXED}
     for line in _SHOWN.strip().splitlines():
-        zone, _, shown = line.partition(": ")
+        zone, _, display_name = line.partition(": ")
         begin, space, region = zone.partition(" (")
         name = f"{begin}{_TIME}{space}{region}"
         if zone.startswith("Russia Time Zone"):
             name = zone
-        names |= {text.strip().casefold(): name for text in shown.split(" | ")}
+        names |= {text.strip().casefold(): name for text in display_name.split(" | ")}
     return names
 
 

@@ -120,9 +120,9 @@ def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) 
         part.all("RRULE") if is_series else [],
         _listed(part, clock, length) if is_series else [],
         frozenset(
-            clock.occurrence(given, dates)
+            clock.occurrence(begin, dates)
             for dates in part.all("EXDATE")
-            for given, _ in read_periods(dates)
+            for begin, _ in read_periods(dates)
         ),
         replaces,
     )
@@ -130,9 +130,9 @@ def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) 
 
 def _listed(part: Component, clock: _Clock, length: Length) -> list[tuple[int, Length]]:
     return [
-        clock.period(given, dates, length)
+        clock.period(period, dates, length)
         for dates in part.all("RDATE")
-        for given in read_periods(dates)
+        for period in read_periods(dates)
     ]
 
 

@@ -82,7 +82,7 @@ class Page(NamedTuple):
 
 
 class _Period(NamedTuple):
-    """A stretch of time, from its begin (exclusive) to its end (inclusive), under one revision."""
+    """A span of time, from its begin (exclusive) to its end (inclusive), under one revision."""
 
     begin: datetime
     end: datetime
@@ -101,18 +101,18 @@ class Expansion:
 
     def page(self, mark: datetime | None, count: int) -> Page:
         """Return up to `count` due times after a mark: the last one of the page before."""
-        found: list[DueThen] = []
+        page: list[DueThen] = []
         newest = self._span.order == "newest"
         for period in reversed(self._periods) if newest else self._periods:
-            if len(found) >= count:
-                return Page(found, is_last=False)
+            if len(page) >= count:
+                return Page(page, is_last=False)
             begin, end = max(period.begin, self._span.since - SECOND), period.end
             if mark is not None:
                 begin, end = (begin, min(end, mark - SECOND)) if newest else (max(begin, mark), end)
             timetable = self._timetable(period.revision.number) if begin < end else None
             if timetable is not None:
-                found += _due(period, timetable, (begin, end), count - len(found), newest=newest)
-        return Page(found, is_last=len(found) < count)
+                page += _due(period, timetable, (begin, end), count - len(page), newest=newest)
+        return Page(page, is_last=len(page) < count)
 
     def gaps(self) -> list[LeftOut]:
         """Return the times within the span in which no due time can be told, and why."""
@@ -146,14 +146,14 @@ def judge(due: Iterable[DueThen], ledger: Ledger, *, again: bool) -> list[DueThe
     ]
 
 
-def stretches(due: Iterable[DueThen]) -> list[LeftOut]:
+def left_out_ranges(due: Iterable[DueThen]) -> list[LeftOut]:
     """Return what is left out, those in a row with the same reason as one."""
-    found = []
+    ranges = []
     for reason, group in groupby(due, key=lambda occurrence: occurrence.reason):
         if reason:
             at = [occurrence.due_at for occurrence in group]
-            found.append(LeftOut(min(at), max(at), len(at), reason))
-    return found
+            ranges.append(LeftOut(min(at), max(at), len(at), reason))
+    return ranges
 
 
 class Planning:
@@ -161,7 +161,7 @@ class Planning:
 
     def __init__(self, span: Span, gaps: Iterable[LeftOut]) -> None:
         self._span = span
-        self._stretches = list(gaps)
+        self._ranges = list(gaps)
         self._left_out = Counter[str]()
         self._to_run = 0
         self._bounds: list[datetime] = []
@@ -173,10 +173,10 @@ class Planning:
 
     def add(self, due: Sequence[DueThen]) -> None:
         """Add a page."""
-        left_out = stretches(due)
-        for stretch in left_out:
-            self._left_out[stretch.reason] += stretch.due_count
-        self._stretches += left_out[: LIST_MAX - len(self._stretches)]
+        left_out = left_out_ranges(due)
+        for group in left_out:
+            self._left_out[group.reason] += group.due_count
+        self._ranges += left_out[: LIST_MAX - len(self._ranges)]
         to_run = [occurrence.due_at for occurrence in due if not occurrence.reason]
         self._to_run += len(to_run)
         if to_run:
@@ -194,7 +194,7 @@ class Planning:
             first_due_at=first,
             last_due_at=last,
             left_out=dict(self._left_out),
-            stretches=self._stretches[:LIST_MAX],
+            ranges=self._ranges[:LIST_MAX],
         )
 
 
@@ -278,16 +278,16 @@ def _why_not(
     again: bool,
 ) -> str:
     """Return why a due time does not run by what is on record of it; empty where it does."""
-    found = rows.get(due, ())
-    for row in found:
+    recorded = rows.get(due, ())
+    for row in recorded:
         if row.kind is Kind.BACKFILL:
             return f"it has a backfill run already, which is {row.state}"
-    if not any(row.kind is Kind.SCHEDULED for row in found):
+    if not any(row.kind is Kind.SCHEDULED for row in recorded):
         if ledger.unclaimed_from is not None and due >= ledger.unclaimed_from:
             return "it is claimed still"
         if ledger.purged_until is not None and due < ledger.purged_until and not again:
             return "its rows are purged, so that it may have run"
-    for row in found:
+    for row in recorded:
         if not again and row.state is RunState.SUCCEEDED:
             return f"it ran: its {row.kind} run succeeded"
         if not again and row.state not in FINAL:

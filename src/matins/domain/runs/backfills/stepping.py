@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.backfills.expansion import DueThen, stretches
+from matins.domain.runs.backfills.expansion import DueThen, left_out_ranges
 from matins.domain.runs.backfills.values import BackfillState, LeftOut, Span
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.domain.values.ids import run_id
@@ -138,6 +138,6 @@ def step(backfill: OpenBackfill, due: Sequence[DueThen], *, is_last: bool) -> St
             )
             for occurrence in to_run
         ],
-        left_out=stretches(due[:taken]),
+        left_out=left_out_ranges(due[:taken]),
         reason=reason,
     )

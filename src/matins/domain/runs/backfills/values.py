@@ -23,7 +23,7 @@ LIMIT_MAX: Final = 1_000
 """The most runs of one backfill at once."""
 
 LIST_MAX: Final = 1_000
-"""The most stretches that are listed of what is left out."""
+"""The most ranges that are listed of what is left out."""
 
 _REASON_MAX: Final = 500
 
@@ -57,14 +57,14 @@ class BackfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self, now: datetime) -> list[Problem]:
         """Return all that is wrong with it, if it is asked now."""
-        found = instant_problems("since", self.since)
+        problems = instant_problems("since", self.since)
         if self.until is not None:
-            found += instant_problems("until", self.until)
-        if not found:
-            found = _span_problems(self.since, self.until or now, now)
+            problems += instant_problems("until", self.until)
+        if not problems:
+            problems = _span_problems(self.since, self.until or now, now)
         if not 1 <= self.limit <= LIMIT_MAX:
-            found.append(Problem("limit", f"must be from 1 to {LIMIT_MAX}"))
-        return found + length_problems("reason", self.reason, _REASON_MAX)
+            problems.append(Problem("limit", f"must be from 1 to {LIMIT_MAX}"))
+        return problems + length_problems("reason", self.reason, _REASON_MAX)
 
 
 def kind_problems(spec: JobSpec) -> list[Problem]:
@@ -102,7 +102,7 @@ class LeftOut(msgspec.Struct, frozen=True):
 class BackfillPlan(msgspec.Struct, frozen=True):
     """What a backfill comes to: so many due times, and those of them `to_run`.
 
-    `left_out` counts the others by their reasons; `stretches` lists them, the first 1000.
+    `left_out` counts the others by their reasons; `ranges` lists them, the first 1000.
     """
 
     since: datetime
@@ -112,7 +112,7 @@ class BackfillPlan(msgspec.Struct, frozen=True):
     first_due_at: datetime | None = None
     last_due_at: datetime | None = None
     left_out: Mapping[str, int] = {}
-    stretches: list[LeftOut] = []
+    ranges: list[LeftOut] = []
 
 
 class BackfillCounts(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class Backfill(msgspec.Struct, frozen=True, omit_defaults=False):
     per_hour: float | None = None
     ends_at: datetime | None = None
     left_out: Mapping[str, int] = {}
-    stretches: list[LeftOut] = []
+    ranges: list[LeftOut] = []
 
 
 class BackfillStarted(msgspec.Struct, frozen=True, omit_defaults=False):
@@ -196,12 +196,12 @@ def pace(
 
 
 def _span_problems(since: datetime, until: datetime, now: datetime) -> list[Problem]:
-    found = []
+    problems = []
     if since < FIRST_DUE:
-        found.append(Problem("since", "lies before 1970"))
+        problems.append(Problem("since", "lies before 1970"))
     if until > now:
         message = "lies ahead; a backfill is for the past, so leave it out to mean now"
-        found.append(Problem("until", message))
+        problems.append(Problem("until", message))
     elif since >= until:
-        found.append(Problem("since", "must lie before `until`, and before now"))
-    return found
+        problems.append(Problem("since", "must lie before `until`, and before now"))
+    return problems
