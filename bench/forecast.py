@@ -23,7 +23,7 @@ from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
 from matins.insight.forecast.expansion import Expansion
 from matins.insight.forecast.forecast import Forecast, forecast
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
 
 NOW = datetime(2026, 10, 22, 9, 30, tzinfo=UTC)  # clocks change in Europe within the week

@@ -66,11 +66,11 @@ async def test_days_from_yesterday_to_a_week_ahead_are_made(world: World) -> Non
 
 
 async def test_further_days_are_made_as_time_goes_on(world: World) -> None:
-    keeper = DaysAhead(PostgresDayTables(world.database), world)
-    running = asyncio.create_task(keeper.run())
+    service = DaysAhead(PostgresDayTables(world.database), world)
+    running = asyncio.create_task(service.run())
     last = around(NEW_YEAR + timedelta(hours=1))[-1]
     async with asyncio.timeout(20):
         while not world.slept.is_set() or last not in await world.days("runs"):
             await asyncio.sleep(0.01)
-    await keeper.stop()
+    await service.stop()
     await running

@@ -30,7 +30,7 @@ async def world(dsn: str) -> AsyncIterator[Owned]:
         yield world
 
 
-async def poison(world: Owned, name: str, how: str) -> None:
+async def make_unreadable(world: Owned, name: str, how: str) -> None:
     """Let a job be one that this version can't read."""
     job = await world.reads.job(TEAM, name)
     async with world.database.session() as session:
@@ -52,7 +52,7 @@ async def followed(world: Owned) -> dict[str, bool]:
 
 @pytest.mark.parametrize("how", [ZONE_GONE, NEWER_FIELD], ids=["zone", "field"])
 async def test_the_others_follow_a_calendar(world: Owned, how: str) -> None:
-    await poison(world, "b", how)
+    await make_unreadable(world, "b", how)
     changed = await world.calendars.put(TEAM, TWO_HOLIDAYS)
     assert changed.jobs == 3
     assert [job.name for job in changed.unreadable] == ["b"]
@@ -61,7 +61,7 @@ async def test_the_others_follow_a_calendar(world: Owned, how: str) -> None:
 
 
 async def test_the_upkeep_finishes_for_the_others_what_was_begun(world: Owned) -> None:
-    await poison(world, "b", NEWER_FIELD)
+    await make_unreadable(world, "b", NEWER_FIELD)
     async with world.database.session() as session:
         await session.execute("UPDATE calendars SET replaced_at = made_at")
         await session.execute(
@@ -73,7 +73,7 @@ async def test_the_upkeep_finishes_for_the_others_what_was_begun(world: Owned) -
 
 
 async def test_lists_show_the_others_and_name_it(world: Owned) -> None:
-    await poison(world, "b", NEWER_FIELD)
+    await make_unreadable(world, "b", NEWER_FIELD)
     page = await world.reads.jobs(TEAM, "", 100)
     assert [job.spec.name for job in page.jobs] == ["a", "c", "d"]
     [unreadable] = page.unreadable
@@ -84,7 +84,7 @@ async def test_lists_show_the_others_and_name_it(world: Owned) -> None:
 
 
 async def test_pages_go_on_after_one_that_ends_with_it(world: Owned) -> None:
-    await poison(world, "b", NEWER_FIELD)
+    await make_unreadable(world, "b", NEWER_FIELD)
     page = await world.reads.jobs(TEAM, "", 2)
     assert ([job.spec.name for job in page.jobs], page.next) == (["a"], "b")
     page = await world.reads.jobs(TEAM, "b", 2)
@@ -93,7 +93,7 @@ async def test_pages_go_on_after_one_that_ends_with_it(world: Owned) -> None:
 
 @pytest.mark.parametrize("how", [ZONE_GONE, NEWER_FIELD], ids=["zone", "field"])
 async def test_the_audit_tells_its_fault_beside_the_others(world: Owned, how: str) -> None:
-    await poison(world, "b", how)
+    await make_unreadable(world, "b", how)
     found = {audit.job: audit for audit in await world.audit()}
     assert found.keys() == set(NAMES)
     assert found.pop("b").fault

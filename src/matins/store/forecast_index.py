@@ -12,7 +12,7 @@ import asyncpg
 import structlog
 
 from matins.domain.jobs.spec import JobState
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
 from matins.store.database import Database
 from matins.store.queries import load_queries

@@ -48,25 +48,25 @@ def _chain(rng: Random, _now: datetime) -> Schedule:
 
 
 def _counted(rng: Random, _now: datetime) -> Schedule:
-    return {"every": "1s", "max_runs": rng.randint(3, 9)} | _passing(rng)
+    return {"every": "1s", "max_runs": rng.randint(3, 9)} | _auto_deleted(rng)
 
 
 def _counted_chain(rng: Random, _now: datetime) -> Schedule:
     counted = {"max_runs": rng.randint(2, 5)}
-    return {"every": "1s", "after": "end"} | counted | _passing(rng)
+    return {"every": "1s", "after": "end"} | counted | _auto_deleted(rng)
 
 
 def _ending(rng: Random, now: datetime) -> Schedule:
     ends = now + rng.randint(3, 9) * SECOND
-    return {"cron": "* * * * * *", "ends_at": written(ends), "jitter": "1s"} | _passing(rng)
+    return {"cron": "* * * * * *", "ends_at": written(ends), "jitter": "1s"} | _auto_deleted(rng)
 
 
 def _at(rng: Random, now: datetime) -> Schedule:
     instants = sorted(rng.sample(range(2, 10), 3))
-    return {"at": [written(now + instant * SECOND) for instant in instants]} | _passing(rng)
+    return {"at": [written(now + instant * SECOND) for instant in instants]} | _auto_deleted(rng)
 
 
-def _passing(rng: Random) -> Schedule:
+def _auto_deleted(rng: Random) -> Schedule:
     return {"delete_after": rng.choice(["0s", "2s"])}
 
 

@@ -15,7 +15,7 @@ from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Schedule, Times
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.durations import parse_duration
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
 
 CHANGES = {

@@ -26,7 +26,7 @@ from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overla
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
 from matins.insight.forecast.expansion import Expansion
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 
 GAPS: tuple[Gap | None, ...] = (None, "run_after", "skip")
 OVERLAPS: tuple[Overlap | None, ...] = (None, "first", "second", "both")

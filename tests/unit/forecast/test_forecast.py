@@ -12,7 +12,7 @@ from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
 from matins.insight.forecast.expansion import Expansion
 from matins.insight.forecast.forecast import Peak, forecast, hot_spot
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SINCE = epoch_s(NOW)

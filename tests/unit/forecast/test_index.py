@@ -19,7 +19,7 @@ from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import ScheduleError
 from matins.insight.forecast.expansion import Expansion
-from matins.insight.forecast.grouping import Entry
+from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -194,7 +194,7 @@ async def test_nothing_beyond_the_horizon_is_accounted_for() -> None:
 
 
 @in_virtual_time
-async def test_nothing_is_said_while_a_job_is_in_doubt_or_about_to_be_quarantined() -> None:
+async def test_nothing_is_said_while_a_job_is_stale_or_about_to_be_quarantined() -> None:
     scene = Scene()
     job = scene.ground.job()
     await scene.read(20)
@@ -260,7 +260,7 @@ async def test_every_page_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @in_virtual_time
-async def test_a_job_in_doubt_is_taken_in_as_it_stands_or_not_at_all() -> None:
+async def test_a_stale_job_is_taken_in_as_it_stands_or_not_at_all() -> None:
     scene = Scene()
     changed, gone = scene.ground.job(), scene.ground.job()
     await scene.read(1)

@@ -22,10 +22,11 @@ from matins.insight.forecast.groups import (
     RateGroup,
     TimetableGroup,
 )
-from matins.insight.forecast.histogram import Curve, Histogram
 from matins.insight.forecast.index import Counter, Counts, PhasedCounter
 from matins.insight.forecast.series import (
     ORIGIN,
+    Curve,
+    Histogram,
     Point,
     Series,
     Starts,

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from uuid import UUID
 
-from matins.insight.forecast.grouping import Entry, Grouper
-from matins.insight.forecast.groups import AtGroup, EveryGroup, Group, PhasedGroup, PlainGroup
+from matins.insight.forecast.groups import (
+    AtGroup,
+    Entry,
+    EveryGroup,
+    Group,
+    Grouper,
+    PhasedGroup,
+    PlainGroup,
+)
 
 Segment = tuple[str, str]
 """A team and a pool."""
