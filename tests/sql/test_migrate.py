@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -169,13 +170,62 @@ OLD_JOBS = {
 async def test_jobs_keep_the_misfire_policy_that_was_the_default(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    old = {name: (misfire, spec) for name, (misfire, spec, _) in OLD_JOBS.items()}
+    rows = await _migrated_jobs(dsn, monkeypatch, old | {"broken": ("7", "{}")}, before=18)
+    assert rows.pop("broken")
+    for name, row in rows.items():
+        for told in (row["misfire"], row["spec"]["misfire"], row["revision"]["misfire"]):
+            policy = msgspec.convert(told, type=Misfire)
+            assert (policy.policy, policy.max_age) == OLD_JOBS[name][2]
+    assert len(rows) == len(OLD_JOBS)
+
+
+_COMMAND, _HTTP = '{"command": {"argv": ["true"]}}', '{"http": {"url": "http://127.0.0.1:9"}}'
+OLD_RETRIES = {
+    "command": (f'{{"target": {_COMMAND}}}', {"attempts": 3}),
+    "command that says it": (
+        f'{{"target": {_COMMAND}, "retry": {{"attempts": 1}}}}',
+        {"attempts": 1},
+    ),
+    "command that says another": (
+        f'{{"target": {_COMMAND}, "retry": {{"lost": 2}}}}',
+        {"attempts": 3, "lost": 2},
+    ),
+    "http": (f'{{"target": {_HTTP}}}', None),
+    "no target": ('{"target": 7}', None),
+    "no policy": (f'{{"target": {_COMMAND}, "retry": 7}}', 7),
+}
+"""What stood in `spec` of jobs, and what then stands in its `retry`."""
+
+
+async def test_jobs_keep_the_attempts_that_were_the_default(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {name: ("{}", spec) for name, (spec, _) in OLD_RETRIES.items()}
+    rows = await _migrated_jobs(dsn, monkeypatch, old, before=30)
+    assert {name: row["spec"].get("retry") for name, row in rows.items()} == {
+        name: kept for name, (_, kept) in OLD_RETRIES.items()
+    }
+    assert all(row["spec"] == row["revision"] for row in rows.values())
+
+
+async def _migrated_jobs(
+    dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    old: Mapping[str, tuple[str, str]],
+    *,
+    before: int,
+) -> dict[str, dict[str, Any]]:
+    """Return jobs by name, with their first revision, that were there before a migration."""
     monkeypatch.setattr(
-        migrating, "migrations", lambda: [migration for migration in EVERY if migration.number < 18]
+        migrating,
+        "migrations",
+        lambda: [migration for migration in EVERY if migration.number < before],
     )
     await migrate(dsn)
     session = await asyncpg.connect(dsn)
     await session.execute("INSERT INTO teams (name, created_at) VALUES ('team', now())")
-    for name, (misfire, spec, _) in [*OLD_JOBS.items(), ("broken", ("7", "{}", None))]:
+    for name, (misfire, spec) in old.items():
         await session.execute(
             """
             WITH made AS (
@@ -195,15 +245,14 @@ async def test_jobs_keep_the_misfire_policy_that_was_the_default(
     await migrate(dsn)
     rows = await session.fetch(
         """
-        SELECT j.name, j.misfire::text AS job, (j.spec -> 'misfire')::text AS spec,
-               (r.spec -> 'misfire')::text AS revision
+        SELECT j.name, j.misfire::text AS misfire, j.spec::text AS spec, r.spec::text AS revision
         FROM jobs j JOIN revisions r ON r.job_id = j.id
-        WHERE j.name <> 'broken'
         """
     )
     await session.close()
-    for row in rows:
-        for text in (row["job"], row["spec"], row["revision"]):
-            policy = msgspec.json.decode(text, type=Misfire)
-            assert (policy.policy, policy.max_age) == OLD_JOBS[row["name"]][2]
-    assert len(rows) == len(OLD_JOBS)
+    return {
+        row["name"]: {
+            column: msgspec.json.decode(row[column]) for column in ("misfire", "spec", "revision")
+        }
+        for row in rows
+    }

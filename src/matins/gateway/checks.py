@@ -80,6 +80,7 @@ def check_report(report: Report) -> list[End]:
             and 0 <= result.output_cut <= _INT64
             and 0 <= (result.company or 0) <= _INT32
             and math.isfinite(end.duration_s)
+            and 0 <= result.retry_after_s < math.inf
         ):
             check(_end_problems(f"ends[{index}]", end))
     return [_recordable(end) for end in report.ends]
@@ -108,6 +109,7 @@ def _end_problems(where: str, end: End) -> list[Problem]:
         *_range(f"{where}.result.http_status", result.http_status or 0, -_INT32, _INT32),
         *_range(f"{where}.result.output_cut", result.output_cut, 0, _INT64),
         *_range(f"{where}.result.company", result.company or 0, 0, _INT32),
+        *_range(f"{where}.result.retry_after_s", result.retry_after_s, 0, math.inf),
         *_range(f"{where}.duration_s", end.duration_s, 0, math.inf),
     ]
 

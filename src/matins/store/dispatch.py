@@ -22,7 +22,7 @@ from matins.domain.executors.protocol import (
     RunStatus,
     Stop,
 )
-from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.retry import read_policy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt, Result
@@ -305,18 +305,14 @@ def running_of(row: asyncpg.Record) -> Running:
     return Running(
         run_id=row["id"],
         tried=Tried(
-            row["attempt"], row["lost_count"], row["cancel_requested"], row["shared_losses"]
+            row["attempt"],
+            row["lost_count"],
+            row["cancel_requested"],
+            row["shared_losses"],
+            row["age_s"],
         ),
-        policy=_policy(row["policy"]),
+        policy=read_policy(row["policy"], row["target"]),
     )
-
-
-def _policy(text: str) -> RetryPolicy:
-    """Read a policy; one that can't be read allows nothing more, so that the run ends."""
-    try:
-        return msgspec.json.decode(text, type=RetryPolicy)
-    except msgspec.DecodeError:
-        return RetryPolicy(attempts=1, lost=1)
 
 
 def _dues(run_ids: Iterable[UUID]) -> list[datetime]:

@@ -125,9 +125,8 @@ WHERE h.executor = :executor::uuid AND h.seq = :seq::bigint
 
 -- name: running_runs
 -- The run of a job that was deleted is not tried again.
-SELECT r.id, r.attempt, r.lost_count, r.shared_losses,
-       r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
-       coalesce(called.spec ->> 'retry', '{}') AS policy
+SELECT
+    -- include: tried
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 JOIN runs r ON r.id = w.run_id AND r.due_at = w.due_at
 JOIN jobs j ON j.id = r.job_id
@@ -302,12 +301,11 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT run_ids FROM handouts WHERE executor = e.id OFFSET 0) AS h
     WHERE e.ended_at IS NOT NULL AND NOT e.is_empty
 )
-SELECT r.executor, r.id, r.attempt, r.lost_count, r.shared_losses,
-       r.cancel_at IS NOT NULL OR j.state = 'deleted' AS cancel_requested,
-       coalesce(called.spec ->> 'retry', '{}') AS policy
+SELECT r.executor,
+    -- include: tried
 FROM given g
 JOIN LATERAL (
-    SELECT id, job_id, executor, attempt, lost_count, shared_losses, cancel_at, revision
+    SELECT id, job_id, executor, attempt, lost_count, shared_losses, claimed_at, cancel_at, revision
     FROM runs
     WHERE id = g.run_id
       AND due_at = run_due_at(g.run_id)

@@ -6,10 +6,13 @@ from datetime import timedelta
 from uuid import UUID
 
 import msgspec
+import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 from tests.ids import numbered
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Outcome, RunState
@@ -17,6 +20,7 @@ from matins.domain.values.ids import partition_of
 
 HOLDER, EXECUTOR, JOB, STRANGER = (numbered(number) for number in range(1, 5))
 DONE = Result(Outcome.SUCCEEDED, output="fine")
+COMMAND = Target(command=CommandTarget(["true"]))
 BAD = Result(Outcome.FAILED, "exit code 1", exit_code=1)
 
 
@@ -130,6 +134,24 @@ async def test_a_retry_waits_for_its_time_and_is_promoted_once(ground: Ground) -
     [attempt] = (await dequeue(ground, 2)).attempts
     assert (attempt.run_id, attempt.number) == (run, 2)
     assert ids(await dequeue(ground, 3)) == set()
+
+
+@pytest.mark.parametrize(("target", "attempts"), [(SPEC.target, 3), (COMMAND, 1)])
+async def test_how_a_run_stands_is_told_with_a_policy_that_is_complete(
+    ground: Ground, target: Target, attempts: int
+) -> None:
+    [run] = await queue(ground, 1)
+    policy = RetryPolicy(lost=9, give_up_after="1h")
+    await ground.rows.respec(JOB, msgspec.structs.replace(SPEC, target=target, retry=policy))
+    await register(ground)
+    ground.clock.move(40)
+    await dequeue(ground, 1)
+    ground.clock.move(2)
+    [running] = await ground.dispatch.running_runs(EXECUTOR, [run])
+    assert running.policy == msgspec.structs.replace(policy, attempts=attempts)
+    assert round(running.tried.age_s, 2) == 42
+    await ground.watch.declare_lost(EXECUTOR, (await ground.watch.executors())[0].heartbeat_at)
+    assert await ground.watch.abandoned_runs(9) == [(EXECUTOR, [running])]
 
 
 async def test_a_retry_is_not_promoted_without_the_lease(ground: Ground) -> None:

@@ -87,6 +87,34 @@ async def test_the_last_failure_is_a_dead_letter() -> None:
     assert "exit code 1" in desk.rows.runs[run].reason
 
 
+async def test_a_policy_decides_by_the_code_what_is_not_tried_again() -> None:
+    desk = Desk()
+    policy = RetryPolicy(attempts=5, permanent_on=("exit:2",))
+    once, again = await desk.started(2, policy=policy)
+    await desk.report(
+        End(once, 1, Result(Outcome.FAILED, "exit code 2", exit_code=2)),
+        End(again, 1, Result(Outcome.FAILED, "exit code 1", exit_code=1)),
+    )
+    assert (desk.state(once), desk.state(again)) == (RunState.DEAD, RunState.RETRYING)
+    assert desk.rows.runs[once].reason == "exit code 2 (permanent_on: exit:2)"
+
+
+async def test_a_policy_has_tried_again_what_the_executor_takes_for_permanent() -> None:
+    desk = Desk()
+    [run] = await desk.started(policy=RetryPolicy(attempts=5, retry_on=("http:404",)))
+    result = Result(Outcome.FAILED, "HTTP 404", permanent=True, http_status=404)
+    await desk.report(End(run, 1, result))
+    assert desk.state(run) is RunState.RETRYING
+
+
+async def test_the_wait_that_a_target_asks_for_is_kept() -> None:
+    desk = Desk()
+    policy = RetryPolicy(attempts=2, backoff=Backoff(initial="7s", jitter="none"))
+    [run] = await desk.started(policy=policy)
+    await desk.report(End(run, 1, Result(Outcome.FAILED, "HTTP 503", retry_after_s=40)))
+    assert desk.rows.runs[run].retry_in_s == 40
+
+
 async def test_gw06_a_run_that_is_lost_too_often_is_a_dead_letter() -> None:
     desk = Desk()
     [run] = await desk.started(policy=RetryPolicy(lost=3))

@@ -140,6 +140,18 @@ def test_a_command_on_one_line_is_told_as_a_list() -> None:
         read_value({"name": "a", "target": {"command": {"argv": "echo hello"}}}, JobSpec)
 
 
+def test_a_list_that_never_changes_is_told_as_any_other() -> None:
+    for wrong, where, told in (
+        ("exit:75 timed_out", "retry.retry_on", 'write `retry_on: ["exit:75", "timed_out"]`'),
+        ([75], "retry.retry_on[0]", 'it must be a text: write it in quotes, `"75"`'),
+    ):
+        with pytest.raises(InvalidInputError) as refused:
+            read_value({"name": "a", "target": TARGET, "retry": {"retry_on": wrong}}, JobSpec)
+        [problem] = refused.value.problems
+        assert problem.where == where
+        assert told in problem.message
+
+
 def test_all_that_is_wrong_comes_at_once_with_what_is_wrong_in_meaning() -> None:
     jobs = [
         {"nam": "a", "target": "echo", "retry": {"attempts": "5"}},

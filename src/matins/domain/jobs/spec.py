@@ -68,6 +68,11 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         return parse_duration(self.timeout)
 
     @property
+    def retrying(self) -> RetryPolicy:
+        """How it is tried again, with what its kind of target decides filled in."""
+        return self.retry.for_target(self.target.kind)
+
+    @property
     def is_timed(self) -> bool:
         """Whether its due times lie on a schedule, and do not follow from runs."""
         return self.schedule is not None and self.schedule.after == "due"
@@ -86,7 +91,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     def problems(self) -> list[Problem]:
         """Return all that is wrong with the meaning of it; `where` is relative to the job."""
         problems = name_problems("name", self.name) + name_problems("pool", self.pool)
-        parts = [("target", self.target.problems()), ("retry", self.retry.problems())]
+        parts = [("target", self.target.problems())]
+        parts.append(("retry", self.retry.problems(self.target.kind)))
         parts.append(("overlap", self.overlapping.problems()))
         parts.append(("misfire", self.misfire.problems()))
         if self.concurrency is not None:

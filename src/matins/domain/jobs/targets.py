@@ -90,6 +90,12 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         kinds = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: kind for name, kind in kinds if kind is not None}
 
+    @property
+    def kind(self) -> str | None:
+        """The kind that is given; None if it is not exactly one."""
+        given = list(self.given())
+        return given[0] if len(given) == 1 else None
+
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to the target."""
         kinds_given = self.given()

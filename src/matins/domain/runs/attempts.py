@@ -33,7 +33,8 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `reason` is one line for people, empty when it succeeded. `output` is cleaned text: what was
     kept of head and tail, with `output_cut` bytes left out between them. `company` is for lost
-    attempts whose keeper died: how many other attempts ended with it.
+    attempts whose keeper died: how many other attempts ended with it. `retry_after_s`: the target
+    asks for no attempt earlier than that.
     """
 
     outcome: Outcome
@@ -44,3 +45,4 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     http_status: int | None = None
     company: int | None = None
+    retry_after_s: float = 0.0

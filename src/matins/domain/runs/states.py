@@ -7,7 +7,8 @@ from random import Random
 
 import msgspec
 
-from matins.domain.jobs.retry import RetryPolicy
+from matins.domain.jobs.retry import ONCE, RetryPolicy
+from matins.domain.values.durations import parse_duration
 
 
 class Kind(StrEnum):
@@ -90,6 +91,8 @@ class Tried(msgspec.Struct, frozen=True):
     """Its owner wants no more of it: the run was cancelled, or its job deleted."""
     shared_losses: int = 0
     """Those of the lost attempts that ended in company: with others, when what ran them died."""
+    age_s: float = 0.0
+    """Seconds since it was claimed."""
     company: int | None = None
     """How many others ended with this attempt when what ran it died; of a suspect, how many other
     suspects. None: nothing died."""
@@ -120,24 +123,38 @@ def decide(
     *,
     reason: str = "",
     permanent: bool = False,
+    asked_s: float = 0.0,
 ) -> Transition:
     """Choose what follows the end of a run's current attempt.
 
     A lost attempt is counted apart from failures: see `_after_loss`. `permanent` failures are not
-    worth another attempt.
+    worth another attempt. `asked_s`: the target asks for no attempt earlier than that.
     """
     if outcome is Outcome.SUCCEEDED:
         return Transition(RunState.SUCCEEDED)
     if outcome is Outcome.CANCELLED or tried.cancel_requested:
         return Transition(RunState.CANCELLED, reason or "cancelled")
     if outcome is Outcome.LOST:
-        return _after_loss(tried, policy, rng, reason)
+        return _in_time(_after_loss(tried, policy, rng, reason), tried, policy)
     failures = tried.attempt - tried.lost_count
     if permanent:
         return Transition(RunState.DEAD, reason or "failed for good")
-    if failures >= policy.attempts:
-        return Transition(RunState.DEAD, f"failed {failures} times; at last: {reason}")
-    return Transition(RunState.RETRYING, reason, policy.backoff.delay_s(failures, rng))
+    if failures >= (policy.attempts or ONCE):
+        times = f"failed {failures} times; at last: " if failures > 1 else ""
+        return Transition(RunState.DEAD, f"{times}{reason or 'failed'}")
+    wait_s = policy.backoff.delay_s(failures, rng, asked_s)
+    return _in_time(Transition(RunState.RETRYING, reason, wait_s), tried, policy)
+
+
+def _in_time(after: Transition, tried: Tried, policy: RetryPolicy) -> Transition:
+    """Give up a run whose next attempt would come too long after its claim."""
+    if after.retry_in_s is None or policy.give_up_after is None:
+        return after
+    if tried.age_s + after.retry_in_s <= parse_duration(policy.give_up_after):
+        return after
+    message = f"given up, for its next attempt would come later than {policy.give_up_after}"
+    reason = f"{message} after its claim; at last: {after.reason}"
+    return msgspec.structs.replace(after, state=RunState.DEAD, reason=reason, retry_in_s=None)
 
 
 def _after_loss(tried: Tried, policy: RetryPolicy, rng: Random, reason: str) -> Transition:

@@ -22,6 +22,7 @@ _NAMES: dict[type[inspect.Type], str] = {
     inspect.StructType: "a mapping",
     inspect.DictType: "a mapping",
     inspect.ListType: "a list",
+    inspect.VarTupleType: "a list",
     inspect.StrType: "a text",
     inspect.IntType: "a whole number",
     inspect.FloatType: "a number",
@@ -61,7 +62,7 @@ def _look(value: object, kind: inspect.Type, where: str) -> _Found:
             return _Found([Problem(where, _wrong(value, kinds, where))], [])
         case inspect.StructType(), dict():
             return _look_into(value, fitting, where)
-        case inspect.ListType(), list():
+        case inspect.ListType() | inspect.VarTupleType(), list():
             inner = (
                 _look(element, fitting.item_type, f"{where}[{i}]")
                 for i, element in enumerate(value)
@@ -104,7 +105,7 @@ def _takes(kind: inspect.Type, value: object) -> bool:
     match kind:
         case inspect.StructType() | inspect.DictType():
             return isinstance(value, dict)
-        case inspect.ListType():
+        case inspect.ListType() | inspect.VarTupleType():
             return isinstance(value, list)
         case inspect.NoneType():
             return value is None
@@ -142,7 +143,7 @@ def _hint(value: object, kinds: Sequence[inspect.Type], field: str) -> str:
     classes = {type(kind) for kind in kinds}
     if inspect.StrType in classes:
         return f": write it in quotes, `{before}{json.dumps(plain)}`"
-    if inspect.ListType in classes:
+    if classes & {inspect.ListType, inspect.VarTupleType}:
         words = ", ".join(json.dumps(part, ensure_ascii=False) for part in plain.split())
         return f": write `{before}[{words}]`"
     if isinstance(value, str) and plain.isdecimal():

@@ -339,5 +339,6 @@ def _is_suspect(run: RunRow) -> bool:
 def _running(world: World, run: RunRow) -> Running:
     job = world.jobs[run.job_id]
     is_cancelled = run.cancel_at is not None or job.state is JobState.DELETED
-    tried = Tried(run.attempt, run.lost_count, is_cancelled, run.shared_losses)
-    return Running(run.id, tried, spec_of(world, run).retry)
+    age_s = (world.now() - run.claimed_at).total_seconds()
+    tried = Tried(run.attempt, run.lost_count, is_cancelled, run.shared_losses, age_s)
+    return Running(run.id, tried, spec_of(world, run).retrying)
