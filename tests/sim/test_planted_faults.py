@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -13,7 +13,7 @@ import pytest
 
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
-from matins.domain.runs.admission.gates import Gate, Passed, Place
+from matins.domain.runs.admission.gates import Permit
 from matins.domain.runs.backfills.stepping import OpenBackfill
 from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import AwaitedEnd, Claim, Claimed
@@ -122,24 +122,13 @@ def _succeeded(link: Link) -> Link:
     return msgspec.structs.replace(link, upstream=upstream)
 
 
-class Uncounted(Gates):
-    """Counts the room of gates as it was when nobody was in."""
+class Unchecked(Gates):
+    """Grants permits of gates at which others were admitted since it was decided."""
 
-    def ask(
-        self,
-        asked: Mapping[Place, Collection[Gate]],
-        lines: Mapping[int, Collection[Place]],
-        now: datetime,
-    ) -> dict[UUID, Passed]:
-        """See `Gates.ask`."""
-        gates = [row.gate for row in self.rows.values()]
-        taken = [gate.permits for gate in gates]
-        for gate in gates:
-            gate.permits = set()
-        passed = super().ask(asked, lines, now)
-        for gate, permits in zip(gates, taken, strict=True):
-            gate.permits |= permits
-        return passed
+    def contended(self, permits: Iterable[Permit]) -> set[int]:
+        """See `Gates.contended`."""
+        del permits
+        return set()
 
 
 class Unreturned(Gates):
@@ -260,9 +249,9 @@ def optimistic(stage: Stage) -> None:
     stage.agenda = Optimistic
 
 
-def uncounted(stage: Stage) -> None:
-    """Plant gates that count nobody who is in."""
-    stage.world.gates = Uncounted()
+def unchecked(stage: Stage) -> None:
+    """Plant gates that grant what others have taken first."""
+    stage.world.gates = Unchecked()
 
 
 def unreturned(stage: Stage) -> None:
@@ -338,7 +327,7 @@ def hasty(stage: Stage) -> None:
         (unlimited, "at once of a backfill"),
         (looking_nowhere, "was admitted beside"),
         (optimistic, "was made though run"),
-        (uncounted, "was one too many"),
+        (unchecked, "was one too many"),
         (unreturned, "and holds a permit of"),
     ],
 )

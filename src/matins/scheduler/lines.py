@@ -73,17 +73,15 @@ class LineWatch:
         is_poll = self._clock.elapsed_s() >= self._next_poll_s
         if is_poll:
             self._next_poll_s = self._clock.elapsed_s() + self._poll_s
-        lines = await self._room.in_line(
-            None if is_poll else gates, self._working_set.epochs.keys(), BATCH
-        )
-        waiting = self._working_set.waiting
-        if first := [run for run in lines.runs if run.run_id not in waiting]:
+        lines = await self._room.lines(None if is_poll else gates, BATCH)
+        waiting, partitions = self._working_set.waiting, self._working_set.epochs.keys()
+        if first := [run for run in lines.first(partitions) if run.run_id not in waiting]:
             waiting.ask_about(first)
             self._fired.set()
         left_s = self._next_poll_s - self._clock.elapsed_s()
-        if lines.free_at is not None:
-            left_s = min(left_s, (lines.free_at - lines.now).total_seconds())
-            self._gates |= lines.gates
+        if opening := lines.opening():
+            self._gates |= opening.keys()
+            left_s = min(left_s, (min(opening.values()) - lines.now).total_seconds())
         return max(left_s, _LEAST_PAUSE_S)
 
     async def _listen(self) -> None:

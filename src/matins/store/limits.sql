@@ -14,13 +14,8 @@ SELECT id, 'key', :name::text FROM teams WHERE name = :team
 ON CONFLICT DO NOTHING
 
 -- name: write
--- The next start is by the new rate at the latest; a start that was noted before still counts.
 UPDATE gates
-SET set_limit = :limit::integer, set_rate = :rate::text,
-    next_start_at = CASE WHEN next_start_at IS NOT NULL THEN least(
-        next_start_at,
-        coalesce(:now::timestamptz, clock_timestamp()) + rate_spacing(coalesce(:rate, own_rate))
-    ) END
+SET set_limit = :limit::integer, set_rate = :rate::text, revision = revision + 1
 WHERE id = :id::bigint
 
 -- name: write_max_jobs
@@ -39,7 +34,7 @@ missing AS (
     ON CONFLICT DO NOTHING
 )
 UPDATE gates
-SET own_limit = :max_running, own_rate = :rate
+SET own_limit = :max_running, own_rate = :rate, revision = revision + 1
 WHERE kind = 'team' AND (own_limit, own_rate) IS DISTINCT FROM (:max_running, :rate)
 
 -- name: kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,12 +11,14 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from matins.domain.jobs.limits import parse_rate
 from matins.domain.jobs.overlap import WrittenOverlap, overlap_of
 from matins.domain.jobs.windows import Window
-from matins.domain.runs.admission.gates import IN_LINE
+from matins.domain.runs.admission.gates import IN_LINE, Gate, Place
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import (
     CLAIM,
+    GATE,
     Candidate,
     CarriedOut,
     Decision,
@@ -67,7 +70,11 @@ class PostgresWaitingRoom:
         rules = {row["team_id"]: _rules(row) for row in rows}
         runs = {run.run_id: run for run in batch if run.team_id in rules}
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
-        return Facts(now, rules, await self._candidates(runs) if runs else {})
+        candidates = await self._candidates(runs) if runs else {}
+        gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
+        beside = sum(run.cause == GATE for run in candidates.values())
+        lines = await self._lines(gate_ids, len(batch) + beside, beside) if gate_ids else None
+        return Facts(now, rules, candidates, lines)
 
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
         """See `domain.ports.WaitingRoom`."""
@@ -121,34 +128,31 @@ class PostgresWaitingRoom:
             refused=wanted.difference(row["fenced"]),
             outdated=rules.keys() - set(row["believed"]),
             stale=set(row["changed"]),
+            contended=set(row["contended"]),
             pools=set(row["pools"]),
             gates=set(row["gates"]) - {None},
         )
 
-    async def in_line(
-        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
-    ) -> Lines:
+    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """See `domain.ports.WaitingRoom`."""
+        return await self._lines(gate_ids, limit)
+
+    async def _lines(self, gate_ids: Collection[int] | None, limit: int, beside: int = 0) -> Lines:
         rows = await self._reads.fetch(
-            _Q["in_line"],
+            _Q["lines"],
             gate_ids=None if gate_ids is None else [*gate_ids],
-            partitions=[*partitions],
             limit=limit,
+            beside=beside,
         )
         if not rows:
-            return Lines([], await self._reads.clock())
-        now = rows[0]["now"]
-        free_ats = {
-            row["gate_id"]: row["free_at"]
-            for row in rows
-            if row["free_at"] and row["free_at"] > now
-        }
-        runs = [
-            Waiting(ready_at=IN_LINE, **{column: row[column] for column in _IN_LINE})
-            for row in rows
-            if row["run_id"]
-        ]
-        return Lines(runs, now, min(free_ats.values(), default=None), {*free_ats})
+            return Lines(await self._reads.clock())
+        places, runs = defaultdict[int, list[Place]](list), {}
+        for row in rows:
+            if row["run_id"] is not None:
+                places[row["gate_id"]].append(Place(row["line_rank"], row["run_id"]))
+                columns = {column: row[column] for column in _IN_LINE}
+                runs[row["run_id"]] = Waiting(ready_at=IN_LINE, **columns)
+        return Lines(rows[0]["now"], {row["gate_id"]: _gate(row) for row in rows}, places, runs)
 
     async def note_open(
         self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
@@ -179,6 +183,8 @@ class PostgresWaitingRoom:
                 labels=msgspec.json.decode(row["labels"], type=dict[str, str]),
                 overlap=overlap_of(msgspec.json.decode(row["overlap"], type=WrittenOverlap)),
                 allow_overlap=row["allow_overlap"],
+                priority=row["priority"],
+                gate_ids=tuple(row["gate_ids"]),
             )
             for row in rows
         }
@@ -195,6 +201,20 @@ def _rules(row: asyncpg.Record) -> Rules:
     return Rules(row["rules_revision"], windows, row["valid_until"])
 
 
+def _gate(row: asyncpg.Record) -> Gate:
+    rate = None if row["rate"] is None else parse_rate(row["rate"])
+    return Gate(
+        row["gate_id"],
+        row["kind"],
+        row["name"],
+        row["run_limit"],
+        rate,
+        row["next_start_at"],
+        row["taken"],
+        row["revision"],
+    )
+
+
 def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
     """Return what the statement is told of its decisions, column by column."""
     places = [decision.waiting for decision in decisions]
@@ -209,9 +229,28 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "untils": [verdict.until for verdict in verdicts],
         "causes": [verdict.cause for verdict in verdicts],
         "blockers": [verdict.blocker for verdict in verdicts],
-        "asked": [decision.revision for decision in decisions],
+        "asked": [decision.asked for decision in decisions],
         "ranks": [decision.rank for decision in decisions],
         "job_ids": [decision.job_id for decision in decisions],
         "asked_job_ids": list(jobs),
         "job_revisions": list(jobs.values()),
+    } | _gate_columns(decisions)
+
+
+def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
+    """Return what is to happen at gates: lines column by column, and each permit."""
+    lines = [decision.line for decision in decisions]
+    permits = [
+        (decision.waiting.run_id, permit) for decision in decisions for permit in decision.permits
+    ]
+    revisions: dict[int, int | None] = dict.fromkeys(line[0] for line in lines if line is not None)
+    revisions |= {permit.gate_id: permit.revision for _, permit in permits}
+    return {
+        "line_gates": [None if line is None else line[0] for line in lines],
+        "line_ranks": [None if line is None else line[1].rank for line in lines],
+        "permit_runs": [run_id for run_id, _ in permits],
+        "permit_gates": [permit.gate_id for _, permit in permits],
+        "next_starts": [permit.next_start_at for _, permit in permits],
+        "gate_ids": list(revisions),
+        "gate_revisions": list(revisions.values()),
     }

@@ -68,11 +68,20 @@ CROSS JOIN unnest(:team_ids::integer[]) AS asked (team_id)
 JOIN teams t ON t.id = asked.team_id
 
 -- name: candidates
-SELECT r.*, j.id AS job_id, j.revision AS job_revision, j.open_since, coalesce(j.spec -> 'labels', '{}')::text AS labels,
-       coalesce(j.spec -> 'overlap', '"skip"')::text AS overlap
+-- By the primary keys, and by gates_of_teams.
+SELECT r.*, j.id AS job_id, j.revision AS job_revision, j.open_since,
+       coalesce(j.spec -> 'labels', '{}')::text AS labels,
+       coalesce(j.spec -> 'overlap', '"skip"')::text AS overlap,
+       j.gates || array(
+           SELECT id
+           FROM gates
+           WHERE team_id = j.team_id AND kind = 'team'
+             AND (run_limit IS NOT NULL OR rate IS NOT NULL)
+       ) AS gate_ids
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 CROSS JOIN LATERAL (
-    SELECT id, job_id, due_at, kind, state, fire_at, claimed_at, attempt, cancel_at, allow_overlap
+    SELECT id, job_id, due_at, kind, state, fire_at, claimed_at, attempt, cancel_at, allow_overlap,
+           priority
     FROM runs
     WHERE id = w.run_id AND due_at = w.due_at
     LIMIT 1
@@ -121,8 +130,8 @@ WHERE w.partition = held.partition AND w.ready_at = held.ready_at AND w.run_id =
 RETURNING w.run_id, w.partition, w.ready_at, w.team_id, w.cause
 
 -- name: carry_out
--- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules and
--- as the job by which it was decided.
+-- The row of `waiting` decides: whoever deletes it moves the run, once, and only under the rules, as the
+-- job and past the gates by which it was decided.
 WITH fence AS (
     -- include: fence
 ),
@@ -132,36 +141,26 @@ believed AS (
 changed AS (
     -- include: changed_jobs
 ),
+locked_gates AS MATERIALIZED (
+    -- include: locked_gates
+),
+promised AS (
+    -- include: promised
+),
 decided AS (
     -- include: decided
 ),
-passing AS MATERIALIZED (
-    SELECT *
-    FROM pass_gates(array(SELECT run_id FROM decided WHERE state = 'queued'), :now::timestamptz)
-),
-outcome AS (
-    -- include: outcome
-),
 moved AS (
-    UPDATE runs r
-    SET state = d.state,
-        reason = CASE WHEN d.state = 'queued' AND r.state = 'retrying' THEN r.reason
-                      ELSE d.reason END,
-        retry_at = NULL,
-        rank = coalesce(d.rank, rank_at(coalesce(:now, clock_timestamp()), r.priority)),
-        holds_permits = d.permits IS NOT NULL,
-        finished_at = CASE d.state WHEN 'skipped' THEN coalesce(:now, clock_timestamp()) END
-    FROM outcome d
-    WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
-    RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state, d.until, d.cause,
-              d.blocker, d.asked, d.permits, d.gate_id, d.line_rank,
-              r.shared_losses >= :suspect_after::integer AS alone
+    -- include: moved_runs
 ),
 held AS (
     -- include: stayed
 ),
 permitted AS (
     -- include: permitted
+),
+passed AS (
+    -- include: passed_gates
 ),
 queued AS (SELECT * FROM moved WHERE state = 'queued'),
 enqueued AS (
@@ -170,13 +169,15 @@ enqueued AS (
 SELECT array(SELECT partition FROM fence) AS fenced,
        array(SELECT id FROM believed) AS believed,
        array(SELECT id FROM changed) AS changed,
-       array(SELECT DISTINCT pool FROM moved WHERE state = 'queued') AS pools,
-       array(SELECT unnest(array[gate_id, CASE WHEN permits IS NULL THEN left_gate_id END])
-             FROM outcome) AS gates
+       array(SELECT gate_id FROM promised WHERE is_contended) AS contended,
+       array(SELECT DISTINCT pool FROM queued) AS pools,
+       array(SELECT unnest(array[gate_id, CASE WHEN NOT holds_permits THEN left_gate_id END])
+             FROM moved) AS gates
 
--- name: in_line
--- Of the gates that have room those who pass next, and when a rate lets the next one start. By
--- waiting_line: a look for each gate that has a line. Without :gate_ids of all of them.
+-- name: lines
+-- Gates, with those who stand first in their lines; no more than there might be room for, and :beside of
+-- those who are asked about already. By waiting_line: a look for each gate. Without :gate_ids of all
+-- that have a line. Whoever stands in a partition that nobody holds keeps nobody waiting.
 WITH RECURSIVE lined AS (
     SELECT min(gate_id) AS id FROM waiting WHERE gate_id IS NOT NULL AND :gate_ids::bigint[] IS NULL
     UNION ALL
@@ -187,23 +188,23 @@ WITH RECURSIVE lined AS (
 asked AS (
     SELECT id FROM lined WHERE id IS NOT NULL UNION SELECT unnest(:gate_ids)
 )
-SELECT w.run_id, w.partition, w.team_id, w.cause, coalesce(r.pool, '') AS pool,
-       coalesce(r.priority, 1) AS priority, g.id AS gate_id, clock.now,
-       CASE WHEN g.rate IS NOT NULL THEN rate_begin(g.rate, g.next_start_at, clock.now) END
-           AS free_at
+SELECT g.id AS gate_id, g.kind, g.name, g.run_limit, g.rate, g.next_start_at, g.revision,
+       permits.taken, clock.now, w.line_rank, w.run_id, w.partition, w.team_id, w.cause,
+       coalesce(r.pool, '') AS pool, coalesce(r.priority, 1) AS priority
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN asked
 JOIN gates g ON g.id = asked.id
+CROSS JOIN LATERAL (SELECT count(*)::integer AS taken FROM permits WHERE gate_id = g.id) AS permits
 LEFT JOIN LATERAL (
-    SELECT run_id, due_at, partition, team_id, cause
-    FROM (
-        SELECT run_id, due_at, partition, team_id, cause
-        FROM waiting
-        WHERE gate_id = g.id
-        ORDER BY line_rank, run_id
-        LIMIT least(gate_room(g, clock.now), :limit)
-    ) AS first
-    WHERE partition = ANY (:partitions::smallint[])
+    SELECT w.run_id, w.due_at, w.partition, w.team_id, w.cause, w.line_rank
+    FROM waiting w
+    JOIN leases l ON l.partition = w.partition AND l.expires_at > clock.now
+    WHERE w.gate_id = g.id
+    ORDER BY w.line_rank, w.run_id
+    LIMIT CASE
+        WHEN g.run_limit <= permits.taken OR g.rate IS NOT NULL AND g.next_start_at > clock.now THEN 0
+        ELSE least(g.run_limit - permits.taken + :beside::bigint, :limit)
+    END
 ) AS w ON true
 LEFT JOIN LATERAL (
     SELECT pool, priority FROM runs WHERE id = w.run_id AND due_at = w.due_at LIMIT 1

@@ -20,7 +20,7 @@ def gate_faults(world: World, run: RunRow, unfinished: Iterable[RunRow]) -> Iter
         if other.state in (RunState.QUEUED, RunState.RUNNING)
         for gate_id in world.jobs[other.job_id].gates
     )
-    for gate in (row.gate for row in world.gates.rows.values()):
+    for gate in world.gates.rows.values():
         for holder in gate.permits:
             held = world.runs_by_id.get(holder)
             if held is not None and held.state in FINAL:
@@ -35,4 +35,4 @@ def gate_faults(world: World, run: RunRow, unfinished: Iterable[RunRow]) -> Iter
 
 def permits_held(world: World) -> int:
     """Return how many permits are taken."""
-    return sum(len(row.gate.permits) for row in world.gates.rows.values())
+    return sum(len(row.permits) for row in world.gates.rows.values())

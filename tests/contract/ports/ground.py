@@ -171,6 +171,9 @@ class Rows(Protocol):
     async def gates(self) -> list[GateSeen]:
         """Return all gates, by kind and name."""
 
+    async def gate_names(self) -> dict[int, str]:
+        """Return the kinds and names of all gates by their ids, which differ by side."""
+
     async def name_of(self, job: UUID) -> str:
         """Return a job's name."""
 
@@ -341,14 +344,18 @@ class MemoryRows:
         """See `Rows`."""
         return sorted(
             GateSeen(
-                f"{row.gate.kind} {row.gate.name}",
-                row.gate.limit,
-                len(row.gate.permits),
-                row.set.limit is not None,
+                f"{row.kind} {row.name}",
+                row.limit,
+                len(row.permits),
+                row.team_set.limit is not None,
             )
             for row in self._world.gates.rows.values()
-            if row.gate.kind != "team" or row.gate.limit is not None
+            if row.kind != "team" or row.limit is not None
         )
+
+    async def gate_names(self) -> dict[int, str]:
+        """See `Rows`."""
+        return {row.id: f"{row.kind} {row.name}" for row in self._world.gates.rows.values()}
 
     async def name_of(self, job: UUID) -> str:
         """See `Rows`."""
@@ -366,7 +373,7 @@ class MemoryRows:
 
     async def permits(self) -> set[tuple[str, UUID]]:
         """See `Rows`."""
-        gates = [row.gate for row in self._world.gates.rows.values()]
+        gates = self._world.gates.rows.values()
         return {(gate.kind, run) for gate in gates for run in gate.permits}
 
     async def count(self, table: str) -> int:
@@ -503,6 +510,12 @@ class PostgresRows:
                 " FROM gates WHERE kind <> 'team' OR run_limit IS NOT NULL"
             )
         return sorted(GateSeen(*row) for row in rows)
+
+    async def gate_names(self) -> dict[int, str]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch("SELECT id, kind || ' ' || name FROM gates")
+        return dict(map(tuple, rows))
 
     async def name_of(self, job: UUID) -> str:
         """See `Rows`."""

@@ -11,7 +11,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.jobs.limits import Concurrency, Limit, Quotas
-from matins.domain.runs.admission.waiting import GATE
+from matins.domain.runs.admission.waiting import GATE, Waiting
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 
@@ -52,11 +52,17 @@ async def ended(ground: Ground, run: UUID, state: RunState = RunState.SUCCEEDED)
     assert len(await ground.dispatch.record(EXECUTOR, [ending])) == 1
 
 
+async def first_in_lines(ground: Ground, epochs: dict[int, int]) -> list[Waiting]:
+    """Return who stands first where there is room."""
+    lines = await ground.room.lines(None, 100)
+    return lines.first(epochs)
+
+
 async def asked_in_line(ground: Ground, epochs: dict[int, int]) -> list[UUID]:
     """Ask about those who stand first where there is room; return them."""
-    lines = await ground.room.in_line(None, epochs, 100)
-    await ground.admit(HOLDER, epochs, lines.runs)
-    return [waiting.run_id for waiting in lines.runs]
+    first = await first_in_lines(ground, epochs)
+    await ground.admit(HOLDER, epochs, first)
+    return [waiting.run_id for waiting in first]
 
 
 async def test_so_many_pass_as_there_is_room_and_the_others_stand_in_line(
@@ -77,8 +83,8 @@ async def test_the_first_in_line_passes_when_a_permit_is_given_back(
     runs = await offered(ground, epochs)
     await taken(ground)
     await ended(ground, runs[0])
-    lines = await ground.room.in_line(None, epochs, 100)
-    assert [(it.run_id, it.cause) for it in lines.runs] == [(runs[2], GATE)]
+    first = await first_in_lines(ground, epochs)
+    assert [(run.run_id, run.cause) for run in first] == [(runs[2], GATE)]
     assert await asked_in_line(ground, epochs) == [runs[2]]
     assert await taken(ground, 2) == [runs[2]]
     assert await ground.rows.permits() == {("key", run) for run in (runs[1], runs[2])}
@@ -152,8 +158,8 @@ async def test_a_rate_lets_starts_follow_each_other_in_time(
     await ground.owners.limits.put("default", Limit("vendor-x", rate="30/m"))
     runs = await offered(ground, epochs)
     assert await taken(ground) == runs[:1]
-    lines = await ground.room.in_line(None, epochs, 100)
-    assert lines.free_at == START + 2 * SECOND
+    lines = await ground.room.lines(None, 100)
+    assert [*lines.opening().values()] == [START + 2 * SECOND]
     ground.clock.move(1.9)
     assert await asked_in_line(ground, epochs) == []
     ground.clock.move(0.2)
@@ -203,9 +209,9 @@ async def test_who_leaves_a_line_for_another_lets_the_next_be_looked_at(
     await ended(ground, runs[0])
     assert await asked_in_line(ground, epochs) == [claims[0].run_id]
     await ended(ground, runs[1])
-    lines = await ground.room.in_line(None, epochs, 100)
-    assert [it.run_id for it in lines.runs] == [claims[1].run_id]
-    left = await ground.admit(HOLDER, epochs, lines.runs)
+    first = await first_in_lines(ground, epochs)
+    assert [run.run_id for run in first] == [claims[1].run_id]
+    left = await ground.admit(HOLDER, epochs, first)
     assert lined.gates < left.gates  # it stands at its job's gate now
     assert await asked_in_line(ground, epochs) == [behind.run_id]
     passed = await ground.admit(HOLDER, epochs, [])
@@ -222,8 +228,8 @@ async def test_who_stands_in_line_has_its_pool_and_its_priority(
     answer = await ground.agenda.claim(HOLDER, epochs, [claim(urgent, START, pool="heavy")])
     await ground.admit(HOLDER, epochs, answer.waiting)
     await ground.owners.runs.cancel(runs[0])
-    lines = await ground.room.in_line(None, epochs, 100)
-    assert [(it.pool, it.priority) for it in lines.runs] == [("heavy", 0)]
+    first = await first_in_lines(ground, epochs)
+    assert [(run.pool, run.priority) for run in first] == [("heavy", 0)]
 
 
 async def test_who_was_let_in_beside_another_is_not_skipped_in_line(

@@ -145,8 +145,8 @@ class Gated(RuleBasedStateMachine):
     @rule(holder=holders)
     def look_at_lines(self, holder: UUID) -> None:
         async def first(side: Ground) -> list[Waiting]:
-            lines = await side.room.in_line(None, self.epochs[holder], 100)
-            return lines.runs
+            lines = await side.room.lines(None, 100)
+            return lines.first(self.epochs[holder])
 
         self._decide(holder, first)
 
@@ -175,7 +175,17 @@ class Gated(RuleBasedStateMachine):
             del self.decided[number]
         waiting = iter(decisions)
         epochs = self.epochs[holder]
-        self.both(lambda side: side.room.carry_out(holder, epochs, next(waiting)))
+
+        async def call(side: Ground) -> Any:
+            done = await side.room.carry_out(holder, epochs, next(waiting))
+            gates = await side.rows.gate_names()
+            named = {
+                field: {gates[number] for number in getattr(done, field)}
+                for field in ("contended", "gates")
+            }
+            return msgspec.structs.replace(done, **named)
+
+        self.both(call)
 
     @rule(free=st.integers(1, 4))
     def dequeue(self, free: int) -> None:
@@ -293,8 +303,8 @@ class Gated(RuleBasedStateMachine):
         side.clock.move(2)
         epochs = self.epochs[holder]
         await side.repairs.repair(UUID(int=0), 99, 1.0)
-        lines = await side.room.in_line(None, epochs, 100)
-        batch = [*await side.waiting(*JOBS), *lines.runs]
+        lines = await side.room.lines(None, 100)
+        batch = [*await side.waiting(*JOBS), *lines.first(epochs)]
         await side.room.carry_out(holder, epochs, decide(batch, await side.room.look_up(batch)))
         await side.dispatch.dequeue(Poll(EXECUTOR, self.seq, ["default"], 9), "default")
         for run in [run for run, state in (await _states(side)).items() if state == "running"]:

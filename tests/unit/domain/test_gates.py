@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from matins.domain.jobs.limits import Limit, Quotas, Rate, parse_rate
 from matins.domain.runs.admission.gates import (
     Gate,
+    Permit,
     Place,
     after_start,
     pass_gates,
@@ -85,30 +86,52 @@ places = st.builds(
 @given(st.data())
 def test_so_many_pass_as_there_is_room_in_the_order_of_their_places(data: st.DataObject) -> None:
     limits = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
-    gates = [Gate(number, "key", f"k{number}", limit) for number, limit in enumerate(limits)]
+    gates = {
+        number: Gate(number, "key", f"k{number}", limit) for number, limit in enumerate(limits)
+    }
     drawn = data.draw(st.lists(places, max_size=12, unique_by=lambda place: place.run_id))
     asked = {
-        place: [gate for gate in gates if data.draw(st.booleans())]
+        place: [number for number in gates if data.draw(st.booleans())]
         for place in drawn
         if data.draw(st.booleans())
     }
-    lined = [place for place in drawn if place not in asked]
-    line_of = {gate.id: {it for it in lined if data.draw(st.booleans())} for gate in gates}
+    others = sorted(place for place in drawn if place not in asked)
+    lines = {number: [place for place in others if data.draw(st.booleans())] for number in gates}
 
-    passed = pass_gates(asked, lambda gate: line_of[gate.id], START)
+    passed = pass_gates(asked, gates, lines, START)
 
-    assert [it.place for it in passed] == sorted(asked)
-    for gate in gates:
-        holders = {it.place.run_id for it in passed if not it.blocked_by} & gate.permits
-        assert gate.permits == holders
-        assert len(gate.permits) <= (gate.limit or 0)
-    for one in passed:
-        if one.blocked_by is None:
-            assert all(one.place.run_id in gate.permits for gate in asked[one.place])
+    assert [outcome.place for outcome in passed] == sorted(asked)
+    for number, gate in gates.items():
+        granted = [out for out in passed if any(permit.gate_id == number for permit in out.permits)]
+        assert len(granted) <= (gate.limit or 0)
+        assert all(number in asked[outcome.place] for outcome in granted)
+    for outcome in passed:
+        if outcome.blocked_by is None:
+            assert [permit.gate_id for permit in outcome.permits] == asked[outcome.place]
             continue
-        gate = one.blocked_by
-        before = [it for it in passed if it.place < one.place and it.blocked_by is None]
-        taken = sum(gate in asked[it.place] for it in before)
-        ahead = sum(place < one.place for place in line_of[gate.id])
+        gate = outcome.blocked_by
+        before = [it for it in passed if it.place < outcome.place and it.blocked_by is None]
+        taken = sum(gate.id in asked[it.place] for it in before)
+        ahead = sum(place < outcome.place for place in lines[gate.id])
         assert taken + ahead >= (gate.limit or 0)  # else there was room for it
-        assert one.reason
+        assert outcome.reason
+        assert not outcome.permits
+
+
+@given(st.sampled_from(RATES), st.integers(0, 3), st.integers(1, 9))
+def test_a_permit_tells_when_the_next_start_is_due(rate: Rate, taken: int, count: int) -> None:
+    gate = Gate(1, "key", "k", limit=3, rate=rate, taken=taken, revision=7)
+    asked = {Place(number, UUID(int=number)): [1] for number in range(count)}
+    first, *others = pass_gates(asked, {1: gate}, {}, START)
+    if taken < 3:
+        assert first.permits == (Permit(1, 7, START + rate.spacing),)
+    assert not any(outcome.permits for outcome in others)
+
+
+@given(st.sampled_from(RATES), st.sampled_from(RATES))
+def test_after_a_change_a_run_waits_no_longer_than_by_the_rate_of_today(
+    before: Rate, after: Rate
+) -> None:
+    noted = after_start(before, None, START)
+    opens_at = Gate(1, "key", "k", rate=after, next_start_at=noted).opens_at(START)
+    assert opens_at == min(noted, START + after.spacing)

@@ -189,7 +189,8 @@ def test_of_a_batch_one_is_admitted_at_most_and_only_where_nothing_has_started(
     candidates = {run.id: run for run in (candidate(minute, overlap) for minute in minutes)}
     others = [run for run in others if run.id not in candidates]
     batch = [Waiting(run.id, 0, run.due_at, 1, CLAIM) for run in candidates.values()]
-    facts = Facts(at(10), {1: Rules(1)}, candidates, {JOB: [*others, *candidates.values()]})
+    open_runs = {JOB: [*others, *candidates.values()]}
+    facts = Facts(at(10), {1: Rules(1)}, candidates, open_runs=open_runs)
     decisions = decide(batch, facts)
     admitted = [decision for decision in decisions if decision.verdict.state is RunState.QUEUED]
     has_started = any(run.is_started for run in others)

@@ -39,6 +39,11 @@ class Rate(NamedTuple):
         """How late a start may be without delaying the next one."""
         return min(timedelta(seconds=1), self.period / 10)
 
+    def __str__(self) -> str:
+        """Return the rate as owners write it."""
+        [letter] = [letter for letter, period in _PERIODS.items() if period == self.period]
+        return f"{self.starts}/{letter}"
+
 
 def parse_rate(text: str) -> Rate:
     """Read a rate such as `100/m`. Raises ScheduleError."""

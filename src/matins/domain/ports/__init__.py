@@ -192,8 +192,8 @@ class WaitingRoom(Protocol):
         """
 
     async def look_up(self, batch: Sequence[Waiting]) -> Facts:
-        """Return what admission must know of these runs: the rules of their teams, of one
-        moment each; without what is unfinished of their jobs.
+        """Return what admission must know of these runs: the rules of their teams and the gates
+        that they have to pass, of one moment each; without what is unfinished of their jobs.
         """
 
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
@@ -207,16 +207,13 @@ class WaitingRoom(Protocol):
     ) -> CarriedOut:
         """Queue, skip or hold runs, in one statement with its fence.
 
-        Only at the place where they were found, and only under the rules by which it was decided.
-        What is to be queued passes the gates of its job and team: it gets a permit of each, or
-        stands in the line of one that has no room for it.
+        Only at the place where they were found, only under the rules by which it was decided, and
+        only with permits of gates at which nobody else was admitted since.
         """
 
-    async def in_line(
-        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
-    ) -> Lines:
-        """Return who passes next: at each gate, in the order of its line, as many as it has room
-        for, up to `limit`; of these the runs of the partitions. Without `gate_ids`, at all gates.
+    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
+        """Return gates with those who stand first in their lines, up to `limit` where there is
+        room; without `gate_ids` all gates that have a line.
         """
 
     async def note_open(

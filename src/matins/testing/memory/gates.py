@@ -1,17 +1,17 @@
-"""Gates and permits in memory, as migration 27 keeps them in PostgreSQL."""
+"""Gates and permits in memory, as the tables `gates` and `permits` keep them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from matins.domain.jobs.limits import parse_rate
 from matins.domain.jobs.spec import JobSpec, JobState
-from matins.domain.runs.admission.gates import Gate, GateKind, Passed, Place, pass_gates
+from matins.domain.runs.admission.gates import Gate, GateKind, Permit
 from matins.domain.runs.states import RunState
 
 if TYPE_CHECKING:
@@ -31,28 +31,52 @@ class Limits:
 class GateRow:
     """A row of `gates`, with its permits."""
 
+    id: int
     team_id: int
-    gate: Gate
-    set: Limits = field(default_factory=Limits)
+    kind: GateKind
+    name: str
+    team_set: Limits = field(default_factory=Limits)
     own: Limits = field(default_factory=Limits)
+    next_start_at: datetime | None = None
+    revision: int = 0
+    permits: set[UUID] = field(default_factory=set)
 
-    def renew(self) -> None:
-        """Let the gate have the limits that count."""
-        rate = self.own.rate if self.set.rate is None else self.set.rate
-        self.gate.limit = self.own.limit if self.set.limit is None else self.set.limit
-        self.gate.rate = None if rate is None else parse_rate(rate)
-        self.gate.rate_text = rate or ""
+    @property
+    def limit(self) -> int | None:
+        """The limit that counts."""
+        return self.own.limit if self.team_set.limit is None else self.team_set.limit
+
+    @property
+    def rate(self) -> str | None:
+        """The rate that counts."""
+        return self.own.rate if self.team_set.rate is None else self.team_set.rate
 
     @property
     def key(self) -> tuple[int, GateKind, str]:
         """What is unique of it."""
-        return self.team_id, self.gate.kind, self.gate.name
+        return self.team_id, self.kind, self.name
+
+    def seen(self) -> Gate:
+        """Return the gate as admission sees it."""
+        return Gate(
+            self.id,
+            self.kind,
+            self.name,
+            self.limit,
+            None if self.rate is None else parse_rate(self.rate),
+            self.next_start_at,
+            len(self.permits),
+            self.revision,
+        )
 
     def copied(self) -> GateRow:
         """Return a copy that changes apart."""
-        gate = copy(self.gate)
-        gate.permits = set(gate.permits)
-        return GateRow(self.team_id, gate, copy(self.set), copy(self.own))
+        return replace(
+            self,
+            team_set=copy(self.team_set),
+            own=copy(self.own),
+            permits=set(self.permits),
+        )
 
 
 @dataclass
@@ -79,8 +103,8 @@ class Gates:
         """Return a gate, which is made where there is none."""
         row = self.find(team_id, kind, name)
         if row is None:
-            row = GateRow(team_id, Gate(len(self.rows) + 1, kind, name))
-            self.rows[row.gate.id] = row
+            row = GateRow(len(self.rows) + 1, team_id, kind, name)
+            self.rows[row.id] = row
         return row
 
     def of_team(self, team_id: int) -> GateRow:
@@ -89,7 +113,6 @@ class Gates:
         if row is None:
             row = self.make(team_id, "team", "")
             row.own = copy(self.team_default)
-            row.renew()
         return row
 
     def enter(
@@ -107,13 +130,13 @@ class Gates:
         own = self.find(job.team_id, "job", str(job.id))
         if spec.max_running is not None or spec.rate is not None:
             own = self.make(job.team_id, "job", str(job.id))
-            entered.append(own.gate.id)
+            entered.append(own.id)
         if own is not None:
             own.own = Limits(spec.max_running, spec.rate)
-            own.renew()
+            own.revision += 1
         key = spec.concurrency.key if spec.concurrency else ""
         if key:
-            entered.append(self.make(job.team_id, "key", key).gate.id)
+            entered.append(self.make(job.team_id, "key", key).id)
         for named in {key, former} - {""}:
             self._lower(job.team_id, named, alive)
         job.gates = tuple(sorted(entered))
@@ -122,7 +145,7 @@ class Gates:
                 if run.job_id == job.id and run.state in (RunState.QUEUED, RunState.RUNNING):
                     run.holds_permits = True
                     for gate_id in entered:
-                        self.rows[gate_id].gate.permits.add(run.id)
+                        self.rows[gate_id].permits.add(run.id)
 
     def _lower(self, team_id: int, key: str, specs: Iterable[JobSpec]) -> None:
         """Let a key have the lowest limit of the jobs that name it, and their lowest rate."""
@@ -133,27 +156,32 @@ class Gates:
             min((it.limit for it in named if it.limit is not None), default=None),
             max(rates, key=lambda rate: parse_rate(rate).spacing, default=None),
         )
-        row.renew()
+        row.revision += 1
 
-    def limit_team(self, team_id: int) -> list[Gate]:
+    def limit_team(self, team_id: int) -> list[int]:
         """Return the gate of a team's quotas, if it has any that runs meet."""
-        gate = self.of_team(team_id).gate
-        return [] if gate.limit is None and gate.rate is None else [gate]
+        row = self.of_team(team_id)
+        return [] if row.limit is None and row.rate is None else [row.id]
 
     def give_back(self, run_id: UUID) -> set[int]:
         """Take back what a run holds; return of which gates."""
-        held = [row.gate for row in self.rows.values() if run_id in row.gate.permits]
-        for gate in held:
-            gate.permits.discard(run_id)
-        return {gate.id for gate in held}
+        held = [row for row in self.rows.values() if run_id in row.permits]
+        for row in held:
+            row.permits.discard(run_id)
+        return {row.id for row in held}
 
-    def ask(
-        self,
-        asked: Mapping[Place, Collection[Gate]],
-        lines: Mapping[int, Collection[Place]],
-        now: datetime,
-    ) -> dict[UUID, Passed]:
-        """Let those of the runs pass for which there is room."""
-        ordered = {place: list(gates) for place, gates in asked.items()}
-        passed = pass_gates(ordered, lambda gate: lines.get(gate.id, ()), now)
-        return {it.place.run_id: it for it in passed}
+    def contended(self, permits: Iterable[Permit]) -> set[int]:
+        """Return the gates that are no longer at the revision at which permits were promised."""
+        return {
+            permit.gate_id
+            for permit in permits
+            if self.rows[permit.gate_id].revision != permit.revision
+        }
+
+    def grant(self, run_id: UUID, permits: Iterable[Permit]) -> None:
+        """Give a run its permits."""
+        for permit in permits:
+            row = self.rows[permit.gate_id]
+            row.permits.add(run_id)
+            row.revision += 1
+            row.next_start_at = permit.next_start_at

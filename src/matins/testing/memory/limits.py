@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from matins.domain.jobs.limits import Limit, Quotas
 from matins.testing.memory.gates import GateRow, Limits
 from matins.testing.memory.world import World
@@ -20,7 +18,7 @@ class MemoryLimits:
         row = self._world.gates.make(self._team(team), "key", limit.key)
         before = _set(row, limit.key)
         self._write(row, Limits(limit.limit, limit.rate))
-        return before, row.gate.id
+        return before, row.id
 
     async def delete_limit(self, team: str, key: str) -> tuple[Limit | None, int]:
         """See `domain.ports.limits.LimitChanges`."""
@@ -29,39 +27,30 @@ class MemoryLimits:
             return None, 0
         before = _set(row, key)
         self._write(row, Limits())
-        return before, row.gate.id
+        return before, row.id
 
     async def put_quotas(self, team: str, quotas: Quotas) -> tuple[Quotas, int]:
         """See `domain.ports.limits.LimitChanges`."""
         gates, team_id = self._world.gates, self._team(team)
         row = gates.of_team(team_id)
-        starts = None if row.set.rate is None else int(row.set.rate.removesuffix("/m"))
-        before = Quotas(gates.max_jobs.get(team_id), row.set.limit, starts)
+        starts = None if row.team_set.rate is None else int(row.team_set.rate.removesuffix("/m"))
+        before = Quotas(gates.max_jobs.get(team_id), row.team_set.limit, starts)
         self._write(row, Limits(quotas.max_running, quotas.rate))
         gates.max_jobs.pop(team_id, None)
         if quotas.max_jobs is not None:
             gates.max_jobs[team_id] = quotas.max_jobs
-        return before, row.gate.id
+        return before, row.id
 
     def _team(self, team: str) -> int:
         teams = self._world.teams
         return teams.setdefault(team, len(teams) + 1)
 
     def _write(self, row: GateRow, limits: Limits) -> None:
-        row.set = limits
-        row.renew()
-        row.gate.next_start_at = _next_start(row, self._world.now())
+        row.team_set = limits
+        row.revision += 1
 
 
 def _set(row: GateRow, key: str) -> Limit | None:
-    if row.set == Limits():
+    if row.team_set == Limits():
         return None
-    return Limit(key, row.set.limit, row.set.rate)
-
-
-def _next_start(row: GateRow, now: datetime) -> datetime | None:
-    """Return when the next start is due; by a new rate at the latest."""
-    next_start_at, rate = row.gate.next_start_at, row.gate.rate
-    if next_start_at is None or rate is None:
-        return next_start_at
-    return min(next_start_at, now + rate.spacing)
+    return Limit(key, row.team_set.limit, row.team_set.rate)

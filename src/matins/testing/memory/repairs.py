@@ -55,11 +55,9 @@ class MemoryRepairs:
         """See `domain.ports.upkeep.RunRepairs`."""
         freed: list[UUID] = []
         for row in self._world.gates.rows.values():
-            over = [permit for permit in row.gate.permits if not self._is_begun(permit)]
-            row.gate.permits.difference_update(over)
+            over = [permit for permit in row.permits if not self._is_begun(permit)]
+            row.permits.difference_update(over)
             freed += over
-            if over:
-                self._world.tell_of_room([row.gate.id])
         return freed
 
     def _is_begun(self, run_id: UUID) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.admission.gates import IN_LINE, Gate, Passed, Place
+from matins.domain.runs.admission.gates import IN_LINE, Place
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.overlap import CAUSE as OVERLAP
 from matins.domain.runs.admission.waiting import (
-    GATE,
     Candidate,
     CarriedOut,
     Decision,
@@ -24,7 +24,6 @@ from matins.domain.runs.admission.waiting import (
     Waiting,
 )
 from matins.domain.runs.claims import Mark
-from matins.domain.runs.ranking import rank_at
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.agenda import first_places
 from matins.testing.memory.open_runs import open_run, rows_of
@@ -76,7 +75,9 @@ class MemoryWaitingRoom:
             for run in batch
             if run.team_id is not None
         }
-        return Facts(now, rules, candidates)
+        gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
+        lines = self._lines(gate_ids, len(self._world.waiting)) if gate_ids else None
+        return Facts(now, rules, candidates, lines)
 
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
         """See `domain.ports.WaitingRoom`."""
@@ -124,7 +125,10 @@ class MemoryWaitingRoom:
             for it in decisions
             if it.job_id is not None and self._world.jobs[it.job_id].revision != it.job_revision
         }
-        done = CarriedOut(wanted - fenced, outdated, stale)
+        contended = self._world.gates.contended(
+            permit for decision in decisions for permit in decision.permits
+        )
+        done = CarriedOut(wanted - fenced, outdated, stale, contended)
         taken = self._take(
             [
                 decision
@@ -132,20 +136,13 @@ class MemoryWaitingRoom:
                 if decision.waiting.partition in fenced and not done.is_void(decision)
             ]
         )
-        passed = self._pass_gates(
-            [it.run for it in taken if it.decision.verdict.state is RunState.QUEUED]
-        )
         for run, decision, left_gate_id in taken:
-            blocked_by = passed[run.id].blocked_by if run.id in passed else None
-            run.holds_permits = run.id in passed and blocked_by is None
-            if not run.holds_permits and left_gate_id is not None:
-                done.gates.add(left_gate_id)
-            if blocked_by is not None:
-                done.gates.add(blocked_by.id)
-                self._line_up(run, passed[run.id])
-                continue
             self._move(run, decision)
-            if decision.verdict.state is RunState.QUEUED:
+            if decision.line is not None:
+                done.gates.add(decision.line[0])
+            if left_gate_id is not None and not run.holds_permits:
+                done.gates.add(left_gate_id)
+            if run.state is RunState.QUEUED:
                 done.pools.add(run.pool)
         return done
 
@@ -163,63 +160,27 @@ class MemoryWaitingRoom:
                     taken.append(_Taken(run, decision, row.gate_id))
         return taken
 
-    async def in_line(
-        self, gate_ids: Collection[int] | None, partitions: Collection[int], limit: int
-    ) -> Lines:
+    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """See `domain.ports.WaitingRoom`."""
-        world, now = self._world, self._world.now()
-        lined = {row.gate_id for row in world.waiting.values() if row.gate_id is not None}
-        first, free_ats = [], {}
-        for gate_id in sorted(lined if gate_ids is None else lined.intersection(gate_ids)):
-            gate = world.gates.rows[gate_id].gate
-            room = min(gate.room(now), limit)
-            first += [it for it in _line(world, gate_id)[:room] if it[1] in partitions]
-            if (
-                gate.rate is not None
-                and gate.next_start_at is not None
-                and gate.next_start_at > now
-            ):
-                free_ats[gate_id] = gate.next_start_at
-        runs = [
-            self._waiting(partition, Mark(IN_LINE, place.run_id), row)
-            for place, partition in first
-            for row in [world.waiting[partition, place.run_id]]
-        ]
-        return Lines(runs, now, min(free_ats.values(), default=None), {*free_ats})
+        lined = {row.gate_id for row in self._world.waiting.values()}
+        every = lined - {None} if gate_ids is None else {*gate_ids}
+        return self._lines(self._world.gates.rows.keys() & every, limit)
 
-    def _pass_gates(self, runs: Sequence[RunRow]) -> dict[UUID, Passed]:
-        """Let those of the runs pass their gates for which there is room."""
-        asked = {
-            Place(rank_at(run.fire_at, run.priority), run.id): gates
-            for run in runs
-            if (gates := self._gates_of(run))
-        }
-        gate_ids = {gate.id for gates in asked.values() for gate in gates}
+    def _lines(self, gate_ids: Collection[int], limit: int) -> Lines:
+        world = self._world
+        gates = {gate_id: world.gates.rows[gate_id].seen() for gate_id in sorted(gate_ids)}
         lines = {
             gate_id: [
-                place
-                for place, partition in _line(self._world, gate_id)
-                if (holder := self._world.partitions[partition].holder) is not None
-                and self._world.is_in_force(holder)
-            ]
-            for gate_id in gate_ids
+                (place, self._waiting(partition, Mark(IN_LINE, place.run_id), row))
+                for place, partition, row in _line(world, gate_id)
+                if (holder := world.partitions[partition].holder) is not None
+                and world.is_in_force(holder)
+            ][:limit]
+            for gate_id, gate in gates.items()
         }
-        return self._world.gates.ask(asked, lines, self._world.now())
-
-    def _gates_of(self, run: RunRow) -> list[Gate]:
-        """Return the gates that a run has to pass."""
-        job, gates = self._world.jobs[run.job_id], self._world.gates
-        named = [gates.rows[gate_id].gate for gate_id in job.gates]
-        return named + gates.limit_team(job.team_id)
-
-    def _line_up(self, run: RunRow, passed: Passed) -> None:
-        """Put a run into the line of the gate that has no room for it."""
-        assert passed.blocked_by is not None
-        run.reason, run.retry_at = passed.reason, None
-        line = passed.blocked_by.id, passed.place.rank
-        self._world.wait(run, IN_LINE, GATE, line=line)
-        if run.state is not RunState.WAITING:
-            self._world.move(run, RunState.WAITING)
+        places = {gate_id: [place for place, _ in line] for gate_id, line in lines.items()}
+        runs = {run.run_id: run for line in lines.values() for _, run in line}
+        return Lines(world.now(), gates, places, runs)
 
     async def note_open(
         self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
@@ -242,6 +203,8 @@ class MemoryWaitingRoom:
             job_revision=job.revision,
             open_since=job.open_since,
             labels=job.spec.labels,
+            priority=run.priority,
+            gate_ids=(*job.gates, *self._world.gates.limit_team(job.team_id)),
             overlap=job.spec.overlapping,
             allow_overlap=run.allow_overlap,
         )
@@ -261,20 +224,32 @@ class MemoryWaitingRoom:
             run.finished_at = now
         if verdict.state is RunState.WAITING:
             assert verdict.until is not None
-            place = run, verdict.until, verdict.cause
-            self._world.wait(*place, blocker=verdict.blocker, asked=decision.revision)
+            line = decision.line
+            self._world.wait(
+                run,
+                verdict.until,
+                verdict.cause,
+                blocker=verdict.blocker,
+                asked=decision.asked,
+                line=(None, None) if line is None else (line[0], line[1].rank),
+            )
+        run.holds_permits = bool(decision.permits)
+        self._world.gates.grant(run.id, decision.permits)
         if run.state is not verdict.state:
             self._world.move(run, verdict.state)
         if verdict.state is RunState.QUEUED:
             self._world.enqueue(run, decision.rank)
 
 
-def _line(world: World, gate_id: int) -> list[tuple[Place, int]]:
-    """Return a gate's line: the places in their order, each with its partition."""
+def _line(world: World, gate_id: int) -> list[tuple[Place, int, WaitingRow]]:
+    """Return a gate's line: the places in their order, each with its partition and row."""
     return sorted(
-        (Place(row.line_rank, run_id), partition)
-        for (partition, run_id), row in world.waiting.items()
-        if row.gate_id == gate_id and row.line_rank is not None
+        (
+            (Place(row.line_rank, run_id), partition, row)
+            for (partition, run_id), row in world.waiting.items()
+            if row.gate_id == gate_id and row.line_rank is not None
+        ),
+        key=itemgetter(0),
     )
 
 

@@ -12,10 +12,12 @@ from uuid import UUID
 
 import msgspec
 
+from matins.domain.runs.admission.gates import IN_LINE, Passed, Place, pass_gates
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.overlap import ask_overlap
 from matins.domain.runs.admission.waiting import (
     ADMITTED,
+    GATE,
     Candidate,
     Decision,
     Facts,
@@ -24,6 +26,7 @@ from matins.domain.runs.admission.waiting import (
     Waiting,
 )
 from matins.domain.runs.admission.windows import ask_windows
+from matins.domain.runs.ranking import rank_at
 from matins.domain.runs.states import RunState
 from matins.domain.values.ids import due_of
 
@@ -45,14 +48,42 @@ def ask(question: Question) -> Verdict:
 def decide(batch: Iterable[Waiting], facts: Facts) -> list[Decision]:
     """Return a decision on each of the runs, under the rules of its team.
 
-    First come, first served: what is admitted counts for those that came later.
+    First come, first served: what is admitted counts for those that came later. What no member
+    speaks against passes its gates, in the order of their lines.
     """
-    places, open_runs = list(batch), _OpenRuns(facts)
+    waiting_runs, open_runs = list(batch), _OpenRuns(facts)
     decided = {
         waiting.run_id: _decide(waiting, facts, open_runs)
-        for waiting in sorted(places, key=_turn(facts))
+        for waiting in sorted(waiting_runs, key=_turn(facts))
     }
-    return [decided[waiting.run_id] for waiting in places]
+    for passed in _pass_gates(decided, facts):
+        run_id = passed.place.run_id
+        decided[run_id] = _at_gates(decided[run_id], passed)
+    return [decided[waiting.run_id] for waiting in waiting_runs]
+
+
+def _pass_gates(decided: Mapping[UUID, Decision], facts: Facts) -> list[Passed]:
+    """Ask the gates of the runs that nothing else holds."""
+    if facts.lines is None:
+        return []
+    asked = {
+        Place(rank_at(run.fire_at, run.priority), run.id): run.gate_ids
+        for run in facts.candidates.values()
+        if run.gate_ids and decided[run.id].verdict.state is RunState.QUEUED
+    }
+    others = {
+        gate_id: [place for place in places if place.run_id not in decided]
+        for gate_id, places in facts.lines.places.items()
+    }
+    return pass_gates(asked, facts.lines.gates, others, facts.lines.now)
+
+
+def _at_gates(decision: Decision, passed: Passed) -> Decision:
+    if passed.blocked_by is None:
+        return msgspec.structs.replace(decision, permits=passed.permits)
+    verdict = Verdict(RunState.WAITING, passed.reason, IN_LINE, GATE)
+    line = passed.blocked_by.id, passed.place
+    return msgspec.structs.replace(decision, verdict=verdict, line=line)
 
 
 def left_open(decisions: Iterable[Decision], facts: Facts) -> Mapping[UUID, Sequence[OpenRun]]:

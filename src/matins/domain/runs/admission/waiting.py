@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -11,6 +11,7 @@ import msgspec
 
 from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
+from matins.domain.runs.admission.gates import Gate, Permit, Place
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.states import Kind, RunState
 
@@ -59,6 +60,9 @@ class Candidate(OpenRun, frozen=True, kw_only=True):
     job_revision: int
     open_since: datetime
     labels: dict[str, str]
+    priority: int = 1
+    gate_ids: tuple[int, ...] = ()
+    """The gates of its job and its team, which it has to pass."""
     overlap: Overlap = Overlap()
     allow_overlap: bool = False
     """Its owner starts it whatever else of its job runs."""
@@ -83,14 +87,42 @@ class Rules(msgspec.Struct, frozen=True):
     """When what they hold changes by itself: the next window begins."""
 
 
+class Lines(msgspec.Struct, frozen=True):
+    """Gates and their lines, as they were at `now`.
+
+    `places` are by gate who stands first in its line, at least as many as there is room for; `runs`
+    has the same by their ids. A run of a partition that nobody holds is not there.
+    """
+
+    now: datetime
+    gates: Mapping[int, Gate] = {}
+    places: Mapping[int, Sequence[Place]] = {}
+    runs: Mapping[UUID, Waiting] = {}
+
+    def first(self, partitions: Collection[int]) -> list[Waiting]:
+        """Return who passes next, as far as there is room: the runs of some partitions."""
+        passing = (
+            self.runs[place.run_id]
+            for gate_id, places in self.places.items()
+            for place in places[: self.gates[gate_id].room(self.now)]
+        )
+        return [run for run in passing if run.partition in partitions]
+
+    def opening(self) -> dict[int, datetime]:
+        """Return by gate when its rate lets the next one start, where that is to be waited for."""
+        opening = {number: gate.opens_at(self.now) for number, gate in self.gates.items()}
+        return {number: at for number, at in opening.items() if at is not None}
+
+
 class Facts(msgspec.Struct, frozen=True):
     """What is known of a batch of waiting runs: the rules by team, the runs that something may
-    hold, and by job what is unfinished, where that matters.
+    hold, the gates that these have to pass, and by job what is unfinished, where that matters.
     """
 
     now: datetime
     rules: Mapping[int, Rules]
     candidates: Mapping[UUID, Candidate]
+    lines: Lines | None = None
     open_runs: Mapping[UUID, Sequence[OpenRun]] = {}
 
 
@@ -128,7 +160,8 @@ class Decision(msgspec.Struct, frozen=True):
     """A verdict on a waiting run, and by what it was found: the rules of its team, and its job at
     a revision, if that mattered.
 
-    `rank`: its place in the queue, if it is admitted; None: by the time of that.
+    `rank`: its place in the queue, if it is admitted; None: by the time of that. `permits` are what
+    it gets then; `line` is the gate that has no room for it, with its place there.
     """
 
     waiting: Waiting
@@ -137,23 +170,13 @@ class Decision(msgspec.Struct, frozen=True):
     job_id: UUID | None = None
     job_revision: int = 0
     rank: int | None = None
+    permits: tuple[Permit, ...] = ()
+    line: tuple[int, Place] | None = None
 
     @property
-    def revision(self) -> int | None:
-        """The revision of those rules."""
-        return None if self.rules is None else self.rules.revision
-
-
-class Lines(msgspec.Struct, frozen=True):
-    """Runs that stand first in the lines of gates with room, and are to be asked about.
-
-    `now` is when it was looked, `free_at` when a rate lets the next one start, at one of `gates`.
-    """
-
-    runs: list[Waiting]
-    now: datetime
-    free_at: datetime | None = None
-    gates: set[int] = set()
+    def asked(self) -> int | None:
+        """The revision of the rules that hold it, so that it is asked about when they change."""
+        return None if self.rules is None or self.line is not None else self.rules.revision
 
 
 class CarriedOut(msgspec.Struct, frozen=True):
@@ -161,17 +184,23 @@ class CarriedOut(msgspec.Struct, frozen=True):
 
     `refused` are partitions whose lease the fence did not find. `outdated` are teams whose rules
     have changed since, `stale` jobs that have: nothing was done with their runs, which are to be
-    asked about again. `pools` are those whose queues grew. `gates`: who stands first in their lines
-    is to be looked at again, since somebody left the line for another, or lined up while others may
-    have left.
+    asked about again; so are runs that were to pass `contended` gates, whose room others took
+    first. `pools` are those whose queues grew. `gates`: who stands first in their lines is to be
+    looked at again, since somebody left the line for another, or lined up while others may have
+    left.
     """
 
     refused: set[int] = set()
     outdated: set[int] = set()
     stale: set[UUID] = set()
+    contended: set[int] = set()
     pools: set[str] = set()
     gates: set[int] = set()
 
     def is_void(self, decision: Decision) -> bool:
         """Return whether that by which it was decided is no longer so."""
-        return decision.waiting.team_id in self.outdated or decision.job_id in self.stale
+        return (
+            decision.waiting.team_id in self.outdated
+            or decision.job_id in self.stale
+            or any(permit.gate_id in self.contended for permit in decision.permits)
+        )
