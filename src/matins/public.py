@@ -41,6 +41,16 @@ from matins.domain.runs.backfills.values import (
     LeftOut,
 )
 from matins.domain.runs.cluster import Cluster, SchedulerRecord
+from matins.domain.runs.dead import (
+    DeadCounts,
+    DeadFilter,
+    DeadGroup,
+    DeadLetter,
+    DeadPage,
+    DismissDead,
+    Dismissed,
+    RunFailure,
+)
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.restores import Restore, Resumed, Resumption
@@ -104,6 +114,13 @@ __all__ = [
     "CommandTarget",
     "Concurrency",
     "ConflictError",
+    "DeadCounts",
+    "DeadFilter",
+    "DeadGroup",
+    "DeadLetter",
+    "DeadPage",
+    "DismissDead",
+    "Dismissed",
     "DueTime",
     "ExecutorRecord",
     "Explanation",
@@ -146,6 +163,7 @@ __all__ = [
     "RevisionPage",
     "RevisionRecord",
     "Run",
+    "RunFailure",
     "RunInput",
     "RunPage",
     "RunState",

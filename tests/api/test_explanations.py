@@ -138,7 +138,7 @@ async def test_a_run_that_is_dead_after_its_attempts(scene: Scene, database: Dat
     attempts = [step["text"] for step in told["steps"] if step["step"] == "attempt"]
     assert attempts[0].startswith("attempt 1 on worker-1, 980ms after its claim: failed after 1s")
     assert len(attempts) == 3
-    assert told["so"].endswith(f"then `matins runs replay {told['run']}`")
+    assert told["so"].endswith(f"then `matins dead replay {told['run']}`")
 
 
 async def test_a_run_that_a_window_holds(scene: Scene) -> None:

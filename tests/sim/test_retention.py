@@ -16,6 +16,7 @@ from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
 from matins.domain.jobs.keeping import Keep, Limits, kept
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import UnavailableError
@@ -23,7 +24,7 @@ from matins.domain.values.ids import partition_of, run_id
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
 from matins.testing.memory.faulty import FaultRates, Process, faulty
 from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
-from matins.testing.memory.rows import RunRow
+from matins.testing.memory.rows import LetterRow, RunRow
 from matins.testing.memory.world import World, day_of
 from matins.testing.virtual import START, VirtualClock, VirtualTime, in_virtual_time
 from matins.upkeep.days import DaysOver
@@ -83,7 +84,9 @@ class House:
         )
         self.world.insert(run)
         if run.state is RunState.DEAD:
-            self.world.dead_letters.add(run.id)
+            dismissed_at = run.finished_at if number % 2 else None
+            letter = LetterRow(run.id, self.world.now(), Failure(), dismissed_at)
+            self.world.dead_letters[run.id] = letter
         return run
 
     async def work(self) -> None:
@@ -118,7 +121,7 @@ class House:
         """Return whether a run is over, and older than its job keeps it by so many days."""
         keep = kept(self.world.jobs[run.job_id].spec.keep, usual_days=USUAL_DAYS)
         days = keep.days if run.state is RunState.SUCCEEDED else keep.others_days
-        is_closed = run.finished_at is not None and run.id not in self.world.dead_letters
+        is_closed = run.finished_at is not None and not self.world.dead_letters.has_open(run.id)
         return is_closed and run.due_at < self.world.now() - timedelta(days=days + by_days)
 
     def is_audited(self, job: UUID) -> bool:

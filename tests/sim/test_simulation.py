@@ -54,6 +54,8 @@ RARE = (
     "owner: cancel",
     "owner: close",
     "owner: delete",
+    "owner: dismiss",
+    "letter dismissed",
     "owner: edit",
     "owner: move",
     "owner: no answer",

@@ -117,6 +117,22 @@ async def test_an_open_dead_letter_stays_with_its_attempts(world: Upkept) -> Non
     assert len(await world.reads.attempts(run)) == 1
 
 
+async def test_a_letter_that_was_dismissed_goes_with_its_run(world: Upkept) -> None:
+    await runs(world, EVERY_MINUTE, 3)
+    await die(world, NOON + MINUTE)
+    await world.execute("UPDATE dead_letters SET dismissed_at = now()")
+    await after(world, (DAYS + 2) * DAY)
+    assert (await world.rows(), await letters(world)) == ([], 0)
+
+
+async def test_so_it_does_where_a_job_keeps_less(world: Upkept) -> None:
+    await runs(world, named("short", Keep(days=5)), 3)
+    await die(world, NOON + MINUTE)
+    await world.execute("UPDATE dead_letters SET dismissed_at = now()")
+    await after(world, 6 * DAY)
+    assert (await world.rows("short"), await letters(world)) == ([], 0)
+
+
 async def test_a_dead_letter_outlives_the_days_of_a_job_that_keeps_less(world: Upkept) -> None:
     await runs(world, named("short", Keep(days=5)), 3)
     await die(world, NOON + MINUTE)
@@ -231,6 +247,13 @@ WHERE due_at = $1
 def named(name: str, keep: Keep | None) -> JobSpec:
     """Return a job that is due every minute."""
     return msgspec.structs.replace(spec(EVERY_MINUTE.schedule, name=name), keep=keep)
+
+
+async def letters(world: Upkept) -> int:
+    """Return how many dead letters there are."""
+    async with world.database.session() as session:
+        count: int = await session.fetchval("SELECT count(*) FROM dead_letters")
+    return count
 
 
 async def runs(world: Upkept, job: JobSpec, minutes: int) -> None:

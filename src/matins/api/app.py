@@ -18,6 +18,7 @@ from litestar.routes import HTTPRoute
 from matins.api import (
     backfills,
     calendars,
+    dead,
     demo,
     explanations,
     fleet,
@@ -53,7 +54,9 @@ from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
+from matins.store.dead import PostgresDeadLetters
 from matins.store.explanations import PostgresExplanations
+from matins.store.failures import PostgresFailures
 from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
@@ -67,7 +70,7 @@ from matins.store.windows import PostgresWindows
 
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
-    *(previews, forecasts, runs, explanations, fleet, restores),
+    *(previews, forecasts, runs, dead, explanations, fleet, restores),
 )
 """The modules whose routers are the API."""
 
@@ -90,7 +93,7 @@ def build_api(
     `tokens` are those of owners, by name. `hot` are the pools that must all be able to write, or
     it is not ready.
     """
-    reads = PostgresReads(database)
+    reads, letters = PostgresReads(database), PostgresDeadLetters(database)
     status = StatusReader(reads, cache)
     known = KnownCalendars()
     database.server.when_changed(known.forget)
@@ -103,6 +106,8 @@ def build_api(
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),
         "backfills": PostgresBackfillChanges(database, known),
+        "letters": letters,
+        "failures": PostgresFailures(reads, letters),
         "limits": PostgresLimits(database),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,

@@ -10,7 +10,9 @@ from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.cluster import PostgresCluster
+from matins.store.dead import PostgresDeadLetters
 from matins.store.explanations import PostgresExplanations
+from matins.store.failures import PostgresFailures
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
 from matins.store.outlooks import PostgresOutlooks
@@ -27,6 +29,8 @@ Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Backfills = NamedDependency[PostgresBackfillChanges]
+Letters = NamedDependency[PostgresDeadLetters]
+Failures = NamedDependency[PostgresFailures]
 Limits = NamedDependency[PostgresLimits]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]

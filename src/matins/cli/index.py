@@ -17,7 +17,8 @@ from matins.cli.showing import tell
 
 GROUPS = {
     "jobs": "Look at jobs and at what comes of them, stop them, run them now.",
-    "runs": "Look at runs, watch them, cancel and replay them.",
+    "runs": "Look at runs, watch them, cancel them.",
+    "dead": "Look at runs that are given up, replay and dismiss them.",
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
     "backfill": "Make up for past due times of a job, under the revisions of then.",
@@ -62,7 +63,10 @@ COMMANDS = {
     "runs show": ("runs", "Show a run with its attempts and what they wrote."),
     "runs watch": ("runs", "Watch the newest runs live."),
     "runs cancel": ("runs", "End a run."),
-    "runs replay": ("runs", "Give a dead run one attempt more."),
+    "dead list": ("dead", "List dead letters of a team, newest due time first, or groups of them."),
+    "dead show": ("dead", "Show why a run is dead, with its attempts and what they wrote."),
+    "dead replay": ("dead", "Give a dead run one attempt more."),
+    "dead dismiss": ("dead", "Dismiss dead letters."),
     "calendars list": ("calendars", "List a team's calendars, and how many jobs follow each."),
     "calendars show": (
         "calendars",

@@ -1,9 +1,10 @@
-"""`matins runs`: look at runs, watch them, cancel and replay them."""
+"""`matins runs`: look at runs, watch them, cancel them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -15,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.connecting import change, split_name, with_api
+from matins.cli.connecting import split_name, with_api
 from matins.cli.documents import yaml_text
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.outlooks import find_outlook, outlook_pairs
@@ -138,8 +139,7 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     if view.input != NO_INPUT:
         console().print("\ninput", style="bold")
         tell(yaml_text(view.input))
-    for attempt in view.attempts:
-        _show_attempt(attempt)
+    show_attempts(view.attempts)
 
 
 @commands.command(epilog="Example: matins runs watch --team demo")
@@ -178,16 +178,6 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
     else:
         still = "" if status.state is RunState.CANCELLED else "; its executor is told to stop it"
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
-
-
-@commands.command(epilog="Example: matins runs replay 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
-def replay(run: TheRun, as_json: AsJson = False) -> None:
-    """Give a dead run one attempt more. If it succeeds, jobs that follow it start after all."""
-    change(
-        lambda client: client.replay_run(run),
-        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
-        as_json=as_json,
-    )
 
 
 def _print(runs: list[Run], *, as_json: bool) -> None:
@@ -273,6 +263,12 @@ def _details(run: RunStatus, outlook: Outlook | None) -> Table:
     pairs += [(name, local(instant)) for name, instant in instants if instant]
     pairs += outlook_pairs(outlook) if outlook else []
     return facts(pairs)
+
+
+def show_attempts(attempts: Sequence[AttemptRecord]) -> None:
+    """Print the attempts of a run, with what they wrote."""
+    for attempt in attempts:
+        _show_attempt(attempt)
 
 
 def _show_attempt(attempt: AttemptRecord) -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from matins.client.backfills import BackfillCalls
 from matins.client.calls import ApiCalls
+from matins.client.dead import DeadLetterCalls
 from matins.client.job_calls import JobCalls
 from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
 from matins.domain.calendars.calendar import Calendar
@@ -51,7 +52,7 @@ from matins.insight.forecast.forecast import Forecast
 from matins.insight.why.explanation import Explanation
 
 
-class Matins(JobCalls, BackfillCalls):
+class Matins(JobCalls, BackfillCalls, DeadLetterCalls):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the
@@ -213,10 +214,6 @@ class Matins(JobCalls, BackfillCalls):
     async def cancel_run(self, run_id: UUID) -> RunStatus:
         """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
         return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
-
-    async def replay_run(self, run_id: UUID) -> RunStatus:
-        """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""
-        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/replay")
 
     async def audit(
         self,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from matins.domain.ports import Hints
 from matins.domain.ports.backfills import BackfillChanges
 from matins.domain.ports.calendars import CalendarChanges
+from matins.domain.ports.dead import LetterChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.limits import LimitChanges
 from matins.domain.ports.restores import RestoreChanges
@@ -16,6 +17,7 @@ from matins.domain.ports.runs import RunChanges
 from matins.domain.ports.windows import WindowChanges
 from matins.owners.backfills import Backfills
 from matins.owners.calendars import Calendars, InThread
+from matins.owners.dead import DeadLetters
 from matins.owners.jobs import Jobs
 from matins.owners.limits import Limits
 from matins.owners.restores import Restores
@@ -34,6 +36,7 @@ class Owners(NamedTuple):
     runs: Runs
     windows: Windows
     backfills: Backfills
+    dead: DeadLetters
     limits: Limits
     restores: Restores
     upkeep: OwnersUpkeep
@@ -45,6 +48,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
     runs: RunChanges,
     windows: WindowChanges,
     backfills: BackfillChanges,
+    letters: LetterChanges,
     limits: LimitChanges,
     restores: RestoreChanges,
     hints: Hints,
@@ -61,6 +65,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
         single_runs,
         Windows(windows, hints),
         Backfills(backfills, single_runs, hints, rng, in_thread),
+        DeadLetters(letters),
         Limits(limits, hints),
         Restores(restores, hints),
         OwnersUpkeep(jobs, hints),

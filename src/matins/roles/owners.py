@@ -10,6 +10,7 @@ from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.database import Database
+from matins.store.dead import PostgresDeadLetters
 from matins.store.limits import PostgresLimits
 from matins.store.manual import PostgresRunChanges
 from matins.store.restores import PostgresRestores
@@ -27,6 +28,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresRunChanges(database),
         PostgresWindows(database),
         PostgresBackfillChanges(database, known),
+        PostgresDeadLetters(database),
         PostgresLimits(database),
         PostgresRestores(database),
         hints,

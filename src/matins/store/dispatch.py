@@ -26,6 +26,7 @@ from matins.domain.jobs.retry import read_policy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.inputs import RunInput, with_input
 from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
@@ -231,13 +232,15 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
     ordered = sorted(endings, key=lambda ending: ending.end.run_id.int)
     ends = [ending.end for ending in ordered]
     results = [end.result for end in ends]
+    outcomes = unless_usual((result.outcome for result in results), Outcome.SUCCEEDED)
+    failures = [failure_of(result) for result in results] if outcomes else []
     rows = await database.fetch(
         _Q["record"],
         executor=executor,
         run_ids=[end.run_id for end in ends],
         due_ats=_dues(end.run_id for end in ends),
         numbers=[end.number for end in ends],
-        outcomes=unless_usual((result.outcome for result in results), Outcome.SUCCEEDED),
+        outcomes=outcomes,
         states=unless_usual((ending.state for ending in ordered), RunState.SUCCEEDED),
         reasons=unless_usual((ending.reason for ending in ordered), ""),
         retry_ins=unless_usual((ending.retry_in_s for ending in ordered), None),
@@ -247,6 +250,8 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
         outputs=unless_usual((result.output for result in results), ""),
         output_cuts=unless_usual((result.output_cut for result in results), 0),
         shared=unless_usual((ending.shared for ending in ordered), False),
+        fingerprints=[failure.fingerprint for failure in failures],
+        errors=[failure.error for failure in failures],
     )
     if any(row["is_followed"] and row["finished_at"] for row in rows):
         await wake_followers(database)

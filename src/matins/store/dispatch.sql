@@ -161,7 +161,8 @@ moved AS (
     RETURNING r.id, r.job_id, r.team_id, r.due_at, r.fire_at, r.claimed_at, r.started_at,
               r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
               r.holds_permits,
-              e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut
+              e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut,
+              e.fingerprint, e.error
 ),
 given_back AS MATERIALIZED (
     SELECT give_back(array(SELECT id FROM moved WHERE holds_permits))
@@ -174,8 +175,7 @@ retried AS (
     SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM moved WHERE state = 'retrying'
 ),
 buried AS (
-    INSERT INTO dead_letters (run_id, due_at, job_id, team_id, dead_at, reason)
-    SELECT id, due_at, job_id, team_id, finished_at, reason FROM moved WHERE state = 'dead'
+    -- include: buried
 )
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
        m.state, m.reason, m.attempt, t.name AS team, j.name AS job,

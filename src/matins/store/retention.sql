@@ -64,7 +64,9 @@ CROSS JOIN LATERAL (
       AND due_at >= :first AND due_at < :past
       AND due_at < CASE state WHEN 'succeeded' THEN c.succeeded_until ELSE c.others_until END
       AND NOT (
-          state = 'dead' AND EXISTS (SELECT FROM dead_letters d WHERE d.run_id = past_runs.id)
+          state = 'dead' AND EXISTS (
+              SELECT FROM dead_letters d WHERE d.run_id = past_runs.id AND d.dismissed_at IS NULL
+          )
       )
     LIMIT :limit
 ) AS r
@@ -78,9 +80,13 @@ WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
   AND run_id = ANY (:run_ids::uuid[])
 
 -- name: delete_runs
+-- With the letters that were dismissed: a run with an open one stays.
+WITH forgotten AS (
+    DELETE FROM dead_letters WHERE run_id = ANY (:run_ids::uuid[]) AND dismissed_at IS NOT NULL
+)
 DELETE FROM past_runs
 WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
-  AND id = ANY (:run_ids::uuid[])
+  AND id = ANY (:run_ids)
 
 -- name: record_purged
 INSERT INTO purges (job_id, succeeded_until, others_until)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from random import Random
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import msgspec
 
@@ -32,6 +31,8 @@ from matins.domain.values.errors import (
     UnavailableError,
 )
 from matins.owners.owners import Owners
+from matins.testing import dead_deeds
+from matins.testing.deeds import Work
 from matins.testing.memory.link import Calls
 from matins.testing.memory.world import JobRow, World
 
@@ -97,9 +98,6 @@ _ALLOWS_OVERLAP = 0.2
 
 _MISSED: Final[tuple[Missed, ...]] = ("skip", "last", "all")
 
-Work = Callable[[Owners], Coroutine[Any, Any, Any]]
-"""What is asked of an API."""
-
 
 def spec_of(number: int, rng: Random) -> JobSpec:
     """Return a job as it is put first."""
@@ -160,6 +158,7 @@ class SimulatedOwner:
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
             *(self._backfill, self._backfill, self._steer_backfill),
             *(self._put_limit, self._put_limit, self._delete_limit, self._put_quotas),
+            self._dismiss,
         )
         while True:
             await asyncio.sleep(self._rng.uniform(1, 12))
@@ -202,11 +201,10 @@ class SimulatedOwner:
         )
 
     def _replay(self, _job: JobRow) -> Work | None:
-        dead = sorted(self._world.dead_letters)
-        if not dead:
-            return None
-        run = self._rng.choice(dead)
-        return lambda owners: owners.runs.replay(run)
+        return dead_deeds.replay(self._world, self._rng)
+
+    def _dismiss(self, _job: JobRow) -> Work | None:
+        return dead_deeds.dismiss(self._world, self._rng)
 
     def _edit(self, job: JobRow) -> Work:
         spec = _edited(job.spec, self._rng)

@@ -40,6 +40,7 @@ from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
+from matins.testing.memory.dead import MemoryDeadLetters
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.faulty import Process, faulty
@@ -195,6 +196,7 @@ def _owners(stage: Stage, process: Process) -> Owners:
         faulty(MemoryRunChanges(stage.world), process),
         faulty(MemoryWindows(stage.world), process),
         faulty(stage.backfills(stage.world), process),
+        faulty(MemoryDeadLetters(stage.world), process),
         faulty(MemoryLimits(stage.world), process),
         faulty(MemoryRestores(stage.world), process),
         faulty(stage.hints, process),

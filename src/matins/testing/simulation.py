@@ -27,6 +27,7 @@ from matins.testing.checks import Checker
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
+from matins.testing.memory.dead import MemoryDeadLetters
 from matins.testing.memory.faulty import Process, usual_fault_rates
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Calls
@@ -169,8 +170,11 @@ class Simulation:
         world, hints = self._stage.world, self._stage.hints
         jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
         ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
-        ports_of_rules = MemoryBackfills(world), MemoryLimits(world), MemoryRestores(world)
-        return owners_on(*ports, *ports_of_rules, hints, self._rng, in_thread=at_once)
+        ports_of_runs = MemoryBackfills(world), MemoryDeadLetters(world)
+        ports_of_rules = MemoryLimits(world), MemoryRestores(world)
+        return owners_on(
+            *ports, *ports_of_runs, *ports_of_rules, hints, self._rng, in_thread=at_once
+        )
 
     async def _put_jobs(self) -> None:
         owners = self._owners()

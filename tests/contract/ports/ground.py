@@ -68,6 +68,7 @@ from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
+from matins.testing.memory.dead import MemoryDeadLetters
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.leases import MemoryLeases
@@ -129,6 +130,17 @@ class GateSeen(NamedTuple):
     is_set: bool
 
 
+class LetterSeen(NamedTuple):
+    """A dead letter; who dismissed it is None while it is open."""
+
+    run: UUID
+    dead_at: datetime
+    error: str
+    fingerprint: str
+    dismissed_by: str | None
+    note: str
+
+
 class Rows(Protocol):
     """What a test does beside the ports: what owners do."""
 
@@ -185,6 +197,12 @@ class Rows(Protocol):
 
     async def permits(self) -> set[tuple[str, UUID]]:
         """Return all permits: the kind of the gate, and the run."""
+
+    async def letters(self) -> list[LetterSeen]:
+        """Return all dead letters, in the order of the due times of their runs."""
+
+    async def fingerprints(self) -> list[str | None]:
+        """Return those of all attempts that ended, in the order in which they began."""
 
     async def count(self, table: str) -> int:
         """Return how many rows there are of attempts, executors, handouts or revisions."""
@@ -376,6 +394,25 @@ class MemoryRows:
         gates = self._world.gates.rows.values()
         return {(gate.kind, run) for gate in gates for run in gate.permits}
 
+    async def letters(self) -> list[LetterSeen]:
+        """See `Rows`."""
+        rows = sorted(self._world.dead_letters.values(), key=lambda row: row.run_id)
+        return [
+            LetterSeen(
+                row.run_id,
+                row.dead_at,
+                *row.failure,
+                None if row.is_open else row.dismissal.by,
+                row.dismissal.note,
+            )
+            for row in rows
+        ]
+
+    async def fingerprints(self) -> list[str | None]:
+        """See `Rows`."""
+        attempts = sorted(self._world.attempts.values(), key=lambda row: row.started_at or START)
+        return [attempt.fingerprint or None for attempt in attempts]
+
     async def count(self, table: str) -> int:
         """See `Rows`."""
         revisions = [row for rows in self._world.revisions.values() for row in rows]
@@ -540,6 +577,22 @@ class PostgresRows:
             )
         return {(kind, run) for kind, run in rows}
 
+    async def letters(self) -> list[LetterSeen]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch(
+                "SELECT run_id, dead_at, error, fingerprint,"
+                " CASE WHEN dismissed_at IS NOT NULL THEN dismissed_by END, note"
+                " FROM dead_letters ORDER BY run_id"
+            )
+        return [LetterSeen(*row) for row in rows]
+
+    async def fingerprints(self) -> list[str | None]:
+        """See `Rows`."""
+        async with self._database.session() as session:
+            rows = await session.fetch("SELECT fingerprint FROM attempts ORDER BY started_at")
+        return [row["fingerprint"] for row in rows]
+
     async def count(self, table: str) -> int:
         """See `Rows`."""
         name = "all_attempts" if table == "attempts" else table
@@ -580,6 +633,7 @@ def on_memory() -> Ground:
         owners_on(
             *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
             MemoryBackfills(world),
+            MemoryDeadLetters(world),
             MemoryLimits(world),
             MemoryRestores(world),
             hints,

@@ -261,7 +261,7 @@ async def test_a_job_that_is_followed_is_deleted_by_force(
 
 async def test_a_run_that_is_not_dead_is_not_replayed(typed: Typist, job: str) -> None:
     run = (await typed("jobs", "trigger", job, "--json")).json["id"]
-    refused = await typed("runs", "replay", run)
+    refused = await typed("dead", "replay", run)
     assert (refused.code, "it is queued" in refused.err) == (1, True)
 
 

@@ -245,7 +245,7 @@ def test_a_dead_run_tells_each_attempt_and_what_to_do() -> None:
     ]
     assert told.so == (
         f"it ran, and is given up: {reason}; mend what it calls,"
-        f" then `matins runs replay {run.run.id}`"
+        f" then `matins dead replay {run.run.id}`"
     )
 
 

@@ -228,7 +228,7 @@ def _succeeded(_asked: Asked, facts: RunFacts) -> Told:
 
 
 def _dead(_asked: Asked, facts: RunFacts) -> Told:
-    again = f"mend what it calls, then `matins runs replay {facts.run.id}`"
+    again = f"mend what it calls, then `matins dead replay {facts.run.id}`"
     return Told(f"it ran, and is given up: {facts.run.reason}", again)
 
 

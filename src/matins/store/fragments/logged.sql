@@ -1,9 +1,9 @@
 -- The attempts that have ended.
 INSERT INTO attempts (
     run_id, due_at, number, executor, started_at, finished_at, outcome, reason, exit_code,
-    http_status, output, output_cut
+    http_status, output, output_cut, fingerprint
 )
 SELECT id, due_at, attempt, :executor, started_at,
        coalesce(finished_at, :now, clock_timestamp()), outcome, attempt_reason, exit_code,
-       http_status, output, output_cut
+       http_status, output, output_cut, fingerprint
 FROM moved

@@ -74,7 +74,7 @@ class MemoryDayTables:
         counting = {job.id for job in world.jobs.values() if counts_runs(job)}
         runs = [run for run in world.runs.values() if day_of(run.due_at) == day]
         for run in runs:
-            if run.id not in world.dead_letters and run.job_id not in counting:
+            if not world.dead_letters.has_open(run.id) and run.job_id not in counting:
                 world.delete(run)
         world.past_days.remove(day)
         past = datetime.combine(day + _DAY, time.min, UTC)

@@ -24,13 +24,14 @@ from matins.domain.executors.protocol import (
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import RETRY
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.inputs import with_input
 from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
 from matins.testing.memory.pools import note_starts
 from matins.testing.memory.revisions import spec_of
-from matins.testing.memory.rows import ExecutorRow, RunRow, StoredAttempt
+from matins.testing.memory.rows import ExecutorRow, LetterRow, RunRow, StoredAttempt
 from matins.testing.memory.world import World
 
 
@@ -294,11 +295,11 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> Recorded:
         world.wait(run, run.retry_at, RETRY)
     else:
         run.finished_at = now
+    failure = failure_of(result)
     if state is RunState.DEAD:
-        world.dead_letters.add(run.id)
-    world.attempts[run.id, run.attempt] = StoredAttempt(
-        run.id, run.attempt, executor, result.outcome, result.reason, run.started_at, now
-    )
+        world.dead_letters[run.id] = LetterRow(run.id, now, failure)
+    attempt = (result.outcome, result.reason, run.started_at, now, failure.fingerprint)
+    world.attempts[run.id, run.attempt] = StoredAttempt(run.id, run.attempt, executor, *attempt)
     world.give_back(run)
     world.move(run, state)
     is_awaited = world.jobs[run.job_id].spec.overlapping.policy in ("queue", "replace")

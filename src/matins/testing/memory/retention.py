@@ -79,7 +79,7 @@ class MemoryRetention:
             if span.first <= run.due_at < span.past
             and run.job_id in of_jobs
             and _is_too_old(run, of_jobs[run.job_id])
-            and run.id not in self._world.dead_letters
+            and not self._world.dead_letters.has_open(run.id)
         ]
         return self._old(runs[:limit])
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from matins.domain.values.errors import UnavailableError
 from matins.testing.memory.locks import KeyLocks
-from matins.testing.memory.rows import RunRow
+from matins.testing.memory.rows import LetterRows, RunRow
 from matins.testing.memory.world import World
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "links_again": set(world.links_again),
         "attempts": dict(world.attempts),
         "trigger_keys": dict(world.trigger_keys),
-        "dead_letters": set(world.dead_letters),
+        "dead_letters": LetterRows(world.dead_letters),
         "partitions": {key: copy(row) for key, row in world.partitions.items()},
         "leases": dict(world.leases),
         "leaving": set(world.leaving),

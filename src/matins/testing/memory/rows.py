@@ -12,6 +12,8 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.executors.protocol import Heartbeat
 from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, Span
+from matins.domain.runs.dead import UNDISMISSED, Dismissal
+from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.values.ids import PARTITIONS
@@ -43,6 +45,36 @@ class StoredAttempt:
     reason: str
     started_at: datetime | None
     finished_at: datetime
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRow:
+    """A row of `dead_letters`."""
+
+    run_id: UUID
+    dead_at: datetime
+    failure: Failure
+    dismissed_at: datetime | None = None
+    dismissal: Dismissal = UNDISMISSED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has dismissed it."""
+        return self.dismissed_at is None
+
+
+class LetterRows(dict[UUID, LetterRow]):
+    """The rows of `dead_letters`, by their runs."""
+
+    def has_open(self, run_id: UUID) -> bool:
+        """Return whether a run has a letter that nobody has dismissed."""
+        return run_id in self and self[run_id].is_open
+
+    def forget(self, run_id: UUID) -> None:
+        """Delete the letter of a run that is purged, if it was dismissed."""
+        if not self.has_open(run_id):
+            self.pop(run_id, None)
 
 
 @dataclass(slots=True)

@@ -108,7 +108,7 @@ class MemoryRunChanges:
         if counted or job.state is JobState.DELETED:
             return None
         run.retry_at, run.reason, run.finished_at = now, "replayed by its owner", None
-        self._world.dead_letters.discard(run.id)
+        del self._world.dead_letters[run.id]
         self._world.wait(run, now, RETRY)
         self._world.move(run, RunState.RETRYING)
         self._world.link_again(job, run.due_at)

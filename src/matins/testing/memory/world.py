@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from heapq import heapify, heappush
+from operator import attrgetter
 from uuid import UUID
 
 from matins.domain.audit import Revision
@@ -30,6 +31,7 @@ from matins.testing.memory.rows import (
     BackfillRow,
     CalendarRow,
     ExecutorRow,
+    LetterRows,
     PartitionRow,
     RunRow,
     StoredAttempt,
@@ -92,7 +94,7 @@ class World:
     """By job and idempotency key the run that was made with it."""
     restores: list[Restore] = field(default_factory=list)
     """Those that were noticed, the newest last."""
-    dead_letters: set[UUID] = field(default_factory=set)
+    dead_letters: LetterRows = field(default_factory=LetterRows)
     partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)
     leases: dict[UUID, datetime] = field(default_factory=dict)
     leaving: set[UUID] = field(default_factory=set)
@@ -233,7 +235,7 @@ class World:
             return False
         self.runs[run.key] = run
         self.runs_by_id[run.id] = run
-        insort(self.runs_by_job.setdefault(run.job_id, []), run, key=_due_at)
+        insort(self.runs_by_job.setdefault(run.job_id, []), run, key=attrgetter("due_at"))
         self.reach(day_of(run.due_at))
         self._tell(run, None)
         return True
@@ -242,6 +244,7 @@ class World:
         """Delete a run that is over, with its attempts and a place on the queue that it left."""
         del self.runs[run.key], self.runs_by_id[run.id]
         self.runs_by_job[run.job_id].remove(run)
+        self.dead_letters.forget(run.id)
         for number in range(1, run.attempt + 1):
             self.attempts.pop((run.id, number), None)
         self.dequeue(run.id)
@@ -339,10 +342,6 @@ class World:
     def _tell(self, run: RunRow, before: RunState | None) -> None:
         for watcher in self.watchers:
             watcher(run, before)
-
-
-def _due_at(run: RunRow) -> datetime:
-    return run.due_at
 
 
 def day_of(instant: datetime) -> date:

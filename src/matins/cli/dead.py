@@ -1,0 +1,211 @@
+"""`matins dead`: look at the runs that are given up, replay and dismiss them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+import typer
+
+from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
+from matins.cli.moments import HELP, parse_moment
+from matins.cli.runs import TheRun, show_attempts
+from matins.cli.showing import AsJson, local, print_json
+from matins.cli.tables import Cell, console, facts, table
+from matins.client.sdk import Matins
+from matins.domain.runs.dead import (
+    DeadFilter,
+    DeadGroup,
+    DeadLetter,
+    DismissDead,
+    Dismissed,
+    RunFailure,
+)
+from matins.domain.values.errors import InvalidInputError
+from matins.domain.views import AttemptRecord
+from matins.insight.explain.english import counted
+
+commands = typer.Typer()
+
+OfJob = Annotated[
+    str | None, typer.Option("--job", metavar="TEAM/NAME", help="Only those of this job.")
+]
+OfTeam = Annotated[str, typer.Option("--team", help="Whose, unless a job is named.")]
+OfFingerprint = Annotated[
+    str | None, typer.Option("--fingerprint", help="Only those with this fingerprint.")
+]
+Since = Annotated[str | None, typer.Option(help=f"Only what died since then. {HELP}.")]
+Until = Annotated[str | None, typer.Option(help="Only what died before then.")]
+TheRuns = Annotated[list[UUID] | None, typer.Argument(metavar="[RUN]...", help="Ids of dead runs.")]
+Everything = Annotated[bool, typer.Option("--everything", help="All of the team's.")]
+
+_HEADS = ("RUN", "JOB", "DIED", "FINGERPRINT", "ERROR")
+_STACKS = (("RUN", "JOB", "ERROR"), ("DIED", "FINGERPRINT"))
+_GROUP_HEADS = ("COUNT", "JOB", "FINGERPRINT", "FIRST", "LAST", "ERROR")
+_GROUP_STACKS = (("COUNT", "FINGERPRINT"), ("JOB", "ERROR"), ("FIRST", "LAST"))
+
+
+class DeadView(msgspec.Struct, frozen=True):
+    """Why a run failed, with its attempts, as `dead show --json` prints it."""
+
+    failure: RunFailure
+    attempts: list[AttemptRecord]
+
+
+@commands.command("list", epilog="Example: matins dead list --job payments/nightly --groups")
+def list_letters(  # noqa: PLR0913, PLR0917 # a command's options
+    job: OfJob = None,
+    team: OfTeam = DEFAULT_TEAM,
+    fingerprint: OfFingerprint = None,
+    since: Since = None,
+    until: Until = None,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Count those with the same fingerprint together.")
+    ] = False,
+    dismissed: Annotated[
+        bool, typer.Option("--dismissed", help="Those that were dismissed, instead.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most that are listed.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters of a team, newest due time first, or groups of them, largest first."""
+    team, chosen = _chosen(job, team, fingerprint, since, until)
+    printer = console()
+    if groups:
+        if dismissed:
+            raise InvalidInputError.at("--dismissed", "has no groups; leave --groups out")
+        found = with_api(lambda client: client.list_dead_groups(team, chosen, limit=limit))
+        if as_json:
+            print_json(found)
+        else:
+            rows = [_group_row(team, group) for group in found]
+            printer.print(table(printer, _GROUP_HEADS, rows, _GROUP_STACKS))
+        return
+    letters = with_api(
+        lambda client: client.dead_page(team, chosen, dismissed=dismissed, limit=limit)
+    ).letters
+    if as_json:
+        print_json(letters)
+    else:
+        printer.print(table(printer, _HEADS, [_row(letter) for letter in letters], _STACKS))
+
+
+@commands.command(epilog="Example: matins dead show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def show(run: TheRun, as_json: AsJson = False) -> None:
+    """Show why a run is dead, with its attempts and what they wrote."""
+
+    async def work(client: Matins) -> DeadView:
+        return DeadView(await client.get_failure(run), await client.list_attempts(run))
+
+    view = with_api(work)
+    if as_json:
+        print_json(view)
+        return
+    console().print(facts(_failure_pairs(view.failure)))
+    show_attempts(view.attempts)
+
+
+@commands.command(epilog="Example: matins dead replay 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def replay(run: TheRun, as_json: AsJson = False) -> None:
+    """Give a dead run one attempt more. If it succeeds, jobs that follow it start after all."""
+    change(
+        lambda client: client.replay_run(run),
+        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
+        as_json=as_json,
+    )
+
+
+@commands.command(
+    epilog='Example: matins dead dismiss --job payments/nightly --note "settled by hand"'
+)
+def dismiss(  # noqa: PLR0913, PLR0917 # a command's options
+    runs: TheRuns = None,
+    job: OfJob = None,
+    team: OfTeam = DEFAULT_TEAM,
+    fingerprint: OfFingerprint = None,
+    since: Since = None,
+    until: Until = None,
+    everything: Everything = False,
+    note: Annotated[str, typer.Option(help="Why, for those who look at it later.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Dismiss dead letters: single runs, or all that meet the options. Their runs stay dead."""
+    team, chosen = _chosen(job, team, fingerprint, since, until)
+    wanted = DismissDead(**msgspec.structs.asdict(chosen), everything=everything, note=note)
+
+    async def work(client: Matins) -> Dismissed:
+        if not runs:
+            return await client.dismiss_dead(team, wanted)
+        done = []
+        for of_team, own in (await _by_team(client, runs)).items():
+            of_runs = msgspec.structs.replace(wanted, runs=own)
+            done.append(await client.dismiss_dead(of_team, of_runs))
+        return Dismissed(sum(answer.dismissed for answer in done))
+
+    change(
+        work, lambda done: f"dismissed  {counted(done.dismissed, 'dead letter')}", as_json=as_json
+    )
+
+
+def _chosen(
+    job: str | None,
+    team: str,
+    fingerprint: str | None,
+    since: str | None,
+    until: str | None,
+) -> tuple[str, DeadFilter]:
+    """Return whose letters are meant, and which."""
+    of_team, name = (team, None) if job is None else split_name(job)
+    begin = None if since is None else parse_moment("--since", since)
+    end = None if until is None else parse_moment("--until", until)
+    return of_team, DeadFilter(name, fingerprint, begin, end)
+
+
+async def _by_team(client: Matins, runs: Sequence[UUID]) -> dict[str, list[UUID]]:
+    """Return runs by their teams."""
+    by_team: dict[str, list[UUID]] = defaultdict(list)
+    for run in runs:
+        by_team[(await client.get_run(run)).team].append(run)
+    return by_team
+
+
+def _row(letter: DeadLetter) -> tuple[Cell, ...]:
+    name, died = f"{letter.team}/{letter.job}", local(letter.dead_at)
+    return str(letter.run_id), name, died, letter.fingerprint, letter.error
+
+
+def _group_row(team: str, group: DeadGroup) -> tuple[Cell, ...]:
+    return (
+        str(group.count),
+        f"{team}/{group.job}",
+        group.fingerprint,
+        local(group.first_dead_at),
+        local(group.last_dead_at),
+        group.error,
+    )
+
+
+def _failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
+    pairs: list[tuple[str, Cell]] = [
+        ("run", str(failure.run_id)),
+        ("job", f"{failure.team}/{failure.job}"),
+        ("error", failure.error),
+        ("fingerprint", failure.fingerprint),
+    ]
+    letter = failure.letter
+    if letter is None:
+        return pairs
+    pairs += [
+        ("due time", local(letter.due_at)),
+        ("died", local(letter.dead_at)),
+        ("reason", letter.reason),
+    ]
+    if letter.dismissed_at is not None:
+        pairs += [
+            ("dismissed", f"{local(letter.dismissed_at)} by {letter.dismissed_by or 'unknown'}"),
+            ("note", letter.note),
+        ]
+    return pairs

@@ -1,0 +1,77 @@
+"""The SDK's part for dead letters."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from matins.client.calls import ApiCalls
+from matins.client.paths import all_of, query_of
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.dead import (
+    DeadCounts,
+    DeadFilter,
+    DeadGroup,
+    DeadPage,
+    DismissDead,
+    Dismissed,
+    RunFailure,
+)
+
+ANY: Final = DeadFilter()
+"""No filter: all letters of a team."""
+
+
+class DeadLetterCalls:
+    """Looks at dead letters, replays and dismisses them. Part of `Matins`."""
+
+    _calls: ApiCalls
+
+    async def dead_page(
+        self,
+        team: str,
+        letters: DeadFilter = ANY,
+        *,
+        dismissed: bool = False,
+        before: UUID | None = None,
+        limit: int = 100,
+    ) -> DeadPage:
+        """Return a page of a team's open dead letters, or of `dismissed` ones; newest due time
+        first.
+        """
+        page = query_of(dismissed=dismissed or None, before=before, limit=limit)
+        query = _written(letters) | page
+        return await self._calls.ask(DeadPage, "GET", all_of(team, "dead"), query=query)
+
+    async def list_dead_groups(
+        self, team: str, letters: DeadFilter = ANY, *, limit: int = 100
+    ) -> list[DeadGroup]:
+        """Return groups of a team's open dead letters, by job and fingerprint; largest first."""
+        query, path = _written(letters) | query_of(limit=limit), all_of(team, "dead/groups")
+        return await self._calls.ask(list[DeadGroup], "GET", path, query=query)
+
+    async def get_dead_counts(self, team: str) -> DeadCounts:
+        """Return how many open dead letters a team has, and its jobs that have any."""
+        return await self._calls.ask(DeadCounts, "GET", all_of(team, "dead/counts"))
+
+    async def dismiss_dead(self, team: str, wanted: DismissDead) -> Dismissed:
+        """Dismiss open dead letters of a team, with a note. Can be repeated."""
+        path = all_of(team, "dead/dismiss")
+        return await self._calls.ask(Dismissed, "POST", path, content=wanted)
+
+    async def replay_run(self, run_id: UUID) -> RunStatus:
+        """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""
+        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/replay")
+
+    async def get_failure(self, run_id: UUID) -> RunFailure:
+        """Return why a run failed. Raises ConflictError when no attempt of it did."""
+        return await self._calls.ask(RunFailure, "GET", f"/v1/runs/{run_id}/failure")
+
+
+def _written(letters: DeadFilter) -> dict[str, str]:
+    return query_of(
+        job=letters.job,
+        fingerprint=letters.fingerprint,
+        since=letters.since,
+        until=letters.until,
+    )

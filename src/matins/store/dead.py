@@ -1,0 +1,95 @@
+"""Dead letters in PostgreSQL: what owners see of them, and what closes them."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from matins.domain.runs.dead import (
+    DeadChoice,
+    DeadCounts,
+    DeadFilter,
+    DeadGroup,
+    DeadLetter,
+    DeadPage,
+    Dismissal,
+)
+from matins.domain.values.names import check_name
+from matins.store.database import Database
+from matins.store.queries import load_queries
+
+_Q = load_queries("dead.sql")
+_LAST_ID: Final = UUID(int=(1 << 128) - 1)
+
+
+class PostgresDeadLetters:
+    """The dead letters of all teams."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, team: str, letters: DeadFilter, before: UUID | None, limit: int, *, dismissed: bool
+    ) -> DeadPage:
+        """Return those of a team, newest due time first: open, or `dismissed` ones."""
+        check_name("team", team)
+        rows = await self._database.fetch(
+            _Q["page"],
+            **letter_columns(team, letters),
+            dismissed=dismissed,
+            before=before or _LAST_ID,
+            limit=limit,
+        )
+        found = [DeadLetter(**row) for row in rows]
+        return DeadPage(found, found[-1].run_id if len(found) == limit else None)
+
+    async def groups(self, team: str, letters: DeadFilter, limit: int) -> list[DeadGroup]:
+        """Return the largest groups of a team's open letters, by job and fingerprint."""
+        check_name("team", team)
+        args = letter_columns(team, letters)
+        rows = await self._database.fetch(_Q["groups"], **args, limit=limit)
+        return [
+            DeadGroup(
+                job=row["job"],
+                fingerprint=row["fingerprint"],
+                error=row["error"],
+                count=row["count"],
+                first_dead_at=row["first_dead_at"],
+                last_dead_at=row["last_dead_at"],
+            )
+            for row in rows
+        ]
+
+    async def counts(self, team: str) -> DeadCounts:
+        """Return how many open letters a team has, and each of its jobs."""
+        check_name("team", team)
+        rows = await self._database.fetch(_Q["counts"], team=team)
+        jobs = {row["job"]: row["count"] for row in rows}
+        return DeadCounts(sum(jobs.values()), jobs)
+
+    async def of_run(self, run_id: UUID) -> DeadLetter | None:
+        """Return the letter of a run, open or dismissed; None if it has none."""
+        row = await self._database.fetchrow(_Q["of_run"], run_id=run_id)
+        return None if row is None else DeadLetter(**row)
+
+    async def dismiss(
+        self, team: str, letters: DeadChoice, dismissal: Dismissal, limit: int
+    ) -> int:
+        """See `domain.ports.dead.LetterChanges`."""
+        args = letter_columns(team, letters)
+        rows = await self._database.fetch(
+            _Q["dismiss"], **args, by=dismissal.by, note=dismissal.note, limit=limit
+        )
+        return len(rows)
+
+
+def letter_columns(team: str, letters: DeadFilter) -> dict[str, object]:
+    """Return what `fragments/chosen_letters.sql` is told."""
+    return {
+        "team": team,
+        "job": letters.job,
+        "fingerprint": letters.fingerprint,
+        "since": letters.since,
+        "until": letters.until,
+        "run_ids": letters.runs if isinstance(letters, DeadChoice) else None,
+    }

@@ -1,0 +1,75 @@
+-- Dead letters, as owners see and close them.
+
+-- name: page
+-- By dead_letters_of_team.
+SELECT
+    -- include: letter_columns
+FROM dead_letters d
+JOIN jobs j ON j.id = d.job_id
+JOIN teams t ON t.id = d.team_id
+WHERE (
+    -- include: chosen_letters
+)
+  AND (d.dismissed_at IS NOT NULL) = :dismissed::boolean
+  AND d.run_id < :before::uuid
+ORDER BY d.run_id DESC
+LIMIT :limit
+
+-- name: groups
+-- All open letters of the team are looked at, which is what lasts until somebody closes them.
+SELECT j.name AS job, g.*
+FROM (
+    SELECT d.job_id, d.fingerprint, max(d.error COLLATE "C") AS error, count(*)::integer AS count,
+           min(d.dead_at) AS first_dead_at, max(d.dead_at) AS last_dead_at
+    FROM dead_letters d
+    WHERE (
+        -- include: chosen_letters
+    )
+      AND d.dismissed_at IS NULL
+    GROUP BY d.job_id, d.fingerprint
+    ORDER BY count(*) DESC, max(d.dead_at) DESC
+    LIMIT :limit
+) AS g
+JOIN jobs j ON j.id = g.job_id
+ORDER BY g.count DESC, g.last_dead_at DESC
+
+-- name: counts
+-- Of the jobs that had a name one after the other, all together.
+SELECT j.name AS job, sum(c.count)::integer AS count
+FROM (
+    SELECT job_id, count(*) AS count
+    FROM dead_letters
+    WHERE team_id = (SELECT id FROM teams WHERE name = :team) AND dismissed_at IS NULL
+    GROUP BY job_id
+) AS c
+JOIN jobs j ON j.id = c.job_id
+GROUP BY j.name
+ORDER BY j.name
+
+-- name: of_run
+-- By the primary key.
+SELECT
+    -- include: letter_columns
+FROM dead_letters d
+JOIN jobs j ON j.id = d.job_id
+JOIN teams t ON t.id = d.team_id
+WHERE d.run_id = :run_id::uuid
+
+-- name: dismiss
+-- In the order of their ids, against deadlocks.
+WITH chosen AS (
+    SELECT d.run_id
+    FROM dead_letters d
+    WHERE (
+        -- include: chosen_letters
+    )
+      AND d.dismissed_at IS NULL
+    ORDER BY d.run_id
+    LIMIT :limit
+    FOR NO KEY UPDATE
+)
+UPDATE dead_letters d
+SET dismissed_at = coalesce(:now::timestamptz, clock_timestamp()), dismissed_by = :by, note = :note
+FROM chosen c
+WHERE d.run_id = c.run_id
+RETURNING d.run_id

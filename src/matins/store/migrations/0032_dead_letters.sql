@@ -1,0 +1,62 @@
+-- Dead letters: with the last error, its fingerprint, by which alike ones are found, and who dismissed
+-- them, when and why. Those of a version before have the fingerprint `unknown`.
+ALTER TABLE dead_letters
+    ADD COLUMN error text NOT NULL DEFAULT '',
+    ADD COLUMN fingerprint text NOT NULL DEFAULT 'unknown',
+    ADD COLUMN dismissed_at timestamptz,
+    ADD COLUMN dismissed_by text NOT NULL DEFAULT '',
+    ADD COLUMN note text NOT NULL DEFAULT '';
+UPDATE dead_letters SET error = reason;
+
+-- No query goes by it.
+DROP INDEX dead_letters_team;
+
+-- The fingerprint of each attempt that failed.
+ALTER TABLE attempts ADD COLUMN fingerprint text;
+ALTER TABLE past_attempts ADD COLUMN fingerprint text;
+ALTER TABLE kept_attempts ADD COLUMN fingerprint text;
+CREATE OR REPLACE VIEW all_attempts AS
+SELECT * FROM attempts
+UNION ALL
+SELECT * FROM past_attempts
+UNION ALL
+SELECT * FROM kept_attempts;
+
+-- As before, but that a letter which was dismissed goes with its run.
+CREATE OR REPLACE FUNCTION drop_day(day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    kind text;
+    first timestamptz := day::timestamp AT TIME ZONE 'UTC';
+    past timestamptz := (day + 1)::timestamp AT TIME ZONE 'UTC';
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('matins.ensure_day'));
+    EXECUTE format(
+        'INSERT INTO kept_runs SELECT r.* FROM past_runs r'
+        ' WHERE r.due_at >= %1$L AND r.due_at < %2$L AND ('
+        '     r.state = ''dead'' AND EXISTS ('
+        '         SELECT FROM dead_letters d WHERE d.run_id = r.id AND d.dismissed_at IS NULL'
+        '     )'
+        '     OR r.job_id = ANY (ARRAY(SELECT id FROM jobs WHERE counts_runs(schedule, state)))'
+        ' ) ON CONFLICT DO NOTHING', first, past
+    );
+    EXECUTE format(
+        'INSERT INTO kept_attempts SELECT a.* FROM past_attempts a'
+        ' JOIN kept_runs k ON k.id = a.run_id AND k.due_at = a.due_at'
+        ' WHERE a.due_at >= %1$L AND a.due_at < %2$L AND k.due_at >= %1$L AND k.due_at < %2$L'
+        ' ON CONFLICT DO NOTHING', first, past
+    );
+    EXECUTE format(
+        'DELETE FROM dead_letters d USING past_runs r'
+        ' WHERE r.due_at >= %1$L AND r.due_at < %2$L AND r.state = ''dead'' AND d.run_id = r.id'
+        '   AND d.dismissed_at IS NOT NULL'
+        '   AND NOT EXISTS (SELECT FROM kept_runs k WHERE k.id = r.id AND k.due_at = r.due_at)',
+        first, past
+    );
+    FOREACH kind IN ARRAY ARRAY['runs', 'attempts'] LOOP
+        EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', 'past_' || kind, day_table(kind, day));
+        EXECUTE format('DROP TABLE %I', day_table(kind, day));
+    END LOOP;
+    DELETE FROM days WHERE days.day = drop_day.day;
+    UPDATE history SET dropped_until = greatest(dropped_until, past);
+END
+$$;

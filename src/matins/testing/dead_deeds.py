@@ -1,0 +1,38 @@
+"""What a simulated owner does to dead letters."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from matins.domain.runs.dead import DismissDead
+from matins.testing.deeds import Work
+from matins.testing.memory.rows import LetterRow
+from matins.testing.memory.world import World
+
+_ONE: Final = 0.7
+"""How often one letter is meant, and not all that are alike."""
+
+
+def replay(world: World, rng: Random) -> Work | None:
+    """Replay a dead run, also one whose letter was dismissed."""
+    letter = _some(world, rng)
+    return None if letter is None else lambda owners: owners.runs.replay(letter.run_id)
+
+
+def dismiss(world: World, rng: Random) -> Work | None:
+    """Dismiss a letter, or all of its job that are alike."""
+    letter = _some(world, rng)
+    if letter is None:
+        return None
+    job = world.jobs[world.runs_by_id[letter.run_id].job_id]
+    if rng.random() < _ONE:
+        wanted = DismissDead(runs=[letter.run_id], note="not worth it")
+    else:
+        wanted = DismissDead(job=job.spec.name, fingerprint=letter.failure.fingerprint)
+    return lambda owners: owners.dead.dismiss(job.team, wanted)
+
+
+def _some(world: World, rng: Random) -> LetterRow | None:
+    letters = sorted(world.dead_letters.values(), key=lambda letter: letter.run_id)
+    return rng.choice(letters) if letters else None
