@@ -24,10 +24,10 @@ up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stop
 	@$(BIN)/matins up
 
 test: check  ## Run every check and every test; the inputs are the same each time
-	@$(BIN)/pytest -n 3 --dist loadgroup
+	@$(BIN)/pytest -n 3
 
 quick: check  ## Run the checks and the fast tests: what to run at each step
-	@$(BIN)/pytest -n 2 --dist loadgroup $(FAST)
+	@$(BIN)/pytest -n 2 $(FAST)
 
 check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imports, dead code
 	@$(BIN)/ruff format --check --quiet $(CHECKED)

@@ -13,12 +13,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.folders import POSTGRES_PROGRAMS, make_folder
+from tests.spread import Spread, in_order, piece_of
 
 from matins.engines.postgres import EmbeddedPostgres
 from matins.engines.valkey import EmbeddedValkey
@@ -42,6 +44,19 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("suite"), derandomize=False)
 settings.load_profile("suite")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
+    """Spread the tests over several processes in our way, and in their order."""
+    config.option.loadscopereorder = False
+    return Spread(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Set the order in which the pieces of work are handed out to several processes."""
+    if hasattr(config, "workerinput"):
+        places = in_order(item.nodeid for item in items)
+        items.sort(key=lambda item: places[piece_of(item.nodeid)])
 
 
 @pytest.fixture(scope="session")

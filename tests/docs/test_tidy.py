@@ -12,8 +12,6 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "matins"
 MODULES = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
 
-pytestmark = pytest.mark.xdist_group("tidy")  # one process parses the modules, and once
-
 
 @cache
 def trees() -> dict[str, ast.Module]:

@@ -94,7 +94,7 @@ RARE = (
 )
 """What the seeds must have met, so that they prove something."""
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("simulation")]
+pytestmark = pytest.mark.timeout(600)
 
 
 @cache
