@@ -38,9 +38,9 @@ async def dead(owner: Owner, database: Database) -> list[str]:
 
 async def test_letters_are_listed_page_by_page_newest_first(owner: Owner, dead: list[str]) -> None:
     first = (await owner.get(DEAD, limit=2)).json
-    assert [it["run_id"] for it in first["letters"]] == [dead[2], dead[1]]
+    assert [letter["run_id"] for letter in first["letters"]] == [dead[2], dead[1]]
     last = (await owner.get(DEAD, limit=2, before=first["next"])).json
-    assert ([it["run_id"] for it in last["letters"]], last["next"]) == ([dead[0]], None)
+    assert ([letter["run_id"] for letter in last["letters"]], last["next"]) == ([dead[0]], None)
     letter = last["letters"][0]
     assert (letter["team"], letter["job"]) == ("payments", "nightly")
     assert (letter["reason"], letter["error"]) == ("exit code 1", "exit code 1: what it wrote")
@@ -64,7 +64,7 @@ async def test_letters_are_found_by_job_fingerprint_and_time(owner: Owner, dead:
 
 async def test_alike_letters_are_one_group(owner: Owner, dead: list[str]) -> None:
     groups = (await owner.get(f"{DEAD}/groups")).json
-    assert [(it["job"], it["count"]) for it in groups] == [("nightly", 2), ("hourly", 1)]
+    assert [(group["job"], group["count"]) for group in groups] == [("nightly", 2), ("hourly", 1)]
     assert groups[0]["fingerprint"] == groups[1]["fingerprint"]
     assert groups[0]["error"] == "exit code 1: what it wrote"
     assert groups[0]["first_dead_at"] < groups[0]["last_dead_at"]

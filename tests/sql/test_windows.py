@@ -247,10 +247,10 @@ async def test_windows_are_listed_by_their_begin_until_they_are_long_over(world:
     await world.put(window(3, 9, name="later"))
     await world.put(window(1, 4))
     world.now = minute(2)
-    kept = [(row.window.name, row.state) for row in await world.windows.kept(TEAM)]
+    kept = [(row.window.name, row.state) for row in await world.windows.of_team(TEAM)]
     assert kept == [("upgrade", "in_force"), ("later", "coming")]
     world.now = minute(4) + KEPT
-    assert [row.window.name for row in await world.windows.kept(TEAM)] == ["later"]
+    assert [row.window.name for row in await world.windows.of_team(TEAM)] == ["later"]
     await world.put(window(60 * 24 * 40, 60 * 24 * 41, name="next"))
     async with world.database.session() as session:
         assert await session.fetchval("SELECT count(*) FROM windows") == 2

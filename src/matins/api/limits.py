@@ -15,7 +15,7 @@ from matins.domain.jobs.limits import Limit, Quotas
 @get("/teams/{team:str}/limits")
 async def list_limits(limits: Limits, team: FromPath[str]) -> list[LimitRecord]:
     """List a team's concurrency keys and the limits of its jobs, beside what is taken."""
-    return await limits.kept(team)
+    return await limits.of_team(team)
 
 
 @get("/teams/{team:str}/limits/{key:str}")

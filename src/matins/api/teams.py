@@ -57,10 +57,10 @@ async def pause_jobs(
 
     A job that is paused already keeps its own pause. Repeat it if the answer was lost.
     """
-    wanted = data or PauseMany()
-    pause = Pause(wanted.reason, wanted.until, wanted.missed)
+    request = data or PauseMany()
+    pause = Pause(request.reason, request.until, request.missed)
     author = Author(principal)
-    return await owners.selected.pause(team, wanted.labels, pause, author, dry_run=dry_run)
+    return await owners.selected.pause(team, request.labels, pause, author, dry_run=dry_run)
 
 
 @post("/teams/{team:str}/resume", status_code=200, dto=Strict[ResumeMany], return_dto=None)
@@ -75,9 +75,11 @@ async def resume_jobs(
 
     Repeat it if the answer was lost.
     """
-    wanted = data or ResumeMany()
-    author = Author(principal, wanted.reason)
-    return await owners.selected.resume(team, wanted.labels, wanted.missed, author, dry_run=dry_run)
+    request = data or ResumeMany()
+    author = Author(principal, request.reason)
+    return await owners.selected.resume(
+        team, request.labels, request.missed, author, dry_run=dry_run
+    )
 
 
 ROUTER = Router(

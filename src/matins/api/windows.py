@@ -17,7 +17,7 @@ async def list_windows(windows: Windows, team: FromPath[str]) -> list[WindowReco
     """List a team's maintenance windows by their begin: in force, to come, and those that were over
     within 30 days.
     """
-    return await windows.kept(team)
+    return await windows.of_team(team)
 
 
 @get("/teams/{team:str}/windows/{name:str}")

@@ -45,8 +45,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return ended(lambda: app(args=arguments, prog_name="matins", standalone_mode=False))
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         version = import_module("importlib.metadata").version("matins")
         zones = import_module("matins.domain.time.zones").data_version()
         typer.echo(f"matins {version}, zone data {zones}")

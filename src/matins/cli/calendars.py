@@ -86,10 +86,10 @@ def delete(calendar: Named, as_json: AsJson = False) -> None:
     )
 
 
-def put(team: str, wanted: Calendar, *, dry_run: bool, as_json: bool) -> None:
+def put(team: str, calendar: Calendar, *, dry_run: bool, as_json: bool) -> None:
     """Make or replace a calendar, or only tell what that would change."""
     change(
-        lambda client: client.put_calendar(team, wanted, dry_run=dry_run),
+        lambda client: client.put_calendar(team, calendar, dry_run=dry_run),
         partial(_words, team),
         as_json=as_json,
     )

@@ -134,14 +134,14 @@ def dismiss(  # noqa: PLR0913, PLR0917 # a command's options
 ) -> None:
     """Dismiss dead letters: single runs, or all that meet the options. Their runs stay dead."""
     team, chosen = _chosen(job, team, fingerprint, since, until)
-    wanted = DismissDead(**msgspec.structs.asdict(chosen), everything=everything, note=note)
+    dismissal = DismissDead(**msgspec.structs.asdict(chosen), everything=everything, note=note)
 
     async def work(client: Matins) -> Dismissed:
         if not runs:
-            return await client.dismiss_dead(team, wanted)
+            return await client.dismiss_dead(team, dismissal)
         done = []
         for of_team, own in (await _by_team(client, runs)).items():
-            of_runs = msgspec.structs.replace(wanted, runs=own)
+            of_runs = msgspec.structs.replace(dismissal, runs=own)
             done.append(await client.dismiss_dead(of_team, of_runs))
         return Dismissed(sum(answer.dismissed for answer in done))
 

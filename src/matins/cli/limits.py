@@ -43,8 +43,10 @@ def put(
 ) -> None:
     """Set the limits of a concurrency key. They count instead of what its jobs say."""
     team, name = split_name(key)
-    wanted = Limit(name, limit, rate)
-    change(lambda client: client.put_limit(team, wanted), partial(_words, team), as_json=as_json)
+    concurrency = Limit(name, limit, rate)
+    change(
+        lambda client: client.put_limit(team, concurrency), partial(_words, team), as_json=as_json
+    )
 
 
 @commands.command(epilog="Example: matins limits delete payments/vendor-x")

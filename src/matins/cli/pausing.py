@@ -61,13 +61,13 @@ def pause(  # noqa: PLR0913 # an option each
 
     Of many, one that is paused already keeps its own pause.
     """
-    wanted = Pause(reason, None if until is None else parse_end("--until", until), missed)
+    pause = Pause(reason, None if until is None else parse_end("--until", until), missed)
     selected = _selected(job, team, labels)
 
     async def work(client: Matins) -> Changed | SelectionChanged:
         if isinstance(selected, str):
-            return await client.pause_job(*split_name(selected), wanted, dry_run=dry_run)
-        return await client.pause_jobs(*selected, wanted, dry_run=dry_run)
+            return await client.pause_job(*split_name(selected), pause, dry_run=dry_run)
+        return await client.pause_jobs(*selected, pause, dry_run=dry_run)
 
     change(work, _words(dry_run=dry_run), as_json=as_json)
 

@@ -49,10 +49,10 @@ def set_quotas(
 
     async def put(client: Matins) -> QuotasChanged:
         try:
-            kept = _set_quotas(await client.get_quotas(team))
+            quotas = _set_quotas(await client.get_quotas(team))
         except NotFoundError:
-            kept = Quotas()
-        return await client.put_quotas(team, msgspec.structs.replace(kept, **changes))
+            quotas = Quotas()
+        return await client.put_quotas(team, msgspec.structs.replace(quotas, **changes))
 
     answer = with_api(put)
     if as_json:

@@ -43,13 +43,13 @@ def resume_after_restore(
     begin = None if since is None else parse_moment("--from", since)
 
     async def work(client: Matins) -> Resumed:
-        wanted = Resumption(missed or "all", begin)
+        resumption = Resumption(missed or "all", begin)
         if missed is None and not dry_run:
-            resumed = await client.resume_after_restore(wanted, dry_run=True)
+            resumed = await client.resume_after_restore(resumption, dry_run=True)
             if resumed.uncertain:
                 message = f"{_counted(resumed)} may have run; say what becomes of them: {CHOICES}"
                 raise InvalidInputError.at("--missed", message)
-        return await client.resume_after_restore(wanted, dry_run=dry_run)
+        return await client.resume_after_restore(resumption, dry_run=dry_run)
 
     answer = with_api(work)
     if as_json:

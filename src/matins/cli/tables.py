@@ -54,22 +54,22 @@ def table(
     """Return a table without lines. Where it is too wide, each of `stacks` is shown as one
     column.
     """
-    made = _table(heads, rows)
+    grid = _table(heads, rows)
     unbounded = printer.options.update(max_width=WIDE)
-    if not stacks or printer.measure(made, options=unbounded).maximum <= printer.width:
-        return made
+    if not stacks or printer.measure(grid, options=unbounded).maximum <= printer.width:
+        return grid
     place = {head: index for index, head in enumerate(heads)}
     stacked = [[_stack([row[place[head]] for head in stack]) for stack in stacks] for row in rows]
     return _table(["\n".join(stack) for stack in stacks], stacked)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
-        made.add_column(head, overflow="fold")
+        grid.add_column(head, overflow="fold")
     for row in rows:
-        made.add_row(*map(_text, row))
-    return made
+        grid.add_row(*map(_text, row))
+    return grid
 
 
 def _stack(cells: Iterable[Cell]) -> Text:
@@ -82,13 +82,13 @@ def _text(cell: Cell) -> Text:
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Table:
     """One thing's facts, a line each; empty ones are left out."""
-    made = Table(box=None, pad_edge=False, show_header=False)
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, value in pairs:
         if value:
-            made.add_row(name, _text(value))
-    return made
+            grid.add_row(name, _text(value))
+    return grid
 
 
 def state(name: str) -> Text:

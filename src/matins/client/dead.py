@@ -54,10 +54,10 @@ class DeadLetterCalls:
         """Return how many open dead letters a team has, and its jobs that have any."""
         return await self._calls.ask(DeadCounts, "GET", all_of(team, "dead/counts"))
 
-    async def dismiss_dead(self, team: str, wanted: DismissDead) -> Dismissed:
+    async def dismiss_dead(self, team: str, dismissal: DismissDead) -> Dismissed:
         """Dismiss open dead letters of a team, with a note. Can be repeated."""
         path = all_of(team, "dead/dismiss")
-        return await self._calls.ask(Dismissed, "POST", path, content=wanted)
+        return await self._calls.ask(Dismissed, "POST", path, content=dismissal)
 
     async def replay_run(self, run_id: UUID) -> RunStatus:
         """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""

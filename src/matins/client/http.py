@@ -83,17 +83,17 @@ class HttpClient:
             self._drop(origin)
 
     def _drop(self, origin: Origin) -> None:
-        kept = self._idle[origin]
-        while kept:
-            kept.pop().connection.close()
+        idle = self._idle[origin]
+        while idle:
+            idle.pop().connection.close()
 
     def _reused(self, origin: Origin) -> Connection | None:
         """Return a kept connection that still stands, the one used last; close the others."""
-        kept = self._idle[origin]
-        while kept and elapsed_s() - kept[0].since_s > KEPT_S:
-            kept.popleft().connection.close()
-        while kept:
-            connection = kept.pop().connection
+        idle = self._idle[origin]
+        while idle and elapsed_s() - idle[0].since_s > KEPT_S:
+            idle.popleft().connection.close()
+        while idle:
+            connection = idle.pop().connection
             if connection.is_idle():
                 return connection
             connection.close()

@@ -273,10 +273,12 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls):
         """Return all schedulers, and the partitions that none of them holds."""
         return await self._calls.ask(Cluster, "GET", "/v1/cluster")
 
-    async def resume_after_restore(self, wanted: Resumption, *, dry_run: bool = False) -> Resumed:
+    async def resume_after_restore(
+        self, resumption: Resumption, *, dry_run: bool = False
+    ) -> Resumed:
         """Decide about the due times that may have run before the database was restored."""
         path, query = "/v1/restores/resume", query_of(dry_run=dry_run or None)
-        return await self._calls.ask(Resumed, "POST", path, content=wanted, query=query)
+        return await self._calls.ask(Resumed, "POST", path, content=resumption, query=query)
 
     async def list_partitions(self) -> list[PartitionRecord]:
         """Return all partitions with their holders and watermarks."""

@@ -136,8 +136,8 @@ def _judged_from(
     schedules = [revision.spec.schedule for revision in revisions]
     if not any(schedule.follows_end for schedule in schedules if schedule is not None):
         return judged_from
-    kept = [row.due_at for row in rows if row.due_at >= judged_from]
-    return min(kept, default=span.until) + SECOND
+    judged = [row.due_at for row in rows if row.due_at >= judged_from]
+    return min(judged, default=span.until) + SECOND
 
 
 def _judge(

@@ -67,7 +67,7 @@ class Backfills:
         plan = await self._plan(job, span)
         if dry_run:
             return BackfillStarted(plan)
-        wanted = NewBackfill(
+        backfill = NewBackfill(
             id=UUID(int=self._rng.getrandbits(128), version=4),
             job_id=job.id,
             span=span,
@@ -76,14 +76,14 @@ class Backfills:
             reason=request.reason,
             gaps=Expansion(job.past, span).gaps(),
         )
-        if not await self._changes.create(wanted):
+        if not await self._changes.create(backfill):
             other = await self._changes.find_unfinished(job.id)
             if other is None:
                 raise NotFoundError(f"team {team} has no job {name!r}")
             message = f"the job has an unfinished backfill, {other}; cancel it or wait for its end"
             raise ConflictError(message)
         await notify(self._hints, "backfills")
-        return BackfillStarted(plan, await self._show(wanted.id))
+        return BackfillStarted(plan, await self._show(backfill.id))
 
     async def pause(self, backfill_id: UUID) -> Backfill:
         """Make no more runs of a backfill until it is resumed; those that are made go on."""

@@ -23,7 +23,7 @@ class Restores:
         self._changes = changes
         self._hints = hints
 
-    async def resume(self, wanted: Resumption, *, dry_run: bool = False) -> Resumed:
+    async def resume(self, resumption: Resumption, *, dry_run: bool = False) -> Resumed:
         """Decide about all that is uncertain, page by page; a repeat goes on with what is left.
 
         Raises NotFoundError when no restore was noticed.
@@ -31,12 +31,12 @@ class Restores:
         restore = await self._changes.newest_restore()
         if restore is None:
             raise NotFoundError("no restore was noticed: nothing is uncertain")
-        resumed = await self._changes.count_uncertain(restore, wanted)
+        resumed = await self._changes.count_uncertain(restore, resumption)
         if dry_run:
             return resumed
         await self._changes.resolve(restore)  # first: what is claimed from now on is as usual
         to_run = left_out = 0
-        while any(page := await self._changes.resume(restore, wanted, PAGE)):
+        while any(page := await self._changes.resume(restore, resumption, PAGE)):
             to_run, left_out = to_run + page[0], left_out + page[1]
             await notify(self._hints, "jobs")
         resolved = await self._changes.newest_restore() or restore

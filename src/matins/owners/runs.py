@@ -110,10 +110,10 @@ class Runs:
             f"only a dead run can be replayed, and it is {status.state}: trigger its job"
         )
 
-    async def _notify(self, job_id: UUID, made: TriggeredRun) -> None:
-        match made.status.state:
+    async def _notify(self, job_id: UUID, run: TriggeredRun) -> None:
+        match run.status.state:
             case RunState.QUEUED:
-                await notify(self._hints, "dispatch", made.pool)
+                await notify(self._hints, "dispatch", run.pool)
             case RunState.WAITING:
                 await notify(self._hints, CHANNEL, partition_word(partition_of(job_id)))
 

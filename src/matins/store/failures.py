@@ -26,7 +26,11 @@ class PostgresFailures:
         did.
         """
         attempts = await self._reads.attempts(run_id)
-        failed = [(it.number, failure) for it in attempts if (failure := _failure_of(it)).error]
+        failed = [
+            (attempt.number, failure)
+            for attempt in attempts
+            if (failure := _failure_of(attempt)).error
+        ]
         if not failed:
             raise ConflictError("no attempt of the run has failed")
         [status] = await self._reads.statuses([run_id])

@@ -20,7 +20,7 @@ class PostgresLimits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def kept(self, team: str) -> list[LimitRecord]:
+    async def of_team(self, team: str) -> list[LimitRecord]:
         """Return the gates of a team's keys, then those of its jobs, by name."""
         check_name("team", team)
         return await self._records(team, None)

@@ -47,9 +47,9 @@ class PostgresRestores:
         """See `domain.ports.restores.RestoreChanges`."""
         return _restore(await self._database.fetchrow(_Q["newest_restore"]))
 
-    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, resumption: Resumption) -> Resumed:
         """See `domain.ports.restores.RestoreChanges`."""
-        [row] = await self._database.fetch(_Q["count_uncertain"], **_asked(restore, wanted))
+        [row] = await self._database.fetch(_Q["count_uncertain"], **_asked(restore, resumption))
         uncertain, to_run = row["uncertain"], row["to_run"]
         return Resumed(restore, uncertain, row["jobs"], to_run, uncertain - to_run)
 
@@ -57,25 +57,25 @@ class PostgresRestores:
         """See `domain.ports.restores.RestoreChanges`."""
         await self._database.fetch(_Q["resolve"], noticed_at=restore.noticed_at)
 
-    async def resume(self, restore: Restore, wanted: Resumption, limit: int) -> tuple[int, int]:
+    async def resume(self, restore: Restore, resumption: Resumption, limit: int) -> tuple[int, int]:
         """See `domain.ports.restores.RestoreChanges`."""
         [row] = await self._database.fetch(
             _Q["resume"],
             limit=limit,
             to_be_admitted=TO_BE_ADMITTED,
             left_out=LEFT_OUT,
-            **_asked(restore, wanted),
+            **_asked(restore, resumption),
         )
         return row["to_run"], row["left_out"]
 
 
-def _asked(restore: Restore, wanted: Resumption) -> dict[str, object]:
+def _asked(restore: Restore, resumption: Resumption) -> dict[str, object]:
     return {
         "lost_since": restore.lost_since - JITTER_MAX,
         "seen_until": restore.seen_until,
         "uncertain": UNCERTAIN,
-        "missed": wanted.missed,
-        "since": wanted.since or _BEGINNING,
+        "missed": resumption.missed,
+        "since": resumption.since or _BEGINNING,
     }
 
 

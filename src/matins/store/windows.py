@@ -29,7 +29,7 @@ class PostgresWindows:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def kept(self, team: str) -> list[WindowRecord]:
+    async def of_team(self, team: str) -> list[WindowRecord]:
         """Return a team's windows by their begin: in force, to come, and those that were over
         lately.
         """

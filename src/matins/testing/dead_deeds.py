@@ -27,10 +27,10 @@ def dismiss(world: World, rng: Random) -> Work | None:
         return None
     job = world.jobs[world.runs_by_id[letter.run_id].job_id]
     if rng.random() < _ONE:
-        wanted = DismissDead(runs=[letter.run_id], note="not worth it")
+        dismissal = DismissDead(runs=[letter.run_id], note="not worth it")
     else:
-        wanted = DismissDead(job=job.spec.name, fingerprint=letter.failure.fingerprint)
-    return lambda owners: owners.dead.dismiss(job.team, wanted)
+        dismissal = DismissDead(job=job.spec.name, fingerprint=letter.failure.fingerprint)
+    return lambda owners: owners.dead.dismiss(job.team, dismissal)
 
 
 def _some(world: World, rng: Random) -> LetterRow | None:

@@ -23,7 +23,7 @@ INSTANTS = st.datetimes(datetime(1970, 1, 1), datetime(9999, 1, 1), timezones=st
 )
 ADDRESSES = st.integers(1, 2**48).map(hex)
 DIGESTS = st.text(HEX, min_size=8, max_size=64).filter(
-    lambda text: any(it.isdigit() for it in text)
+    lambda text: any(character.isdigit() for character in text)
 )
 FILES = st.text("abcdefghij0123456789_", min_size=1, max_size=12).map(lambda name: f"/tmp/{name}")
 VARYING = (NUMBERS, st.uuids().map(str), INSTANTS, ADDRESSES, DIGESTS, FILES)

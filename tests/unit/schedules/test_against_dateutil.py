@@ -35,7 +35,7 @@ YEAR_S = 366 * 86_400
 COUNT = maybe("COUNT", numbers(1, 5))
 POSITIONED = coarse(POSITIONS, COUNT, times=st.just("BYHOUR=6,18"), weekly=False)
 NEAR_CHANGES = st.deferred(
-    lambda: st.sampled_from([it for it in all_changes() if it.zone != "America/Nuuk"])
+    lambda: st.sampled_from([change for change in all_changes() if change.zone != "America/Nuuk"])
 )
 
 

@@ -128,9 +128,9 @@ def _with_overrides(
     if timetable.following is not None:
         return next_due(timetable, due)
     # What lies before the next due time has its row, but a moved one may be new.
-    moved = [
+    moves = [
         override.move_to
         for override in timing.overrides
         if override.move_to and override.move_to > now
     ]
-    return next_due(timetable, timetable.next_after(min([due, *moved]) - SECOND))
+    return next_due(timetable, timetable.next_after(min([due, *moves]) - SECOND))

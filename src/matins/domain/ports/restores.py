@@ -38,13 +38,13 @@ class RestoreChanges(Protocol):
     async def newest_restore(self) -> Restore | None:
         """Return the newest restore, whether it is resolved or not."""
 
-    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, resumption: Resumption) -> Resumed:
         """Return what would become of what is uncertain."""
 
     async def resolve(self, restore: Restore) -> None:
         """Let schedulers go on as usual from now on."""
 
-    async def resume(self, restore: Restore, wanted: Resumption, limit: int) -> tuple[int, int]:
+    async def resume(self, restore: Restore, resumption: Resumption, limit: int) -> tuple[int, int]:
         """Decide about the oldest uncertain due times, `limit` of them at most.
 
         Return how many are to run, and how many are left out. What runs is asked about by admission

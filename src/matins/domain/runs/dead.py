@@ -55,10 +55,12 @@ class DeadChoice(DeadFilter, frozen=True, forbid_unknown_fields=True):
         found = super().problems()
         if self.runs is not None and not 0 < len(self.runs) <= RUNS_MAX:
             found.append(Problem("runs", f"must be from 1 to {RUNS_MAX}"))
-        said = (self.job, self.fingerprint, self.since, self.until, self.runs)
-        if self.everything == any(it is not None for it in said):
-            told = "name runs, job, fingerprint, since or until; or everything, and none of these"
-            found.append(Problem("", told))
+        conditions = (self.job, self.fingerprint, self.since, self.until, self.runs)
+        if self.everything == any(condition is not None for condition in conditions):
+            message = (
+                "name runs, job, fingerprint, since or until; or everything, and none of these"
+            )
+            found.append(Problem("", message))
         return found
 
 

@@ -28,7 +28,9 @@ class MemoryDeadLetters:
 
 def chosen_letters(world: World, team: str, letters: DeadChoice) -> list[LetterRow]:
     """Return the open letters that are asked for, oldest due time first."""
-    found = [it for it in world.dead_letters.values() if _is_chosen(world, it, team, letters)]
+    found = [
+        letter for letter in world.dead_letters.values() if _is_chosen(world, letter, team, letters)
+    ]
     return sorted(found, key=lambda letter: letter.run_id)
 
 

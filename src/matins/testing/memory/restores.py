@@ -56,10 +56,10 @@ class MemoryRestores:
         """See `domain.ports.restores.RestoreChanges`."""
         return self._world.restores[-1] if self._world.restores else None
 
-    async def count_uncertain(self, restore: Restore, wanted: Resumption) -> Resumed:
+    async def count_uncertain(self, restore: Restore, resumption: Resumption) -> Resumed:
         """See `domain.ports.restores.RestoreChanges`."""
         runs = self._uncertain(restore)
-        starts = self._starts(runs, wanted)
+        starts = self._starts(runs, resumption)
         to_run = sum(map(starts, runs))
         jobs = len({run.job_id for run in runs})
         return Resumed(restore, len(runs), jobs, to_run, len(runs) - to_run)
@@ -69,10 +69,10 @@ class MemoryRestores:
         if (known := await self.unresolved_restore()) and known.noticed_at == restore.noticed_at:
             self._world.restores[-1] = msgspec.structs.replace(known, resolved_at=self._world.now())
 
-    async def resume(self, restore: Restore, wanted: Resumption, limit: int) -> tuple[int, int]:
+    async def resume(self, restore: Restore, resumption: Resumption, limit: int) -> tuple[int, int]:
         """See `domain.ports.restores.RestoreChanges`."""
         world, runs = self._world, self._uncertain(restore)
-        starts = self._starts(runs, wanted)
+        starts = self._starts(runs, resumption)
         page = [(run, starts(run)) for run in runs[:limit]]
         for run, begins in page:
             if not begins:
@@ -98,15 +98,15 @@ class MemoryRestores:
         )
         return sorted(runs, key=lambda run: (run.due_at, run.id))
 
-    def _starts(self, runs: list[RunRow], wanted: Resumption) -> Callable[[RunRow], bool]:
+    def _starts(self, runs: list[RunRow], resumption: Resumption) -> Callable[[RunRow], bool]:
         newest = {run.job_id: run.id for run in runs}
 
         def starts(run: RunRow) -> bool:
             if self._world.jobs[run.job_id].state is not JobState.ACTIVE or (
-                wanted.since is not None and run.due_at < wanted.since
+                resumption.since is not None and run.due_at < resumption.since
             ):
                 return False
             is_last = newest[run.job_id] == run.id
-            return wanted.missed == "all" or (wanted.missed == "last" and is_last)
+            return resumption.missed == "all" or (resumption.missed == "last" and is_last)
 
         return starts
