@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -25,6 +25,12 @@ WAIT_MAX_S = 30.0
 DEQUEUES_MAX = 2
 """How many dequeue statements run at once; one alone gives 16 % less, more were of no use."""
 
+ELSEWHERE_S = 3.0
+"""How often it is read what is free at other gateways: heartbeats, which tell it, come as often."""
+
+DEEP = 2
+"""After so many dequeues in a row that filled their polls, there is taken to be much more."""
+
 
 class _PendingPoll:
     """A poll that waits. A repeat of it that comes meanwhile waits for the same answer."""
@@ -40,23 +46,39 @@ class _Pool:
     """The polls that wait for a pool, first come first served.
 
     `is_hot`: it may hold something. It cools when a dequeue gets less than it asked for and no hint
-    came since the dequeue began. `is_deep`: the last dequeue filled all slots of its poll, so that
-    there is no need to spread what is left. `elsewhere`: the free slots of executors that poll at
-    other gateways.
+    came since the dequeue began. `filled`: how many dequeues in a row filled all slots of their
+    polls. `elsewhere`: the free slots of executors that poll at other gateways.
     """
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[_PendingPoll, None] = OrderedDict()
         self.serving: set[_PendingPoll] = set()
         self.is_hot = True
-        self.is_deep = False
+        self.filled = 0
         self.elsewhere: Sequence[int] = ()
         self.hints = 0
+        self.hints_served = 0
 
-    def others_free(self, waiting: _PendingPoll) -> list[int]:
-        """Return the free slots of the other executors that could take runs now."""
-        here = [*self.waiting, *self.serving]
-        return [*(waiter.poll.free for waiter in here if waiter is not waiting), *self.elsewhere]
+    @property
+    def is_deep(self) -> bool:
+        """Whether so much is queued that there is no need to spread it."""
+        return self.filled >= DEEP
+
+    @property
+    def is_worth_asking(self) -> bool:
+        """Whether a dequeue may find something: one alone takes all that there is as a rule, so a
+        second goes beside it only for what came since it began, or where much is left.
+        """
+        if not self.is_hot or not self.waiting:
+            return False
+        return not self.serving or self.is_deep or self.hints != self.hints_served
+
+    def free_slots(self, executor: UUID) -> tuple[int, list[int]]:
+        """Return the slots for which an executor asks now, and those of each other one."""
+        free = Counter[UUID]()
+        for waiting in (*self.waiting, *self.serving):
+            free[waiting.poll.executor] += waiting.poll.free
+        return free.pop(executor), [*free.values(), *self.elsewhere]
 
 
 class Dispatcher:
@@ -77,6 +99,7 @@ class Dispatcher:
         self._pools: OrderedDict[str, _Pool] = OrderedDict()
         self._polls: dict[tuple[UUID, int], _PendingPoll] = {}
         self._dequeues: set[asyncio.Task[None]] = set()
+        self._looked_elsewhere_s = float("-inf")
         self._stopping = asyncio.Event()
 
     async def poll(self, poll: Poll) -> Handout:
@@ -154,6 +177,8 @@ class Dispatcher:
             pool = self._pools[name]
             waiting = next(iter(pool.waiting))
             self._exit(waiting)
+            pool.serving.add(waiting)
+            pool.hints_served = pool.hints
             task = asyncio.create_task(self._dequeue(waiting, name, pool))
             waiting.dequeue = task
             self._dequeues.add(task)
@@ -161,14 +186,13 @@ class Dispatcher:
 
     def _next_pool(self) -> str | None:
         for name, pool in self._pools.items():
-            if pool.is_hot and pool.waiting:
+            if pool.is_worth_asking:
                 self._pools.move_to_end(name)  # in turn, so that a busy pool starves no other
                 return name
         return None
 
     async def _dequeue(self, waiting: _PendingPoll, name: str, pool: _Pool) -> None:
         hints = pool.hints
-        pool.serving.add(waiting)
         try:
             poll = await self._share(waiting, name, pool)
             handout = await self._dispatch.dequeue(poll, name)
@@ -181,7 +205,8 @@ class Dispatcher:
             _count(handout.attempts)
             self._answer(waiting, handout)
         is_emptied = handout is None or 0 < len(handout.attempts) < poll.free
-        pool.is_deep = handout is not None and len(handout.attempts) >= waiting.poll.free
+        is_filled = handout is not None and len(handout.attempts) >= waiting.poll.free
+        pool.filled = pool.filled + 1 if is_filled else 0
         self._starts.count(name, len(handout.attempts) if handout else 0, is_emptied=is_emptied)
         if is_emptied:
             # A hint that came meanwhile may be for rows that the statement did not see yet.
@@ -194,15 +219,18 @@ class Dispatcher:
                 self._enter(waiting)  # behind the others: what there is may not be for it
 
     async def _share(self, waiting: _PendingPoll, name: str, pool: _Pool) -> Poll:
-        """Return a poll for its fair share of what is queued, where others have free slots too.
+        """Return a poll for its fair share of what is queued, where other executors have free slots
+        too.
 
         Not while so much is handed out that polls take turns anyway: small shares cost statements.
         """
-        poll, others = waiting.poll, pool.others_free(waiting)
+        poll = waiting.poll
+        free, others = pool.free_slots(poll.executor)
         if pool.is_deep or not others or poll.free == 1 or self._starts.is_busy(name):
             return poll
-        depth = await self._dispatch.queue_depth(name, poll.free + sum(others))
-        return msgspec.structs.replace(poll, free=fair_share(poll.free, others, depth))
+        depth = await self._dispatch.queue_depth(name, free + sum(others))
+        share = min(poll.free, fair_share(free, others, depth))
+        return msgspec.structs.replace(poll, free=share)
 
     def _end_dequeue(self, task: asyncio.Task[None]) -> None:
         self._dequeues.discard(task)
@@ -228,7 +256,8 @@ class Dispatcher:
 
     async def _look_again(self) -> None:
         """Make every pool hot that polls wait for, and forget the others."""
-        await self._look_elsewhere()
+        if self._clock.elapsed_s() >= self._looked_elsewhere_s + ELSEWHERE_S:
+            await self._look_elsewhere()
         for name, pool in list(self._pools.items()):
             if pool.waiting:
                 self._warm(name)
@@ -238,6 +267,7 @@ class Dispatcher:
 
     async def _look_elsewhere(self) -> None:
         """Read how many slots are free of the executors that poll at other gateways."""
+        self._looked_elsewhere_s = self._clock.elapsed_s()
         here = {executor for executor, _ in self._polls}
         pools = [name for name, pool in self._pools.items() if pool.waiting]
         free = await self._dispatch.free_elsewhere(pools, here) if pools else {}

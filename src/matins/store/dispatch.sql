@@ -4,7 +4,9 @@
 -- alive: an executor that was declared lost gets nothing, nor does a poll that it is done with: one
 --   that comes late, from a gateway that was frozen, or under a number of an earlier life.
 --   The lock makes the declaration, or the heartbeat that says so, wait for us, or us for it.
--- dequeued: of several suspects one is dequeued.
+-- dequeued: of several suspects one is dequeued. By its place in the table, which stays as it is while
+--   the row is locked: by the statistics of an empty queue, a join by key walks all of it for each row.
+-- started: an array counts as ten rows, so that runs are looked up by key; what a CTE deletes counts as one.
 -- noted: a second dequeue for the same poll runs into its key, and then nothing at all is dequeued.
 -- found, in the first row: the rank of now, how many were picked, and the first rank of them.
 WITH alive AS (
@@ -19,7 +21,7 @@ picked AS (
 dequeued AS (
     DELETE FROM dispatch d
     USING picked p
-    WHERE d.pool = p.pool AND d.rank = p.rank AND d.run_id = p.run_id
+    WHERE d.ctid = p.place
       AND (NOT p.alone OR p.run_id = (
           SELECT run_id FROM picked WHERE alone ORDER BY rank, run_id LIMIT 1
       ))
@@ -31,8 +33,10 @@ started AS (
         attempt = r.attempt + 1,
         executor = :executor,
         started_at = coalesce(:now::timestamptz, clock_timestamp())
-    FROM dequeued d
-    WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state = 'queued'
+    FROM unnest(
+        array(SELECT run_id FROM dequeued), array(SELECT due_at FROM dequeued)
+    ) AS g (run_id, due_at)
+    WHERE r.id = g.run_id AND r.due_at = g.due_at AND r.state = 'queued'
     RETURNING r.id, r.job_id, r.due_at, r.attempt, r.kind, r.started_at, r.input, r.revision,
               r.shared_losses >= :suspect_after AS alone
 ),

@@ -149,6 +149,7 @@ class Rows:
 
     async def queue_depth(self, pool: str, limit: int) -> int:
         """See `domain.ports.Dispatch`."""
+        self.calls["queue_depth"] += 1
         return min(limit, len(self.queue[pool]))
 
     async def free_elsewhere(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -16,7 +16,7 @@ from tests.unit.gateway.rows import DUE, Rows, Words, until
 from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
-from matins.gateway.handout import Dispatcher
+from matins.gateway.handout import DEEP, Dispatcher
 from matins.gateway.starts import BUSY, StartsCounter
 from matins.kernel.clock import HostClock
 
@@ -54,6 +54,17 @@ async def opened(poll_s: float = 60.0) -> AsyncIterator[Gate]:
     yield gate
     await gate.dispatcher.stop()
     await running
+
+
+def polls_of(executor: UUID, count: int) -> list[Poll]:
+    """Return polls of one executor, for ten runs each."""
+    return [Poll(executor, seq, ["default"], 10) for seq in range(1, count + 1)]
+
+
+async def first_of(polls: Sequence[asyncio.Task[Handout]]) -> Handout:
+    """Return the first answer."""
+    await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
+    return next(poll.result() for poll in polls if poll.done())
 
 
 async def asleep(gate: Gate, count: int) -> None:
@@ -188,11 +199,69 @@ async def test_no_more_than_two_takes_run_at_once() -> None:
         gate.rows.open.clear()
         gate.rows.enqueue(100)
         polls = [gate.asking(free=10) for _ in range(6)]
-        await until(lambda: gate.rows.calls["dequeue"] == 2)
+        await until(lambda: gate.rows.calls["dequeue"] == 1)
+        for _ in range(3):
+            await gate.words.send("dispatch", ["default"])
+            await until(gate.words._words.empty)
         await asyncio.sleep(0.01)
         assert gate.rows.calls["dequeue"] == 2
         gate.rows.open.set()
         assert sum([len((await poll).attempts) for poll in polls]) == 60
+
+
+async def test_one_take_for_one_hint_is_enough() -> None:
+    async with opened() as gate:
+        polls = [asyncio.create_task(gate.ask(poll)) for poll in polls_of(gate.executor(), 3)]
+        await asleep(gate, 3)
+        before = gate.rows.calls["dequeue"]
+        gate.rows.enqueue(9)
+        await gate.words.send("dispatch", ["default"])
+        assert len((await first_of(polls)).attempts) == 9
+        await asleep(gate, 2)
+        assert gate.rows.calls["dequeue"] == before + 1
+        for poll in polls:
+            poll.cancel()
+
+
+async def test_two_takes_run_side_by_side_where_much_is_queued() -> None:
+    async with opened() as gate:
+        gate.rows.enqueue(100)
+        for _ in range(DEEP):
+            await gate.asking(free=10)
+        gate.rows.open.clear()
+        before = gate.rows.calls["dequeue"]
+        polls = [gate.asking(free=10) for _ in range(3)]
+        await until(lambda: gate.rows.calls["dequeue"] == before + 2)
+        gate.rows.open.set()
+        assert [len((await poll).attempts) for poll in polls] == [10, 10, 10]
+
+
+async def test_the_polls_of_one_executor_share_nothing_with_each_other() -> None:
+    async with opened() as gate:
+        polls = [asyncio.create_task(gate.ask(poll)) for poll in polls_of(gate.executor(), 3)]
+        await asleep(gate, 3)
+        gate.rows.enqueue(10)
+        await gate.words.send("dispatch", ["default"])
+        assert len((await first_of(polls)).attempts) == 10
+        assert not gate.rows.calls["queue_depth"]
+        for poll in polls:
+            poll.cancel()
+
+
+async def test_executors_share_by_the_free_slots_of_all_their_polls() -> None:
+    async with opened() as gate:
+        many, few = gate.executor(), gate.executor()
+        asked = [*polls_of(many, 3), *polls_of(few, 1)]
+        polls = [asyncio.create_task(gate.ask(poll)) for poll in asked]
+        await asleep(gate, 4)
+        gate.rows.enqueue(20)
+        await gate.words.send("dispatch", ["default"])
+        await until(lambda: not gate.rows.queue["default"])
+        await asleep(gate, sum(not poll.done() for poll in polls))
+        assert [len(poll.result().attempts) for poll in polls if poll.done()] == [10, 10]
+        assert not polls[3].done()
+        for poll in polls:
+            poll.cancel()
 
 
 async def test_an_abandoned_poll_leaves_the_queue_and_swallows_nothing() -> None:

@@ -1,7 +1,7 @@
 -- What a dequeue gets of its pool: by the primary key, from where its queue can begin (see fronts.py).
 -- Rows that others are taking are passed over. So are suspects while the executor has one, which is
 -- looked up only where a suspect waits. `passed`: runs that somebody has locked, see `locked`.
-SELECT pool, rank, run_id, alone
+SELECT ctid AS place, rank, run_id, alone
 FROM dispatch
 WHERE pool = :pool::text AND rank >= :front::bigint
   AND EXISTS (SELECT FROM alive WHERE NOT is_done)
