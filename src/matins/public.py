@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
+from matins.domain.alerts.channels import Channel, ChannelChanged, ChannelRecord
+from matins.domain.alerts.deliveries import Delivery, Notice, Try
+from matins.domain.alerts.edges import Turn
+from matins.domain.alerts.views import (
+    Alert,
+    AlertPage,
+    AlertRulesChanged,
+    JobAlerts,
+    ToldNotice,
+)
 from matins.domain.calendars.calendar import Calendar, Holidays
 from matins.domain.calendars.calendar import Item as CalendarItem
 from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.alerting import AlertRule, AlertRules
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.keeping import Limits as KeepLimits
 from matins.domain.jobs.limit_views import (
@@ -94,6 +105,11 @@ from matins.insight.why.explanation import Explanation, Standing, Step
 
 __all__ = [
     "AfterJobs",
+    "Alert",
+    "AlertPage",
+    "AlertRule",
+    "AlertRules",
+    "AlertRulesChanged",
     "AttemptRecord",
     "AuditPage",
     "Backfill",
@@ -108,6 +124,9 @@ __all__ = [
     "CalendarItem",
     "CalendarRecord",
     "Changed",
+    "Channel",
+    "ChannelChanged",
+    "ChannelRecord",
     "ClockChanges",
     "ClosedDay",
     "Cluster",
@@ -119,6 +138,7 @@ __all__ = [
     "DeadGroup",
     "DeadLetter",
     "DeadPage",
+    "Delivery",
     "DismissDead",
     "Dismissed",
     "DueTime",
@@ -129,6 +149,7 @@ __all__ = [
     "HttpTarget",
     "InvalidInputError",
     "Job",
+    "JobAlerts",
     "JobAudit",
     "JobOutcome",
     "JobPage",
@@ -144,6 +165,7 @@ __all__ = [
     "MatinsError",
     "Misfire",
     "NotFoundError",
+    "Notice",
     "Outlook",
     "Overlap",
     "Override",
@@ -179,6 +201,9 @@ __all__ = [
     "TeamRecord",
     "TeamShare",
     "Times",
+    "ToldNotice",
+    "Try",
+    "Turn",
     "UnauthorizedError",
     "UnavailableError",
     "UnreachableError",

@@ -16,17 +16,20 @@ from yarl import URL
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
-from matins.roles.owners import postgres_owners
+from matins.kernel.sealing import Sealer
+from matins.roles.owners import postgres_channels, postgres_owners
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 
 TOKEN = "owners-token"
 DEPLOYS = "deploys-token"
+KEY = "5a" * 32
 JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
     *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
     *("backfill_runs", "backfill_left_out", "backfills"),
+    *("notices", "deliveries", "channels", "alert_rules", "alerts", "watches"),
     *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),
     *("calendars", "windows", "teams"),
 )
@@ -136,6 +139,7 @@ async def serve(
         database=database,
         hot=[database, *others],
         owners=postgres_owners(database, hints, Random(1)),
+        deeds=postgres_channels(database, Sealer([KEY]), Random(2)),
         cache=cache,
         gateway=_gateway,
         tokens={"admin": TOKEN, "deploys": DEPLOYS},

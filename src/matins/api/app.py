@@ -16,8 +16,10 @@ from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
 from matins.api import (
+    alerts,
     backfills,
     calendars,
+    channels,
     dead,
     demo,
     explanations,
@@ -48,10 +50,14 @@ from matins.kernel.http import (
     respond_problem,
     whole_body,
 )
+from matins.owners.alert_rules import TeamRules
+from matins.owners.channels import Channels
 from matins.owners.owners import Owners
+from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.channels import PostgresChannels
 from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
@@ -70,6 +76,7 @@ from matins.store.windows import PostgresWindows
 
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
+    *(channels, alerts),
     *(previews, forecasts, runs, dead, explanations, fleet, restores),
 )
 """The modules whose routers are the API."""
@@ -78,11 +85,12 @@ GATEWAY_PREFIX = "/v1/executors/"
 _JSON = b"application/json"
 
 
-def build_api(
+def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     *,
     database: Database,
     hot: Sequence[Database],
     owners: Owners,
+    deeds: Channels,
     cache: StatusCache,
     gateway: App,
     tokens: Mapping[str, str],
@@ -90,8 +98,8 @@ def build_api(
 ) -> App:
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
 
-    `tokens` are those of owners, by name. `hot` are the pools that must all be able to write, or
-    it is not ready.
+    `tokens` are those of owners, by name, and `deeds` what they do to channels. `hot` are the pools
+    that must all be able to write, or it is not ready.
     """
     reads, letters = PostgresReads(database), PostgresDeadLetters(database)
     status = StatusReader(reads, cache)
@@ -105,6 +113,10 @@ def build_api(
         "owners": owners,
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),
+        "alerts": PostgresAlerts(database),
+        "rule_deeds": TeamRules(PostgresAlerts(database)),
+        "channels": PostgresChannels(database),
+        "deeds": deeds,
         "backfills": PostgresBackfillChanges(database, known),
         "letters": letters,
         "failures": PostgresFailures(reads, letters),

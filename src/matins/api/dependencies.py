@@ -5,10 +5,12 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
-from matins.owners import owners
+from matins.owners import alert_rules, channels, owners
+from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.channels import PostgresChannels
 from matins.store.cluster import PostgresCluster
 from matins.store.dead import PostgresDeadLetters
 from matins.store.explanations import PostgresExplanations
@@ -32,6 +34,10 @@ Backfills = NamedDependency[PostgresBackfillChanges]
 Letters = NamedDependency[PostgresDeadLetters]
 Failures = NamedDependency[PostgresFailures]
 Limits = NamedDependency[PostgresLimits]
+ChannelReads = NamedDependency[PostgresChannels]
+AlertReads = NamedDependency[PostgresAlerts]
+AlertRuleDeeds = NamedDependency[alert_rules.TeamRules]
+ChannelDeeds = NamedDependency[channels.Channels]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Explanations = NamedDependency[PostgresExplanations]

@@ -25,6 +25,8 @@ GROUPS = {
     "teams": "Look at teams, and set how they share the pools.",
     "limits": "Limit how many runs of a team's jobs go on at once, or start in a time.",
     "quotas": "Look at what teams may have at most, and change it.",
+    "alerts": "Look which jobs are bad, and set by what rules that is judged.",
+    "channels": "Say where a team is told when a job turns bad, and test it.",
     "executors": "Look at the executors, which call the targets.",
 }
 COMMANDS = {
@@ -89,6 +91,28 @@ COMMANDS = {
     "limits delete": ("limits", "Let the limits count that the jobs of a key say themselves."),
     "quotas show": ("quotas", "Show the quotas of a team beside their use."),
     "quotas set": ("quotas", "Change quotas of a team."),
+    "alerts list": ("alerts", "List the jobs that are bad, and by which rule."),
+    "alerts show": (
+        "alerts",
+        "Show the rules that a job is judged by, how it stands, and what was told of it lately.",
+    ),
+    "alerts rules": (
+        "alerts",
+        "List the rules that a team has set for all its jobs, or those with some labels.",
+    ),
+    "alerts set-rules": (
+        "alerts",
+        "Set rules for all jobs of a team, or for those with some labels.",
+    ),
+    "alerts delete-rules": ("alerts", "Delete rules of a team; its jobs are judged without them."),
+    "channels list": (
+        "channels",
+        "List a team's channels, and whether what is sent to them arrives.",
+    ),
+    "channels add": ("channels", "Make a channel, or change its URL."),
+    "channels test": ("channels", "Send a test to a channel, and wait for what comes of it."),
+    "channels rotate": ("channels", "Give a webhook a new key."),
+    "channels remove": ("channels", "Delete a channel."),
     "windows list": (
         "windows",
         "List a team's windows: in force, to come, and those that were over within 30 days.",

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from matins.client.http import HttpClient, LostAnswerError
 from matins.client.refusals import UnreachableError, refusal
 from matins.domain.values.errors import SettingsError, UnavailableError
 from matins.kernel.addresses import token_fault
 from matins.kernel.connection import ConnectError
+from matins.kernel.http_client import HttpClient, LostAnswerError
 
 CALL_S = 60.0
 """The longest that a call may take; the audit of a long window takes some seconds."""

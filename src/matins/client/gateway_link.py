@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from matins.client.http import HttpClient, LostAnswerError
 from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
@@ -27,6 +26,7 @@ from matins.domain.values.errors import (
     UnavailableError,
 )
 from matins.kernel.connection import ConnectError
+from matins.kernel.http_client import HttpClient, LostAnswerError
 
 log = structlog.get_logger()
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from matins.client.alert_calls import AlertCalls
 from matins.client.backfills import BackfillCalls
 from matins.client.calls import ApiCalls
 from matins.client.dead import DeadLetterCalls
@@ -52,7 +53,7 @@ from matins.insight.forecast.forecast import Forecast
 from matins.insight.why.explanation import Explanation
 
 
-class Matins(JobCalls, BackfillCalls, DeadLetterCalls):
+class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the

@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.values.errors import SettingsError
 from matins.engines.folders import default_data_folder, read_or_make_secret, write_private
-from matins.kernel.settings import ADMIN, Settings, named_tokens
+from matins.kernel.settings import ADMIN, Settings, listed_keys, named_tokens
 
 
 class ApiEndpoint(msgspec.Struct, frozen=True):
@@ -30,6 +30,7 @@ class Endpoints:
         self.data = (settings.data or default_data_folder()).absolute()
         self.admin_token_file = self.data / "secrets" / "admin-token"
         self.executor_token_file = self.data / "secrets" / "executor-token"
+        self.secret_key_file = self.data / "secrets" / "secret-key"
         self.lease_file = self.data / "scheduler-lease"
         self._api_file = self.data / "api.json"
         self._port_file = self.data / "port"
@@ -67,11 +68,21 @@ class Endpoints:
         token = self._settings.executor_token or self._settings.token
         return token or self._token("executor-token")
 
+    def secret_keys(self) -> list[str]:
+        """Return the keys by which secrets are stored; none where nothing says them."""
+        if self._settings.secret_keys:
+            return listed_keys(self._settings.secret_keys)
+        try:
+            return listed_keys(self.secret_key_file.read_text())
+        except OSError:
+            return []
+
     def make_tokens(self) -> None:
-        """Make the tokens of this data folder on the first start."""
+        """Make the tokens and the key of this data folder on the first start."""
         self.admin_token_file.parent.mkdir(mode=0o700, exist_ok=True)
         read_or_make_secret(self.admin_token_file)
         read_or_make_secret(self.executor_token_file)
+        read_or_make_secret(self.secret_key_file)
 
     def publish_api(self, endpoint: ApiEndpoint) -> None:
         """Let commands on this machine find the API; nothing happens without a data folder."""

@@ -66,6 +66,8 @@ START_LAG = BatchHistogram(
 )
 RECORDED = Counter("matins_recorded", "Ends of attempts recorded", ["outcome"])
 SUPERSEDED = Counter("matins_superseded", "Ends reported of superseded attempts")
+ALERTS = Counter("matins_alerts", "Edges that owners are told of", ["rule", "turn"])
+DELIVERIES = Counter("matins_deliveries", "Tries to deliver messages", ["channel", "outcome"])
 ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this executor")
 KEEPERS_LOST = Counter("matins_keepers_lost", "Keepers that ended before their executor did")
 UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -82,6 +83,11 @@ class Settings(msgspec.Struct, frozen=True):
     """How many runs at once a team may have that has no quota set."""
     starts_per_minute: int | None = None
     """How many starts in a minute a team may have that has no quota set."""
+    secret_keys: str = ""
+    """The keys by which an API encrypts the URLs of channels, separated by commas: the first one
+    encrypts, all decrypt. Without it the one of the data folder."""
+    alert_look_s: float = 5.0
+    """How often an API looks for jobs that turned bad, or are well again."""
     archive: Path | None = None
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
@@ -153,7 +159,7 @@ def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in msgspec.structs.asdict(settings):
         if name.endswith("_s") and getattr(settings, name) > _LONGEST_S:
             yield name, "must not be over 1d"
-    for name in ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s"):
+    for name in ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s", "alert_look_s"):
         if getattr(settings, name) <= 0:
             yield name, "must be over zero"
     for name, fault_of in _TEXTS.items():
@@ -192,6 +198,18 @@ def _tokens_fault(text: str) -> str:
     return next(filter(None, faults), "")
 
 
+def listed_keys(text: str) -> list[str]:
+    """Return the keys of what was written with commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _keys_fault(text: str) -> str:
+    for key in listed_keys(text):
+        if not _KEY.fullmatch(key):
+            return "holds what is no key; write 64 hexadecimal digits (openssl rand -hex 32)"
+    return ""
+
+
 def _pools_fault(pools: str) -> str:
     names = [part.strip() for part in pools.split(",") if part.strip()]
     problems = [problem for name in names for problem in name_problems("pools", name)]
@@ -203,6 +221,7 @@ def _level_fault(level: str) -> str:
     return "" if level in known else f"is {level[:60]!r}; write one of {', '.join(known)}"
 
 
+_KEY = re.compile("[0-9a-f]{64}")
 _LONGEST_S = 86400.0
 _PORTS = (0, 65535)
 _COUNTS = {
@@ -224,6 +243,7 @@ _TEXTS: dict[str, Callable[[str], str]] = {
     "admin_token": token_fault,
     "tokens": _tokens_fault,
     "executor_token": token_fault,
+    "secret_keys": _keys_fault,
     "pools": _pools_fault,
     "log_level": _level_fault,
 }

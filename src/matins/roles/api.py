@@ -7,21 +7,31 @@ import os
 from contextlib import AsyncExitStack
 from random import SystemRandom
 
+from matins.alerts.channels.by_apprise import send_by_apprise
+from matins.alerts.channels.webhook import WebhookSender
+from matins.alerts.delivering import Delivery
+from matins.alerts.watching import AlertWatch
 from matins.api.app import build_api
 from matins.cache.status import ValkeyStatusCache
 from matins.engines.endpoints import ApiEndpoint, Endpoints
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import HostClock
 from matins.kernel.http import HttpServer
+from matins.kernel.sealing import Sealer
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
-from matins.roles.owners import postgres_owners
+from matins.roles.owners import postgres_channels, postgres_owners
 from matins.roles.process import run_role
+from matins.store.alerts import PostgresLookout
+from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
 from matins.store.hints import PostgresHints
+from matins.store.locks import PostgresLocks
 from matins.store.migrate import check_database
+from matins.store.outbox import PostgresOutbox
 from matins.store.server import Server, ServerWatch
+from matins.store.timings import KnownCalendars
 
 
 def run_api(settings: Settings, *, demo: bool = False) -> None:
@@ -45,16 +55,19 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             open_database(server, "heartbeat", 4, by_key_only=True)
         )
         owners = await stack.enter_async_context(open_database(server, "owners", 8))
+        alerts = await stack.enter_async_context(open_database(server, "alerts", 4))
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
         dispatch = PostgresDispatch(dequeues, records, heartbeats)
         token = endpoints.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
+        sealer = Sealer(endpoints.secret_keys())
         app = build_api(
             database=owners,
             hot=[dequeues, records, heartbeats, owners],
             owners=postgres_owners(owners, hints, rng),
+            deeds=postgres_channels(owners, sealer, rng),
             cache=cache,
             gateway=gateway,
             tokens=endpoints.tokens(),
@@ -64,8 +77,33 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         endpoint = ApiEndpoint(door.url, os.getpid())
         endpoints.publish_api(endpoint)
         # Stopped last first: the waiting polls are answered before the server waits for them.
-        services: list[Service] = [ServerWatch(server, clock), door, *gateway.services()]
+        services: list[Service] = [
+            ServerWatch(server, clock),
+            door,
+            *gateway.services(),
+            *_alerting(alerts, sealer, clock, settings),
+        ]
         try:
             await run_services(services, stopping)
         finally:
             endpoints.withdraw_api(endpoint)
+
+
+def _alerting(
+    database: Database, sealer: Sealer, clock: HostClock, settings: Settings
+) -> list[Service]:
+    """Return what finds out which jobs are bad, and what tells their owners."""
+    known = KnownCalendars()
+    database.server.when_changed(known.forget)
+    outbox, webhooks = PostgresOutbox(database), WebhookSender()
+    lookout, locks = PostgresLookout(database, known), PostgresLocks(database)
+    return [
+        AlertWatch(lookout, outbox, locks, clock, settings.alert_look_s),
+        Delivery(
+            outbox,
+            sealer,
+            {"webhook": webhooks, "apprise": send_by_apprise},
+            clock,
+            settings.poll_s,
+        ),
+    ]

@@ -54,7 +54,7 @@ class PostgresWindows:
             [locked] = await self._database.run(session, _Q["lock"], team=team, name=name)
             args = {"team_id": locked["team_id"], "name": name}
             rows = await self._database.run(session, _Q["found"], **args, now=locked["now"])
-            windows = {row["name"]: _window(row) for row in rows}
+            windows = {row["name"]: window_of(row) for row in rows}
             done = decide(TeamWindows(locked["now"], windows, locked["held"]))
             if done.change == "unchanged":
                 return done
@@ -94,7 +94,7 @@ async def windows_of(
     rows = await database.fetch(
         _Q["between"], team=team, labels=as_json(dict(labels)), since=since, until=until
     )
-    return [_window(row) for row in rows]
+    return [window_of(row) for row in rows]
 
 
 def _columns(window: Window) -> dict[str, object]:
@@ -107,7 +107,8 @@ def _columns(window: Window) -> dict[str, object]:
     }
 
 
-def _window(row: asyncpg.Record) -> Window:
+def window_of(row: asyncpg.Record) -> Window:
+    """Return a window from its row."""
     return Window(
         name=row["name"],
         starts_at=row["starts_at"],
@@ -119,5 +120,5 @@ def _window(row: asyncpg.Record) -> Window:
 
 
 def _record(row: asyncpg.Record, now: datetime) -> WindowRecord:
-    window = _window(row)
+    window = window_of(row)
     return WindowRecord(window, window.state(now), row["held"], row["made_at"])

@@ -17,6 +17,9 @@ ON_TIME = timedelta(seconds=60)
 COUNT_MAX = 1000
 """The most missed due times of one job that can be caught up at once."""
 
+MISFIRE = "misfire: "
+"""So the reason begins of what the policy skips."""
+
 Missed = Literal["skip", "last", "all"]
 """What becomes of the due times that passed while a job was paused."""
 
@@ -57,7 +60,7 @@ class CatchUp(msgspec.Struct, frozen=True):
 
 def misfired(policy: Misfire) -> str:
     """Return the reason of a due time that the policy skips."""
-    return f"misfire: {policy.policy}"
+    return f"{MISFIRE}{policy.policy}"
 
 
 def split_pending(due: Sequence[datetime], policy: Misfire, now: datetime) -> list[CatchUp]:

@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 
 from matins.domain.calendars.calendar import Calendar
+from matins.domain.jobs.alerting import AlertRule, rule_problems
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.limits import Concurrency, limit_problems, rate_problems
 from matins.domain.jobs.misfire import Misfire
@@ -61,6 +62,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     rate: str | None = None
     concurrency: Concurrency | None = None
     keep: Keep | None = None
+    alerts: list[AlertRule] = []
 
     @property
     def timeout_s(self) -> float:
@@ -107,6 +109,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         problems += limit_problems("max_running", self.max_running)
         problems += rate_problems("rate", self.rate)
         problems += length_problems("description", self.description, _TEXT_MAX)
+        problems += rule_problems("alerts", self.alerts)
         return problems + label_problems(self.labels) + nul_problems(self)
 
 

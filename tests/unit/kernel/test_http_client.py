@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from matins.client.http import AT_ONCE_MAX, HttpClient, LostAnswerError
 from matins.kernel.connection import ConnectError
+from matins.kernel.http_client import AT_ONCE_MAX, HttpClient, LostAnswerError
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LIMIT_S = 30.0

@@ -1,0 +1,107 @@
+"""Looks at jobs and writes what is to be told: one process at a time, whoever it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import structlog
+
+from matins.domain.alerts.deliveries import Notice
+from matins.domain.alerts.edges import edge_id
+from matins.domain.alerts.judging import Judged, Subject, channels_of, judge
+from matins.domain.ports import Clock
+from matins.domain.ports.alerts import Lookout, Outbox, Told
+from matins.domain.ports.upkeep import Locks
+from matins.kernel.metrics import ALERTS
+from matins.kernel.service import repeat
+
+WORK: Final = "alerts"
+"""The lock under which one process looks."""
+
+PAGE: Final = 500
+"""The most jobs that are looked at in one transaction."""
+
+PURGE: Final = 1_000
+KEPT_S: Final = 30 * 86400.0
+"""For so long deliveries are kept that have ended."""
+
+_SLICE: Final = 50
+"""The most jobs that are judged before the process yields to the event loop."""
+
+log = structlog.get_logger()
+
+
+class AlertWatch:
+    """Looks at the jobs that are due for it. See `kernel.service.Service`."""
+
+    def __init__(
+        self, lookout: Lookout, outbox: Outbox, locks: Locks, clock: Clock, every_s: float
+    ) -> None:
+        self._lookout = lookout
+        self._outbox = outbox
+        self._locks = locks
+        self._clock = clock
+        self._every_s = every_s
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        await repeat(self.look, self._every_s, self._clock, self._stopping, name="alerts")
+
+    async def stop(self) -> None:
+        """End soon."""
+        self._stopping.set()
+
+    async def look(self) -> int:
+        """Look at all jobs that are due for it, unless another process does; return how many."""
+        async with self._locks.alone(WORK) as is_alone:
+            if not is_alone:
+                return 0
+            await self._lookout.wake()
+            seen = 0
+            while not self._stopping.is_set():
+                subjects = await self._lookout.due(PAGE)
+                seen += await self._judge(subjects)
+                if len(subjects) < PAGE:
+                    break
+            await self._outbox.purge(KEPT_S, PURGE)
+            return seen
+
+    async def _judge(self, subjects: Sequence[Subject]) -> int:
+        looked: list[tuple[Subject, Judged]] = []
+        for index, subject in enumerate(subjects):
+            if index % _SLICE == _SLICE - 1:
+                await self._clock.sleep(
+                    0
+                )  # owners and executors are served by this event loop, too
+            looked.append((subject, judge(subject)))
+        teams = {subject.team for subject, judged in looked if judged.edges}
+        channels = await self._lookout.channels(teams) if teams else {}
+        told = [one for subject, judged in looked for one in _told(subject, judged, channels)]
+        written = await self._lookout.write(looked, told)
+        for one in told:
+            ALERTS.labels(one.notice.rule.partition(" ")[0], one.notice.turn.value).inc()
+        return written
+
+
+def _told(subject: Subject, judged: Judged, channels: Mapping[str, Sequence[str]]) -> list[Told]:
+    """Return what is to be told of a job, to whom."""
+    facts = judged.facts
+    told = []
+    for rule, edge in judged.edges:
+        notice = Notice(
+            job_id=facts.job_id,
+            team=subject.team,
+            job=facts.spec.name,
+            rule=rule.key,
+            turn=edge.turn,
+            at=facts.now,
+            since=edge.level.since,
+            why=edge.level.why,
+            run_id=edge.level.run_id,
+        )
+        named = channels_of(rule, edge.turn, judged.rules, channels.get(subject.team, ()))
+        told.append(Told(edge_id(facts.job_id, rule.key, edge.number), named, notice))
+    return told

@@ -1,0 +1,1 @@
+"""Alerts: when a job is bad, what is told of it, and to whom."""

@@ -1,0 +1,149 @@
+"""One look at one job: its rules, how it stands by each of them, what is told, and when to look
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+from matins.domain.alerts.edges import STEADY, Edge, Standing, Turn, step
+from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.levels import RECENT, look, runs_needed
+from matins.domain.alerts.ruling import expected_by, rules_of
+from matins.domain.jobs.alerting import AlertRule, AlertRules
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.windows import Window, window_at
+from matins.domain.runs.states import RunState
+from matins.domain.timetables.timetable import Timetable
+
+SOON: Final = timedelta(seconds=5)
+"""A job that has just turned bad is looked at again after this, later on less often."""
+
+SELDOM: Final = timedelta(minutes=1)
+"""What is bad for long is looked at so often."""
+
+IN_ANY_CASE: Final = timedelta(days=1)
+"""Nothing goes without a look for longer."""
+
+_AT_LEAST: Final = timedelta(seconds=1)
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A job as it is read for a look. `believed`: when it was looked at before.
+
+    `runs`: its newest, none of a backfill. `timetable`: None where no due times are known.
+    """
+
+    facts: Facts
+    team: str
+    believed: datetime | None
+    was_active: bool
+    took_s: float
+    revision: int
+    of_team: Sequence[AlertRules] = ()
+    windows: Sequence[Window] = ()
+    standings: Mapping[str, Standing] = {}
+    timetable: Timetable | None = None
+
+
+class Judged(NamedTuple):
+    """What a look has made of a job: how it stands by each rule that matters, the edges by rule,
+    and when it is to be looked at again.
+    """
+
+    facts: Facts
+    took_s: float
+    standings: dict[str, Standing]
+    edges: list[tuple[AlertRule, Edge]]
+    look_at: datetime
+    rules: Mapping[str, AlertRule]
+
+
+def depth(spec: JobSpec, of_team: Iterable[AlertRules]) -> int:
+    """Return how many of a job's newest runs are to be read."""
+    return max(map(runs_needed, rules_of(spec, of_team).values()), default=RECENT)
+
+
+def judge(subject: Subject) -> Judged:
+    """Look at a job. In a maintenance window all stays as it was, and what a success is expected
+    from is moved to its end.
+    """
+    facts, took_s = _learned(subject)
+    rules = rules_of(facts.spec, subject.of_team)
+    window = window_at(subject.windows, facts.spec.labels, facts.now)
+    if window is not None:
+        quiet = msgspec.structs.replace(facts, expect_from=max(facts.expect_from, window.ends_at))
+        return Judged(quiet, took_s, dict(subject.standings), [], window.ends_at, rules)
+    standings = {
+        key: standing.at_rest for key, standing in subject.standings.items() if key not in rules
+    }
+    edges: list[tuple[AlertRule, Edge]] = []
+    agains = [facts.now + IN_ANY_CASE]
+    for key, rule in rules.items():
+        if rule.on == "recovered":
+            continue
+        before = subject.standings.get(key)
+        found = look(rule, facts, None if before is None else before.mark)
+        after, edge = step(before, found.level, facts.now, rule.remind_s)
+        if not after.is_blank:
+            standings[key] = after
+        if edge is not None and (edge.turn is not Turn.WELL or "recovered" in rules):
+            edges.append((rule, edge))
+        agains += [at for at in (found.again_at, *_changes_by_time(after, rule)) if at is not None]
+    look_at = max(min(agains), facts.now + _AT_LEAST)
+    return Judged(facts, took_s, standings, edges, look_at, rules)
+
+
+def channels_of(
+    rule: AlertRule, turn: Turn, rules: Mapping[str, AlertRule], known: Sequence[str]
+) -> list[str]:
+    """Return the channels that are told: those that are named, of those that the team has.
+
+    Where none of them exists, all are told: a message that reaches somebody else is better than
+    none.
+    """
+    recovered = rules.get("recovered")
+    named = recovered.to if turn is Turn.WELL and recovered and recovered.to else rule.to
+    meant = [name for name in known if name in named]
+    return meant or list(known)
+
+
+def _learned(subject: Subject) -> tuple[Facts, float]:
+    """Return the facts with what the newest runs and the schedule tell of successes."""
+    facts, took_s = subject.facts, subject.took_s
+    expect_from, succeeded_at = facts.expect_from, facts.succeeded_at
+    if facts.state is JobState.ACTIVE and not subject.was_active:
+        expect_from = facts.now
+    newest = _newest_success(facts.runs)
+    if newest is not None and newest.finished_at is not None:
+        succeeded_at = max(newest.finished_at, succeeded_at or newest.finished_at)
+        took_s = newest.took_s or 0.0
+    by = None
+    if subject.timetable is not None:
+        by = expected_by(subject.timetable, max(expect_from, succeeded_at or expect_from), took_s)
+    learned = msgspec.structs.replace(
+        facts, expect_from=expect_from, succeeded_at=succeeded_at, expected_by=by
+    )
+    return learned, took_s
+
+
+def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:
+    over = [run for run in runs if run.state is RunState.SUCCEEDED and run.finished_at is not None]
+    return max(over, key=lambda run: run.finished_at or run.claimed_at, default=None)
+
+
+def _changes_by_time(standing: Standing, rule: AlertRule) -> list[datetime]:
+    """Return when what is told of a standing may change though the level stays."""
+    agains = []
+    if standing.is_bad or standing.told:
+        age = standing.looked_at - standing.since
+        agains.append(standing.looked_at + min(SELDOM, max(SOON, age / 10)))
+    if standing.is_flapping:
+        agains.append(standing.since + STEADY)
+    if standing.told and standing.told_at is not None and rule.remind_s is not None:
+        agains.append(standing.told_at + timedelta(seconds=rule.remind_s))
+    return agains

@@ -1,0 +1,131 @@
+"""The words of a message: what turned, since when, why, what changed, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from matins.domain.alerts.deliveries import DeliveryKind, Notice
+from matins.domain.alerts.edges import Turn
+
+TOLD_IN_FULL: Final = 5
+"""Of so many jobs a message tells all it knows, of the others one line for each cause."""
+
+NAMES_TOLD: Final = 10
+_LINES_MAX: Final = 20
+_NUMBERS: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f-]{27}|0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d+(?:[.:T-]\d+)*Z?", re.IGNORECASE
+)
+
+WHAT: Final = {
+    "dead": "a run has failed for good",
+    "failed": "it failed",
+    "late": "it is late",
+    "missed": "it missed its time",
+    "did_not_run": "it did not run",
+    "too_slow": "it is too slow",
+    "too_fast": "it was too fast",
+    "quarantined": "it is in quarantine",
+}
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """What a message tells of a run: the end of its output, and what changed since a success."""
+
+    output: str = ""
+    changed: Sequence[str] = ()
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What is sent to a channel."""
+
+    title: str
+    text: str
+
+
+def message(
+    kind: DeliveryKind, team: str, notices: Sequence[Notice], count: int, details: dict[int, Detail]
+) -> Message:
+    """Write a message about the first notices of `count`; details go by their place among them."""
+    if kind == "test":
+        return Message(f"Matins: a test for team {team}", "This channel works.")
+    if not notices:
+        return Message(f"Matins: news for team {team}", "The jobs that this was about are deleted.")
+    if count == 1:
+        return _of_one(notices[0], details.get(0, Detail()))
+    jobs = len({notice.job_id for notice in notices})
+    told = f"{jobs} jobs" if count == len(notices) else f"{count} alerts"
+    if jobs == 1 and count == len(notices):
+        told = f"{team}/{notices[0].job}"
+    title = f"{team}: {told} {_VERBS[kind]}"
+    parts = [f"{title}.", *_causes(notices, count)]
+    for index, notice in enumerate(notices[:TOLD_IN_FULL]):
+        parts.append(_of_one(notice, details.get(index, Detail())).text)
+    return Message(title, "\n\n".join(parts))
+
+
+_VERBS: Final[dict[DeliveryKind, str]] = {
+    "bad": "turned bad",
+    "well": "are well again",
+    "still": "are still bad",
+    "test": "",
+}
+
+
+def _causes(notices: Sequence[Notice], count: int) -> list[str]:
+    """Return a line for each cause, with the jobs that it has hit."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for notice in notices:
+        alike = _NUMBERS.sub("#", notice.why)
+        causes.setdefault((notice.rule, alike), []).append(notice.job)
+    lines = []
+    for (rule, why), jobs in causes.items():
+        names = ", ".join(dict.fromkeys(jobs[:NAMES_TOLD]))
+        more = f" and {len(jobs) - NAMES_TOLD} more" if len(jobs) > NAMES_TOLD else ""
+        lines.append(f"{len(jobs)} x {rule}: {why}\n  {names}{more}")
+    if count > len(notices):
+        lines.append(f"and {count - len(notices)} more; see them all: matins alerts list")
+    return lines
+
+
+def _of_one(notice: Notice, detail: Detail) -> Message:
+    name = f"{notice.team}/{notice.job}"
+    what = WHAT.get(notice.rule.partition(" ")[0], notice.rule)
+    title = {
+        Turn.BAD: f"{name}: {what}",
+        Turn.WELL: f"{name} is well again",
+        Turn.STILL: f"{name}: still, {what}",
+        Turn.FLAPPING: f"{name} keeps changing: {what}",
+    }[notice.turn]
+    lines = [f"{title}: {notice.why}" if notice.why else title]
+    lines.append(f"Rule: {notice.rule}. Since: {_instant(notice.since)}.")
+    if notice.turn is Turn.FLAPPING:
+        lines.append("It turned bad several times within an hour; more is told once it is steady.")
+    if detail.output:
+        lines += ["Its last output:", *_last_lines(detail.output)]
+    if detail.changed:
+        lines += ["Changed since the last success:", *(f"  {line}" for line in detail.changed)]
+    return Message(title, "\n".join([*lines, *_commands(notice, name)]))
+
+
+def _commands(notice: Notice, name: str) -> list[str]:
+    if notice.turn is Turn.WELL:
+        return []
+    if notice.run_id is None:
+        return [f"Look: matins explain {name}"]
+    if notice.rule.startswith(("dead", "failed")):
+        run = notice.run_id
+        return [f"Look: matins runs show {run}", f"Try again: matins runs replay {run}"]
+    return [f"Look: matins runs show {notice.run_id}"]
+
+
+def _last_lines(output: str) -> list[str]:
+    return [f"  {line}" for line in output.rstrip().splitlines()[-_LINES_MAX:]]
+
+
+def _instant(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,103 @@
+"""What alerts need of the world. See `domain.ports`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from matins.domain.alerts.channels import Channel, ChannelRecord
+from matins.domain.alerts.deliveries import Delivery, Notice, Sent, Taken
+from matins.domain.alerts.judging import Judged, Subject
+from matins.domain.alerts.texts import Detail
+from matins.domain.jobs.alerting import AlertRules
+
+
+class ChannelStore(Protocol):
+    """The channels of all teams. Each method that changes one is a transaction under its lock."""
+
+    async def put(
+        self, team: str, channel: Channel, seal: Callable[[str | None], str | None]
+    ) -> tuple[ChannelRecord, bool]:
+        """Write what `seal` makes of what is sealed so far, None where there is none; leave the
+        channel as it is if it makes None. Return it, and whether it was there.
+
+        The team is made on first use, and with its first channel its jobs are watched.
+        """
+
+    async def reseal(self, team: str, name: str, seal: Callable[[str], str]) -> ChannelRecord:
+        """Replace what is sealed of a channel. Raises NotFoundError."""
+
+    async def delete(self, team: str, name: str) -> ChannelRecord:
+        """Delete a channel, with its deliveries; without any the team's jobs are not watched.
+
+        Raises NotFoundError.
+        """
+
+    async def add_test(self, team: str, name: str, delivery: UUID) -> Delivery:
+        """Put a message on the outbox that tests a channel. Raises NotFoundError."""
+
+
+class RuleStore(Protocol):
+    """The alert rules of teams. Each change lets the team's jobs be looked at anew."""
+
+    async def put_rules(self, team: str, rules: AlertRules) -> AlertRules | None:
+        """Write rules; return those of that name before. The team is made on first use."""
+
+    async def delete_rules(self, team: str, name: str) -> AlertRules | None:
+        """Delete rules; return what they were."""
+
+
+class Content(NamedTuple):
+    """What a message is about: the first notices of so many, and details by their place."""
+
+    notices: list[Notice]
+    total: int
+    details: Mapping[int, Detail]
+
+
+class Outbox(Protocol):
+    """Messages on their way to channels."""
+
+    async def take(self, limit: int, lease_s: float) -> list[Taken]:
+        """Take messages that are due, one of each channel to which nobody sends.
+
+        Nobody else sends to these channels before the lease is over, and nothing more is gathered
+        into these messages.
+        """
+
+    async def content(self, delivery: UUID) -> Content:
+        """Return what a message is about."""
+
+    async def record(self, taken: Taken, sent: Sent) -> bool:
+        """Write what came of a try, and let others send to the channel; False if others did."""
+
+    async def purge(self, older_than_s: float, limit: int) -> int:
+        """Delete messages that ended so long ago; return how many."""
+
+
+class Told(NamedTuple):
+    """An edge that is to be told to the channels of these names."""
+
+    edge_id: UUID
+    channels: Sequence[str]
+    notice: Notice
+
+
+class Lookout(Protocol):
+    """The jobs that are looked at."""
+
+    async def wake(self) -> None:
+        """Let jobs be looked at that have changed since the last call, or of which a run died."""
+
+    async def due(self, limit: int) -> list[Subject]:
+        """Return jobs that are to be looked at now. One that can't be read is put off."""
+
+    async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Return the names of the channels of teams."""
+
+    async def write(self, looked: Sequence[tuple[Subject, Judged]], told: Sequence[Told]) -> int:
+        """Write what looks have made of jobs, with the messages about it, in one transaction.
+
+        Left out is what somebody else has looked at meanwhile; return how many were written.
+        """

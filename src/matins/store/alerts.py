@@ -1,0 +1,273 @@
+"""What is read for looks at jobs, and written of them. See `domain.ports.alerts.Lookout`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import structlog
+
+from matins.domain.alerts.deliveries import GATHER, GATHER_CROWD, delivery_id
+from matins.domain.alerts.edges import Standing, Turn
+from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.judging import Judged, Subject, depth
+from matins.domain.alerts.levels import RECENT
+from matins.domain.jobs.alerting import AlertRule, AlertRules
+from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.windows import Window
+from matins.domain.ports.alerts import Told
+from matins.domain.runs.states import Kind, RunState
+from matins.domain.timetables.timetable import Timetable
+from matins.store.database import Database
+from matins.store.job_rows import as_json
+from matins.store.past import day_ranges
+from matins.store.queries import load_queries
+from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_of
+from matins.store.windows import window_of
+
+_Q = load_queries("alerts.sql")
+_PUT_OFF: Final = timedelta(hours=1)
+"""A job that can't be read is looked at again after this."""
+
+log = structlog.get_logger()
+
+Session = asyncpg.pool.PoolConnectionProxy
+
+
+class PostgresLookout:
+    """The jobs of all teams that have a channel."""
+
+    def __init__(self, database: Database, calendars: KnownCalendars) -> None:
+        self._database = database
+        self._calendars = calendars
+
+    async def wake(self) -> None:
+        """See `domain.ports.alerts.Lookout`."""
+        async with self._database.transaction() as session:
+            [row] = await self._run(session, "begin")
+            args = {"since": row["since"], "at": row["now"]}
+            await self._run(session, "wake_changed", **args)
+            await self._run(session, "wake_dead", **args)
+            await self._run(session, "woken", at=row["now"])
+
+    async def due(self, limit: int) -> list[Subject]:
+        """See `domain.ports.alerts.Lookout`."""
+        rows = await self._database.fetch(_Q["due"], limit=limit)
+        if not rows:
+            return []
+        team_ids, now = list({row["team_id"] for row in rows}), rows[0]["now"]
+        rules = await self._team_rules(team_ids)
+        windows = await self._team_windows(team_ids, now)
+        standings = await self._standings([row["job_id"] for row in rows])
+        versions = await self._calendars.versions(self._database.fetch, rows)
+        specs = {}
+        for row in rows:
+            try:
+                specs[row["job_id"]] = msgspec.json.decode(row["spec"], type=JobSpec)
+            except msgspec.MsgspecError as error:
+                log.warning("alerts.unreadable", job=str(row["job_id"]), error=str(error))
+        depths = {
+            row["job_id"]: depth(specs[row["job_id"]], rules[row["team_id"]])
+            for row in rows
+            if row["job_id"] in specs
+        }
+        runs = await self._recent(depths)
+        await self._put_off([row["job_id"] for row in rows if row["job_id"] not in specs], now)
+        return [
+            Subject(
+                facts=_facts(row, specs[row["job_id"]], runs[row["job_id"]]),
+                team=row["team"],
+                believed=row["looked_at"],
+                was_active=row["was_active"],
+                took_s=row["took_s"],
+                revision=row["revision"],
+                of_team=rules[row["team_id"]],
+                windows=windows[row["team_id"]],
+                standings=standings[row["job_id"]],
+                timetable=_timetable(row, specs[row["job_id"]], versions),
+            )
+            for row in rows
+            if row["job_id"] in specs
+        ]
+
+    async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """See `domain.ports.alerts.Lookout`."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for row in await self._database.fetch(_Q["channels"], teams=list(teams)):
+            found[row["team"]].append(row["name"])
+        return found
+
+    async def write(self, looked: Sequence[tuple[Subject, Judged]], told: Sequence[Told]) -> int:
+        """See `domain.ports.alerts.Lookout`."""
+        if not looked:
+            return 0
+        at = looked[0][0].facts.now
+        async with self._database.transaction() as session:
+            job_ids = [subject.facts.job_id for subject, _ in looked]
+            believed = [subject.believed for subject, _ in looked]
+            rows = await self._run(session, "lock", job_ids=job_ids, believed=believed)
+            ours = {row["job_id"] for row in rows}
+            mine = [(subject, judged) for subject, judged in looked if judged.facts.job_id in ours]
+            await self._run(session, "write", at=at, **_watched(mine))
+            await self._run(session, "stand", **_standing(mine))
+            await self._run(session, "forget_deleted", job_ids=list(ours))
+            await self._tell(session, at, [one for one in told if one.notice.job_id in ours])
+        return len(ours)
+
+    async def _tell(self, session: Session, at: datetime, told: Sequence[Told]) -> None:
+        teams = list({one.notice.team for one in told})
+        rows = await self._run(session, "channels", teams=teams)
+        ids = {(row["team"], row["name"]): row["id"] for row in rows}
+        groups: defaultdict[tuple[int, str], list[Told]] = defaultdict(list)
+        for one in told:
+            kind = "bad" if one.notice.turn is Turn.FLAPPING else one.notice.turn.value
+            for name in one.channels:
+                if (one.notice.team, name) in ids:
+                    groups[ids[one.notice.team, name], kind].append(one)
+        for (channel_id, kind), group in sorted(groups.items(), key=lambda pair: pair[0]):
+            [row] = await self._run(
+                session,
+                "gather",
+                id=delivery_id(channel_id, kind, [one.edge_id for one in group]),
+                channel_id=channel_id,
+                kind=kind,
+                at=at,
+                is_crowd=len({one.notice.job_id for one in group}) > 1,
+                crowd=GATHER_CROWD,
+                pause=GATHER,
+            )
+            columns = _noticed(group)
+            place = {"channel_id": channel_id, "delivery_id": row["id"], "at": at}
+            await self._run(session, "notice", **place, **columns)
+
+    async def _team_rules(self, team_ids: list[int]) -> Mapping[int, list[AlertRules]]:
+        found: defaultdict[int, list[AlertRules]] = defaultdict(list)
+        for row in await self._database.fetch(_Q["team_rules"], team_ids=team_ids):
+            rules = msgspec.json.decode(row["rules"], type=list[AlertRule])
+            labels = msgspec.json.decode(row["labels"], type=dict[str, str])
+            found[row["team_id"]].append(AlertRules(row["name"], rules, labels))
+        return found
+
+    async def _team_windows(self, team_ids: list[int], at: datetime) -> Mapping[int, list[Window]]:
+        found: defaultdict[int, list[Window]] = defaultdict(list)
+        for row in await self._database.fetch(_Q["team_windows"], team_ids=team_ids, at=at):
+            found[row["team_id"]].append(window_of(row))
+        return found
+
+    async def _standings(self, job_ids: list[UUID]) -> Mapping[UUID, dict[str, Standing]]:
+        found: defaultdict[UUID, dict[str, Standing]] = defaultdict(dict)
+        for row in await self._database.fetch(_Q["standings"], job_ids=job_ids):
+            standing = msgspec.json.decode(row["standing"], type=Standing)
+            found[row["job_id"]][row["rule"]] = standing
+        return found
+
+    async def _recent(self, depths: Mapping[UUID, int]) -> Mapping[UUID, list[SeenRun]]:
+        """Return so many of each job's newest runs, as far as the first stretch of days has them.
+
+        For a rule that counts runs, further stretches are read.
+        """
+        runs: defaultdict[UUID, list[SeenRun]] = defaultdict(list)
+        missing, is_first = dict(depths), True
+        async for days in day_ranges(self._database.fetch):
+            if not missing:
+                break
+            args = {"job_ids": list(missing), "depths": list(missing.values())}
+            for row in await self._database.fetch(days.pin(_Q["recent"]), **args):
+                runs[row["job_id"]].append(_seen(row))
+            missing = {
+                job_id: depths[job_id] - len(runs[job_id])
+                for job_id in missing
+                if len(runs[job_id]) < depths[job_id] and (not is_first or depths[job_id] != RECENT)
+            }
+            is_first = False
+        return runs
+
+    async def _put_off(self, job_ids: list[UUID], now: datetime) -> None:
+        if job_ids:
+            await self._database.fetch(_Q["put_off"], job_ids=job_ids, until=now + _PUT_OFF)
+
+    async def _run(self, session: Session, query: str, **args: object) -> list[asyncpg.Record]:
+        return await self._database.run(session, _Q[query], **args)
+
+
+def _facts(row: asyncpg.Record, spec: JobSpec, runs: Sequence[SeenRun]) -> Facts:
+    return Facts(
+        now=row["now"],
+        job_id=row["job_id"],
+        spec=spec,
+        state=JobState(row["state"]),
+        reason=row["reason"],
+        changed_at=row["changed_at"],
+        runs=runs,
+        watched_from=row["made_at"],
+        expect_from=row["expect_from"],
+        succeeded_at=row["succeeded_at"],
+        next_fire_at=row["next_fire_at"],
+        next_due_at=row["next_due_at"],
+    )
+
+
+def _timetable(row: asyncpg.Record, spec: JobSpec, versions: Versions) -> Timetable | None:
+    """Return when a job is due; None where nothing tells, or it can't be computed."""
+    if not spec.is_timed or row["state"] != "active":
+        return None
+    try:
+        return timing_of(row, versions).compile(schedule_of(row["schedule"]), row["job_id"])
+    except Exception as error:  # whatever somebody has put there: its scheduler says so
+        log.warning("alerts.no_timetable", job=str(row["job_id"]), error=str(error))
+        return None
+
+
+def _seen(row: asyncpg.Record) -> SeenRun:
+    columns = dict(row)
+    columns.pop("job_id")
+    return SeenRun(**columns | {"kind": Kind(columns["kind"]), "state": RunState(columns["state"])})
+
+
+def _watched(looked: Sequence[tuple[Subject, Judged]]) -> dict[str, list[object]]:
+    facts = [judged.facts for _, judged in looked]
+    return {
+        "job_ids": [seen.job_id for seen in facts],
+        "look_ats": [judged.look_at for _, judged in looked],
+        "expect_froms": [seen.expect_from for seen in facts],
+        "succeeded_ats": [seen.succeeded_at for seen in facts],
+        "took_ss": [judged.took_s for _, judged in looked],
+        "revisions": [subject.revision for subject, _ in looked],
+        "actives": [seen.state is JobState.ACTIVE for seen in facts],
+    }
+
+
+def _standing(looked: Sequence[tuple[Subject, Judged]]) -> dict[str, list[object]]:
+    rows = [
+        (judged.facts.job_id, rule, standing)
+        for _, judged in looked
+        for rule, standing in judged.standings.items()
+    ]
+    return {
+        "job_ids": [job_id for job_id, _, _ in rows],
+        "rules": [rule for _, rule, _ in rows],
+        "bads": [standing.is_bad for _, _, standing in rows],
+        "tolds": [standing.told for _, _, standing in rows],
+        "sinces": [standing.since for _, _, standing in rows],
+        "whys": [standing.why for _, _, standing in rows],
+        "run_ids": [standing.run_id for _, _, standing in rows],
+        "standings": [as_json(standing) for _, _, standing in rows],
+    }
+
+
+def _noticed(group: Sequence[Told]) -> dict[str, list[object]]:
+    notices = [one.notice for one in group]
+    return {
+        "edge_ids": [one.edge_id for one in group],
+        "job_ids": [notice.job_id for notice in notices],
+        "rules": [notice.rule for notice in notices],
+        "turns": [notice.turn.value for notice in notices],
+        "sinces": [notice.since for notice in notices],
+        "whys": [notice.why for notice in notices],
+        "run_ids": [notice.run_id for notice in notices],
+    }

@@ -1,0 +1,158 @@
+-- Alerts: which jobs are looked at, what is known of them, and how they stand.
+-- See docs/decisions/0026-alerts.md.
+
+-- name: begin
+-- From where the last look has woken watches; held until the transaction ends. A statement may
+-- commit this much later than the time that it writes.
+SELECT woken_until - interval '30 seconds' AS since,
+       coalesce(:now::timestamptz, clock_timestamp()) AS now
+FROM alert_looks
+FOR UPDATE
+
+-- name: wake_changed
+-- By revisions_changed: jobs of teams with a channel that are new, or not as they were looked at.
+INSERT INTO watches (job_id, team_id, look_at, made_at, expect_from)
+SELECT j.id, j.team_id, :at::timestamptz, :at, :at
+FROM (SELECT DISTINCT job_id FROM revisions WHERE effective_at > :since::timestamptz) AS changed
+JOIN jobs j ON j.id = changed.job_id
+WHERE j.state <> 'deleted' AND EXISTS (SELECT FROM channels c WHERE c.team_id = j.team_id)
+ON CONFLICT (job_id) DO UPDATE
+SET look_at = :at
+WHERE watches.look_at > :at
+  AND watches.revision <> (SELECT revision FROM jobs WHERE id = watches.job_id)
+
+-- name: wake_dead
+-- By dead_letters_team, from the last look on, for teams with a channel.
+UPDATE watches w
+SET look_at = :at::timestamptz
+FROM (SELECT DISTINCT team_id FROM channels) AS told
+CROSS JOIN LATERAL (
+    SELECT job_id, max(dead_at) AS dead_at
+    FROM dead_letters
+    WHERE team_id = told.team_id AND dead_at > :since::timestamptz
+    GROUP BY job_id
+) AS dead
+WHERE w.job_id = dead.job_id AND w.look_at > :at
+  AND dead.dead_at > coalesce(w.looked_at, '-infinity') - interval '10 seconds'
+
+-- name: woken
+UPDATE alert_looks SET woken_until = :at::timestamptz
+
+-- name: due
+-- By watches_due.
+SELECT w.job_id, t.name AS team, j.name, w.looked_at, w.made_at, w.expect_from, w.succeeded_at, w.took_s,
+       w.was_active, j.revision, j.state, j.reason, j.spec::text AS spec, j.changed_at, j.anchor,
+       j.since, j.overrides::text AS overrides, j.calendars, j.next_due_at, j.next_fire_at,
+       j.schedule::text AS schedule, w.team_id, clock.now
+FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+JOIN watches w ON w.look_at <= clock.now
+JOIN jobs j ON j.id = w.job_id
+JOIN teams t ON t.id = w.team_id
+ORDER BY w.look_at
+LIMIT :limit
+
+-- name: recent
+-- By the unique key (job_id, due_at, kind), in a stretch of days: so many of each job.
+SELECT r.job_id, r.id, r.kind, r.state, r.due_at, r.fire_at, r.claimed_at, r.started_at,
+       r.finished_at, r.attempt, r.reason, r.due_count
+FROM unnest(:job_ids::uuid[], :depths::integer[]) AS w (job_id, depth)
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM all_runs
+    WHERE job_id = w.job_id AND kind <> 'backfill'
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+    ORDER BY due_at DESC
+    LIMIT w.depth
+) AS r
+
+-- name: standings
+-- By the primary key.
+SELECT job_id, rule, standing::text AS standing FROM alerts WHERE job_id = ANY (:job_ids::uuid[])
+
+-- name: team_rules
+SELECT team_id, name, labels::text AS labels, rules::text AS rules
+FROM alert_rules
+WHERE team_id = ANY (:team_ids::integer[])
+
+-- name: team_windows
+-- By windows_team: those in force.
+SELECT w.team_id,
+    -- include: window_columns
+FROM windows w
+WHERE w.team_id = ANY (:team_ids::integer[])
+  AND w.starts_at <= :at::timestamptz AND w.ends_at > :at
+
+-- name: lock
+-- Those that nobody has looked at meanwhile.
+SELECT w.job_id
+FROM unnest(:job_ids::uuid[], :believed::timestamptz[]) AS b (job_id, looked_at)
+JOIN watches w ON w.job_id = b.job_id AND w.looked_at IS NOT DISTINCT FROM b.looked_at
+ORDER BY w.job_id
+FOR UPDATE OF w
+
+-- name: write
+UPDATE watches w
+SET looked_at = :at::timestamptz, look_at = coalesce(n.look_at, 'infinity'),
+    expect_from = n.expect_from, succeeded_at = n.succeeded_at, took_s = n.took_s,
+    revision = n.revision, was_active = n.is_active
+FROM unnest(
+    :job_ids::uuid[], :look_ats::timestamptz[], :expect_froms::timestamptz[],
+    :succeeded_ats::timestamptz[], :took_ss::float8[], :revisions::integer[], :actives::boolean[]
+) AS n (job_id, look_at, expect_from, succeeded_at, took_s, revision, is_active)
+WHERE w.job_id = n.job_id
+
+-- name: stand
+INSERT INTO alerts (job_id, rule, team_id, is_bad, told, since, why, run_id, standing)
+SELECT n.job_id, n.rule, w.team_id, n.is_bad, n.told, n.since, n.why, n.run_id, n.standing
+FROM unnest(
+    :job_ids::uuid[], :rules::text[], :bads::boolean[], :tolds::boolean[], :sinces::timestamptz[],
+    :whys::text[], :run_ids::uuid[], :standings::jsonb[]
+) AS n (job_id, rule, is_bad, told, since, why, run_id, standing)
+JOIN watches w ON w.job_id = n.job_id
+ON CONFLICT (job_id, rule) DO UPDATE
+SET is_bad = excluded.is_bad, told = excluded.told, since = excluded.since, why = excluded.why,
+    run_id = excluded.run_id, standing = excluded.standing
+
+-- name: forget_deleted
+-- Jobs that were deleted are watched no more.
+WITH gone AS (
+    DELETE FROM watches w USING jobs j
+    WHERE j.id = w.job_id AND w.job_id = ANY (:job_ids::uuid[]) AND j.state = 'deleted'
+    RETURNING w.job_id
+)
+DELETE FROM alerts a USING gone WHERE a.job_id = gone.job_id
+
+-- name: put_off
+UPDATE watches SET look_at = :until::timestamptz WHERE job_id = ANY (:job_ids::uuid[])
+
+-- name: channels
+-- By the unique key (team_id, name).
+SELECT c.id, t.name AS team, c.name
+FROM channels c
+JOIN teams t ON t.id = c.team_id
+WHERE t.name = ANY (:teams::text[])
+ORDER BY c.team_id, c.name
+
+-- name: gather
+-- Into the message of a channel that is still open, else into a new one. A second look that adds to
+-- it makes it wait for a crowd.
+INSERT INTO deliveries (id, channel_id, team_id, kind, state, made_at, send_at, is_open)
+SELECT :id::uuid, c.id, c.team_id, :kind, 'waiting', :at::timestamptz,
+       :at + CASE WHEN :is_crowd::boolean THEN :crowd::interval ELSE :pause::interval END, true
+FROM channels c
+WHERE c.id = :channel_id
+ON CONFLICT (channel_id, kind) WHERE is_open DO UPDATE
+SET send_at = deliveries.made_at + :crowd
+RETURNING id
+
+-- name: notice
+INSERT INTO notices (
+    channel_id, edge_id, delivery_id, job_id, rule, turn, at, since, why, run_id
+)
+SELECT :channel_id::integer, n.edge_id, :delivery_id::uuid, n.job_id, n.rule, n.turn,
+       :at::timestamptz, n.since, n.why, n.run_id
+FROM unnest(
+    :edge_ids::uuid[], :job_ids::uuid[], :rules::text[], :turns::text[], :sinces::timestamptz[],
+    :whys::text[], :run_ids::uuid[]
+) AS n (edge_id, job_id, rule, turn, since, why, run_id)
+ON CONFLICT DO NOTHING

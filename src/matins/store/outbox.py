@@ -1,0 +1,90 @@
+"""The outbox of alerts on PostgreSQL. See `domain.ports.alerts.Outbox`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from matins.domain.alerts.deliveries import Notice, Sent, Taken
+from matins.domain.alerts.edges import Turn
+from matins.domain.alerts.texts import TOLD_IN_FULL, Detail
+from matins.domain.ports.alerts import Content
+from matins.domain.values.ids import due_of
+from matins.store.database import Database
+from matins.store.job_rows import as_json
+from matins.store.past import around
+from matins.store.queries import load_queries
+
+_Q = load_queries("outbox.sql")
+
+READ_MOST: Final = 500
+"""The most notices that a message names."""
+
+
+class PostgresOutbox:
+    """Messages of all teams."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take(self, limit: int, lease_s: float) -> list[Taken]:
+        """See `domain.ports.alerts.Outbox`."""
+        lease = timedelta(seconds=lease_s)
+        rows = await self._database.fetch(_Q["take"], limit=limit, lease=lease)
+        return [Taken(**dict(row)) for row in rows]
+
+    async def content(self, delivery: UUID) -> Content:
+        """See `domain.ports.alerts.Outbox`."""
+        rows = await self._database.fetch(_Q["notices"], id=delivery, limit=READ_MOST)
+        notices = [_notice(dict(row)) for row in rows]
+        details = {
+            index: await self._detail(notice) for index, notice in enumerate(notices[:TOLD_IN_FULL])
+        }
+        return Content(notices, rows[0]["count"] if rows else 0, details)
+
+    async def record(self, taken: Taken, sent: Sent) -> bool:
+        """See `domain.ports.alerts.Outbox`."""
+        row = await self._database.fetchrow(
+            _Q["record"],
+            id=taken.id,
+            channel_id=taken.channel_id,
+            tries=taken.tries,
+            state=sent.state,
+            error=sent.made.error,
+            wait=timedelta(seconds=sent.wait_s),
+            made=as_json([sent.made]),
+        )
+        return row is not None
+
+    async def purge(self, older_than_s: float, limit: int) -> int:
+        """See `domain.ports.alerts.Outbox`."""
+        older = timedelta(seconds=older_than_s)
+        return len(await self._database.fetch(_Q["purge"], older=older, limit=limit))
+
+    async def _detail(self, notice: Notice) -> Detail:
+        """Return what a message tells of a job beyond the notice itself."""
+        if notice.turn is Turn.WELL:
+            return Detail()
+        rows = await self._database.fetch(_Q["changed"], job_id=notice.job_id)
+        changed = [
+            f"revision {row['revision']} at {row['effective_at']:%Y-%m-%d %H:%M:%S} UTC"
+            f" by {row['changed_by'] or 'somebody'} {row['change_reason']}".rstrip()
+            for row in rows
+        ]
+        return Detail(await self._output(notice.run_id), changed)
+
+    async def _output(self, run_id: UUID | None) -> str:
+        if run_id is None:
+            return ""
+        due_at = due_of(run_id)
+        query = around(due_at, due_at).pin(_Q["output"])
+        row = await self._database.fetchrow(query, run_id=run_id, due_at=due_at)
+        return "" if row is None else row["output"]
+
+
+def _notice(row: dict[str, object]) -> Notice:
+    row.pop("count")
+    return msgspec.convert(row, Notice)

@@ -1,0 +1,109 @@
+-- The outbox of alerts: messages that are due are taken, sent outside of any transaction, and what
+-- came of it is written. See docs/decisions/0026-alerts.md.
+
+-- name: take
+-- By deliveries_due. A channel is taken, so that it gets one message at a time; whoever finds it
+-- locked goes on with others.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
+),
+due AS MATERIALIZED (
+    SELECT DISTINCT ON (d.channel_id) d.channel_id, d.id
+    FROM clock
+    JOIN deliveries d ON d.state = 'waiting' AND d.send_at <= clock.now
+    ORDER BY d.channel_id, d.send_at, d.id
+),
+free AS MATERIALIZED (
+    SELECT c.id, due.id AS delivery_id
+    FROM due
+    CROSS JOIN clock
+    JOIN channels c ON c.id = due.channel_id
+    WHERE c.taken_until IS NULL OR c.taken_until <= clock.now
+    LIMIT :limit
+    FOR NO KEY UPDATE OF c SKIP LOCKED
+),
+taken AS (
+    UPDATE channels c
+    SET taken_until = clock.now + :lease::interval
+    FROM free
+    CROSS JOIN clock
+    WHERE c.id = free.id
+    RETURNING c.id, c.name, c.kind, c.sealed, free.delivery_id
+)
+UPDATE deliveries d
+SET is_open = false
+FROM taken
+CROSS JOIN clock
+JOIN channels c ON c.id = taken.id
+JOIN teams t ON t.id = c.team_id
+WHERE d.id = taken.delivery_id AND d.state = 'waiting'
+RETURNING d.id, taken.id AS channel_id, taken.name AS channel, taken.kind AS channel_kind,
+          taken.sealed, t.name AS team, d.kind, d.made_at, clock.now AS taken_at,
+          jsonb_array_length(d.tries) AS tries
+
+-- name: notices
+-- By notices_delivery.
+SELECT n.job_id, t.name AS team, coalesce(j.name, n.job_id::text) AS job, n.rule, n.turn, n.at,
+       n.since, n.why, n.run_id, count(*) OVER () AS count
+FROM notices n
+JOIN deliveries d ON d.id = n.delivery_id
+JOIN teams t ON t.id = d.team_id
+LEFT JOIN jobs j ON j.id = n.job_id
+WHERE n.delivery_id = :id::uuid
+ORDER BY n.at, j.name, n.rule
+LIMIT :limit
+
+-- name: output
+-- The end of the last attempt's output, by the primary key in a day.
+SELECT right(a.output, 4000) AS output
+FROM all_attempts a
+WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
+  AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz
+ORDER BY a.number DESC
+LIMIT 1
+
+-- name: changed
+-- Revisions of a job since its last success that is known, by the primary key.
+SELECT r.revision, r.effective_at, r.changed_by, r.change_reason
+FROM revisions r
+LEFT JOIN watches w ON w.job_id = r.job_id
+WHERE r.job_id = :job_id::uuid AND r.revision > 1
+  AND r.effective_at > coalesce(w.succeeded_at, w.expect_from, 'infinity')
+ORDER BY r.revision DESC
+LIMIT 5
+
+-- name: record
+-- Whoever took it meanwhile has written more tries: then nothing is changed.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
+),
+recorded AS (
+    UPDATE deliveries d
+    SET tries = d.tries || :made::jsonb,
+        state = :state::text,
+        send_at = clock.now + :wait::interval,
+        ended_at = CASE WHEN :state <> 'waiting' THEN clock.now END
+    FROM clock
+    WHERE d.id = :id::uuid AND d.state = 'waiting' AND jsonb_array_length(d.tries) = :tries::integer
+    RETURNING d.id
+)
+UPDATE channels c
+SET taken_until = NULL,
+    delivered_at = CASE WHEN :error::text = '' THEN clock.now ELSE c.delivered_at END,
+    failing_since = CASE WHEN :error <> '' THEN coalesce(c.failing_since, clock.now) END,
+    failure = :error
+FROM recorded
+CROSS JOIN clock
+WHERE c.id = :channel_id
+RETURNING c.id
+
+-- name: purge
+-- By deliveries_ended; notices go with their message.
+DELETE FROM deliveries
+WHERE id IN (
+    SELECT id
+    FROM deliveries
+    WHERE ended_at < coalesce(:now::timestamptz, clock_timestamp()) - :older::interval
+    LIMIT :limit
+)
+RETURNING id

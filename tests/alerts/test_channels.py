@@ -1,0 +1,110 @@
+"""Channels: they are encrypted, tested, and told of what they miss."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from standardwebhooks import WebhookVerificationError
+from tests.alerts.ground import TEAM, Ground
+from tests.alerts.receivers import Hooks, Mails, body_of
+
+
+async def test_a_webhook_is_signed_by_the_key_that_was_shown(ground: Ground, hooks: Hooks) -> None:
+    key = await ground.channel(webhook=hooks.url)
+    sent = await ground.owner.post(f"{TEAM}/channels/oncall/test")
+    assert sent.status == 202
+    await ground.deliver()
+    assert hooks.turns == ["test"]
+    told = (await ground.owner.get(f"/v1/deliveries/{sent.json['id']}")).json
+    assert (told["state"], told["kind"], len(told["tries"])) == ("delivered", "test", 1)
+    assert hooks.came[0][0]["webhook-id"] == sent.json["id"]
+    assert key.startswith("whsec_")
+
+
+async def test_both_keys_live_after_a_rotation_and_the_oldest_goes_at_the_next(
+    ground: Ground, hooks: Hooks
+) -> None:
+    keys = [await ground.channel(webhook=hooks.url)]
+    for _ in range(2):
+        reply = await ground.owner.post(f"{TEAM}/channels/oncall/rotate")
+        keys.append(reply.json["key"])
+    ground.now = datetime.now(UTC)  # a signature is refused that is not of now
+    await ground.owner.post(f"{TEAM}/channels/oncall/test")
+    await ground.deliver()
+    hooks.verify(keys[2])
+    hooks.verify(keys[1])
+    with pytest.raises(WebhookVerificationError):
+        hooks.verify(keys[0])
+
+
+async def test_a_mail_comes_by_a_real_server(ground: Ground, mails: Mails) -> None:
+    await ground.channel(apprise=mails.url)
+    await ground.owner.post(f"{TEAM}/channels/oncall/test")
+    await ground.deliver()
+    [mail] = mails.came
+    assert mail["subject"] == "Matins: a test for team payments"
+    assert "This channel works." in body_of(mail)
+
+
+async def test_nothing_of_a_url_is_shown_or_stored_in_the_clear(ground: Ground) -> None:
+    url = "mailto://somebody:secret-word@127.0.0.1:9?to=x@example.com"
+    await ground.channel(apprise=url)
+    shown = await ground.owner.get(f"{TEAM}/channels/oncall")
+    assert shown.json["scheme"] == "mailto"
+    await ground.owner.post(f"{TEAM}/channels/oncall/test")
+    await ground.deliver()
+    listed = await ground.owner.get(f"{TEAM}/channels")
+    assert listed.json[0]["failure"]
+    deliveries = await ground.owner.get(f"{TEAM}/deliveries")
+    stored = await ground.rows("SELECT c::text FROM channels c")
+    for text in (shown.text, listed.text, deliveries.text, str(stored)):
+        assert "secret-word" not in text
+        assert "somebody" not in text
+
+
+async def test_what_is_sealed_for_one_channel_opens_no_other(ground: Ground, hooks: Hooks) -> None:
+    await ground.channel("first", webhook=hooks.url)
+    await ground.channel("other", webhook=hooks.url + "?other")
+    await ground.execute(
+        "UPDATE channels SET sealed = (SELECT sealed FROM channels WHERE name = 'first')"
+    )
+    await ground.owner.post(f"{TEAM}/channels/other/test")
+    await ground.deliver()
+    assert hooks.came == []
+    [told] = (await ground.owner.get(f"{TEAM}/deliveries", channel="other")).json
+    assert "belongs to payments/first" in told["tries"][0]["error"]
+
+
+async def test_putting_again_keeps_the_key_and_shows_it_no_more(
+    ground: Ground, hooks: Hooks
+) -> None:
+    await ground.channel(webhook="http://127.0.0.1:9/old")
+    again = await ground.owner.put(
+        f"{TEAM}/channels/oncall", {"name": "oncall", "webhook": hooks.url}
+    )
+    assert (again.json["change"], again.json["key"]) == ("changed", "")
+    same = await ground.owner.put(
+        f"{TEAM}/channels/oncall", {"name": "oncall", "webhook": hooks.url}
+    )
+    assert same.json["change"] == "unchanged"
+    gone = await ground.owner.delete(f"{TEAM}/channels/oncall")
+    assert gone.json["change"] == "deleted"
+    assert (await ground.owner.get(f"{TEAM}/channels/oncall")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("written", "where", "message"),
+    [
+        ({}, "webhook", "write either webhook or apprise"),
+        ({"webhook": "ftp://x"}, "webhook", "is no URL of HTTP"),
+        ({"apprise": "slack"}, "apprise", "is no URL"),
+        ({"apprise": "syslog://"}, "apprise", "act on the host of the API"),
+    ],
+)
+async def test_a_channel_that_leads_nowhere_is_refused(
+    ground: Ground, written: dict[str, str], where: str, message: str
+) -> None:
+    reply = await ground.owner.put(f"{TEAM}/channels/oncall", {"name": "oncall"} | written)
+    assert reply.status == 422
+    assert message in reply.places[where]
