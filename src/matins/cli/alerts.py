@@ -27,7 +27,7 @@ def list_alerts(
     as_json: AsJson = False,
 ) -> None:
     """List the jobs that are bad, and by which rule. Exit code 1 if there are any."""
-    page = with_api(lambda client: client.alerts(team))
+    page = with_api(lambda client: client.alerts_page(team))
     if as_json:
         print_json(page)
     elif page.alerts:
@@ -45,7 +45,7 @@ def list_alerts(
 def show(job: Named, as_json: AsJson = False) -> None:
     """Show the rules that a job is judged by, how it stands, and what was told of it lately."""
     team, name = split_name(job)
-    found = with_api(lambda client: client.job_alerts(team, name))
+    found = with_api(lambda client: client.get_job_alerts(team, name))
     if as_json:
         print_json(found)
         return
@@ -58,7 +58,7 @@ def rules(
     as_json: AsJson = False,
 ) -> None:
     """List the rules that a team has set for all its jobs, or those with some labels."""
-    found = with_api(lambda client: client.alert_rules(team))
+    found = with_api(lambda client: client.list_alert_rules(team))
     if as_json:
         print_json(found)
         return

@@ -28,7 +28,7 @@ def list_channels(
     as_json: AsJson = False,
 ) -> None:
     """List a team's channels, and whether what is sent to them arrives."""
-    found = with_api(lambda client: client.channels(team))
+    found = with_api(lambda client: client.list_channels(team))
     if as_json:
         print_json(found)
         return
@@ -95,7 +95,7 @@ async def _tested(client: Matins, team: str, name: str) -> Delivery:
     until_s = loop.time() + _TESTED_S
     while not delivery.tries and loop.time() < until_s:
         await asyncio.sleep(_PAUSE_S)
-        delivery = await client.delivery(delivery.id)
+        delivery = await client.get_delivery(delivery.id)
     return delivery
 
 

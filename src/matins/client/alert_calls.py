@@ -22,11 +22,11 @@ class AlertCalls:
         path = one_of(team, "channels", channel.name)
         return await self._calls.ask(ChannelChanged, "PUT", path, content=channel)
 
-    async def channel(self, team: str, name: str) -> ChannelRecord:
+    async def get_channel(self, team: str, name: str) -> ChannelRecord:
         """Return a channel, without its URL."""
         return await self._calls.ask(ChannelRecord, "GET", one_of(team, "channels", name))
 
-    async def channels(self, team: str) -> list[ChannelRecord]:
+    async def list_channels(self, team: str) -> list[ChannelRecord]:
         """Return a team's channels, and whether what is sent to them arrives."""
         return await self._calls.ask(list[ChannelRecord], "GET", all_of(team, "channels"))
 
@@ -36,7 +36,7 @@ class AlertCalls:
         return await self._calls.ask(ChannelChanged, "POST", path)
 
     async def test_channel(self, team: str, name: str) -> Delivery:
-        """Send a test to a channel; `delivery` says what came of it."""
+        """Send a test to a channel; `get_delivery` says what came of it."""
         path = one_of(team, "channels", name) + "/test"
         return await self._calls.ask(Delivery, "POST", path)
 
@@ -44,11 +44,11 @@ class AlertCalls:
         """Delete a channel; what waits for it is never sent."""
         return await self._calls.ask(ChannelChanged, "DELETE", one_of(team, "channels", name))
 
-    async def delivery(self, delivery_id: UUID) -> Delivery:
+    async def get_delivery(self, delivery_id: UUID) -> Delivery:
         """Return a message to a channel with its tries."""
         return await self._calls.ask(Delivery, "GET", f"/v1/deliveries/{delivery_id}")
 
-    async def deliveries(
+    async def list_deliveries(
         self, team: str, *, channel: str | None = None, limit: int = 100
     ) -> list[Delivery]:
         """Return the newest messages to a team's channels, or to one of them."""
@@ -56,15 +56,15 @@ class AlertCalls:
         path = all_of(team, "deliveries")
         return await self._calls.ask(list[Delivery], "GET", path, query=query)
 
-    async def alerts(self, team: str | None = None) -> AlertPage:
+    async def alerts_page(self, team: str | None = None) -> AlertPage:
         """Return the jobs that are bad, of a team or of all, the newest first."""
         return await self._calls.ask(AlertPage, "GET", "/v1/alerts", query=query_of(team=team))
 
-    async def job_alerts(self, team: str, name: str) -> JobAlerts:
+    async def get_job_alerts(self, team: str, name: str) -> JobAlerts:
         """Return the rules of a job, how it stands, and what was told of it lately."""
         return await self._calls.ask(JobAlerts, "GET", job_path(team, name) + "/alerts")
 
-    async def alert_rules(self, team: str) -> list[AlertRules]:
+    async def list_alert_rules(self, team: str) -> list[AlertRules]:
         """Return the rules that a team has set for its jobs."""
         return await self._calls.ask(list[AlertRules], "GET", all_of(team, "alert-rules"))
 

@@ -109,3 +109,6 @@ CREATE TABLE notices (
 
 CREATE INDEX notices_delivery ON notices (delivery_id, at);
 CREATE INDEX notices_job ON notices (job_id, at);
+
+-- What died of a team since the last look.
+CREATE INDEX dead_letters_team ON dead_letters (team_id, dead_at);
