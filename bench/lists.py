@@ -83,7 +83,7 @@ SELECT executor, row_number() OVER (), now(), ARRAY[id] FROM running
 
 
 async def split_teams(session: asyncpg.Connection, jobs: int) -> None:
-    """Return jobs to a team of ten and to a large one."""
+    """Give jobs to a team of ten and to a large one."""
     await session.execute(_SPLIT, jobs)
     await session.execute(_REVISIONS)
 

@@ -18,7 +18,7 @@ from matins.domain.values.reading import read_json
 PAGE = "backfill.md"
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 TEXT = (DOCS / PAGE).read_text("utf-8")
-RECORDED = rows(PAGE, "| on record of the due time | again | left out, since |")
+RECORDED = rows(PAGE, "| recorded of the due time | again | left out, since |")
 
 
 @pytest.mark.parametrize(("recorded", "again", "told"), RECORDED)

@@ -112,10 +112,12 @@ async def test_heartbeats_pass_by_the_polls_that_were_closed(session: asyncpg.Co
     assert await read_put_back(session, polls, later) < whole / 4
 
 
-async def read_put_back(session: asyncpg.Connection, polls: SettledPolls, beat: Heartbeat) -> int:
+async def read_put_back(
+    session: asyncpg.Connection, polls: SettledPolls, heartbeat: Heartbeat
+) -> int:
     """Return how many pages are looked at for what a heartbeat puts back."""
-    ranges = polls.unsettled(beat)
-    given = {"executor": beat.executor, "known": [], "now": NOON, "suspect_after": 2}
+    ranges = polls.unsettled(heartbeat)
+    given = {"executor": heartbeat.executor, "known": [], "now": NOON, "suspect_after": 2}
     given |= {"firsts": [first for first, _ in ranges], "pasts": [past for _, past in ranges]}
     return await read(session, "put_back", given)
 

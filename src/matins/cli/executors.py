@@ -10,8 +10,8 @@ from matins.cli.tables import console, state, table
 from matins.client.sdk import Matins
 from matins.domain.views import ExecutorRecord
 
-_HEADS = ("NAME", "ID", "STATE", "POOLS", "BUSY", "LAST BEAT")
-_STACKS = (("NAME", "ID"), ("STATE", "BUSY"), ("LAST BEAT", "POOLS"))
+_HEADS = ("NAME", "ID", "STATE", "POOLS", "BUSY", "HEARTBEAT")
+_STACKS = (("NAME", "ID"), ("STATE", "BUSY"), ("HEARTBEAT", "POOLS"))
 
 commands = typer.Typer()
 

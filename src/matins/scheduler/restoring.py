@@ -65,7 +65,7 @@ class RestoreWatch:
 
     async def _compare(self) -> None:
         seen = self._notes.last_seen
-        since = None if seen is None else lost_since(seen, await self._restores.recorded_until())
+        since = None if seen is None else lost_since(seen, await self._restores.watermarks())
         if seen is not None and since is not None:
             await self._restores.note_restore(since, seen.until)
         self._hold(await self._restores.unresolved_restore())

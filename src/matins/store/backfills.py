@@ -40,7 +40,7 @@ _Q = load_queries("backfills.sql")
 
 
 class _PastReader:
-    """What both sides read of a job: as it was, and what is on record."""
+    """What both sides read of a job: as it was, and what is recorded of it."""
 
     def __init__(self, reads: Database, calendars: KnownCalendars) -> None:
         self._reads = reads

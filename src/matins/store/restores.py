@@ -12,10 +12,10 @@ from matins.domain.runs.restores import (
     JITTER_MAX,
     LEFT_OUT,
     UNCERTAIN,
-    Recorded,
     Restore,
     Resumed,
     Resumption,
+    Watermarks,
 )
 from matins.store.database import Database
 from matins.store.queries import load_queries
@@ -30,10 +30,10 @@ class PostgresRestores:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def recorded_until(self) -> Recorded | None:
+    async def watermarks(self) -> Watermarks | None:
         """See `domain.ports.restores.Restores`."""
-        [row] = await self._database.fetch(_Q["recorded_until"])
-        return None if row["newest"] is None else Recorded(row["oldest"], row["newest"])
+        [row] = await self._database.fetch(_Q["watermarks"])
+        return None if row["newest"] is None else Watermarks(row["oldest"], row["newest"])
 
     async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
         """See `domain.ports.restores.Restores`."""

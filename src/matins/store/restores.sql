@@ -1,6 +1,6 @@
 -- Restores from a backup: what schedulers note, and what operators decide.
 
--- name: recorded_until
+-- name: watermarks
 SELECT min(watermark) AS oldest, max(watermark) AS newest FROM leases WHERE watermark IS NOT NULL
 
 -- name: note_restore

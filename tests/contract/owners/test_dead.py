@@ -39,8 +39,8 @@ class Graveyard:
     async def end(self, result: Result = BAD, state: RunState = RunState.DEAD) -> UUID:
         """Let the attempt of the one run that is queued end so."""
         self.seq += 1
-        beat = Heartbeat(EXECUTOR, "e", ["default"], 9, self.seq)
-        await self.ground.dispatch.heartbeat(beat)
+        heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, self.seq)
+        await self.ground.dispatch.heartbeat(heartbeat)
         poll = Poll(EXECUTOR, self.seq, ["default"], 9)
         handout = await self.ground.dispatch.dequeue(poll, "default") or Handout()
         [attempt] = handout.attempts

@@ -68,8 +68,8 @@ class BothSides(RuleBasedStateMachine):
     def begin(self) -> None:
         self.runner.run(self._begin())
         self.epochs = self.both(lambda side: side.leases.acquire(HOLDER, 256, 1e6))
-        beat = Heartbeat(EXECUTOR, "e", ["default"], 9, 1)
-        self.both(lambda side: side.dispatch.heartbeat(beat))
+        heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, 1)
+        self.both(lambda side: side.dispatch.heartbeat(heartbeat))
 
     async def _begin(self) -> None:
         dsn = await self.stack.enter_async_context(fresh_database(self.postgres))

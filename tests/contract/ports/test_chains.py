@@ -64,8 +64,8 @@ class Play:
     async def end(self, name: str, state: RunState = RunState.SUCCEEDED) -> None:
         """Let all that is queued start, and the run of that job end so."""
         self.seq += 1
-        beat = Heartbeat(EXECUTOR, "e", ["default"], 9, self.seq)
-        await self.ground.dispatch.heartbeat(beat)
+        heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, self.seq)
+        await self.ground.dispatch.heartbeat(heartbeat)
         poll = Poll(EXECUTOR, self.seq, ["default"], 1)
         handout = await self.ground.dispatch.dequeue(poll, "default") or Handout()
         [attempt] = handout.attempts

@@ -206,8 +206,8 @@ async def test_what_is_replaced_is_cancelled_wherever_it_stands(
     assert reasons == [("running", ""), *[("cancelled", "replaced")] * 2]
     assert await ground.waiting(JOB) == []
     assert await scene.begin() == []
-    beat = Heartbeat(EXECUTOR, "e", ["default"], 9, 4, open=[1], held=[(runs[0], 1)])
-    [stop] = (await ground.dispatch.heartbeat(beat)).stop
+    heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, 4, open=[1], held=[(runs[0], 1)])
+    [stop] = (await ground.dispatch.heartbeat(heartbeat)).stop
     assert (stop.run_id, stop.why) == (runs[0], "cancelled")
 
 

@@ -12,7 +12,7 @@ from tests.ids import numbered
 
 from matins.domain.jobs.misfire import Missed
 from matins.domain.runs.claims import Claim
-from matins.domain.runs.restores import LEFT_OUT, UNCERTAIN, Recorded, Resumption
+from matins.domain.runs.restores import LEFT_OUT, UNCERTAIN, Resumption, Watermarks
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import NotFoundError
 
@@ -143,10 +143,10 @@ async def test_an_unresolved_restore_grows_as_others_notice_it(ground: Ground) -
 
 
 async def test_how_far_all_fire_times_are_known(ground: Ground) -> None:
-    assert await ground.restores.recorded_until() is None
+    assert await ground.restores.watermarks() is None
     epochs = await ground.all_leases(A)
     await ground.leases.renew(A, epochs, START - SECOND, 3600)
-    assert await ground.restores.recorded_until() == Recorded(START - SECOND, START - SECOND)
+    assert await ground.restores.watermarks() == Watermarks(START - SECOND, START - SECOND)
 
 
 async def test_a_day_stays_until_it_is_decided_about(ground: Ground) -> None:

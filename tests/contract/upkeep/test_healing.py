@@ -37,7 +37,7 @@ class Scene:
         await self.ground.agenda.claim(HOLDER, epochs, claims)
         return [claim.run_id for claim in claims]
 
-    async def beat(
+    async def heartbeat(
         self, awaiting: Sequence[int] = (), held: Sequence[tuple[UUID, int]] = ()
     ) -> bool:
         """Let the executor give a sign of life; whether it is alive."""
@@ -65,7 +65,7 @@ class Scene:
 async def scene(ground: Ground) -> Scene:
     await ground.rows.add_job(JOB, SPEC)
     scene = Scene(ground)
-    await scene.beat(awaiting=[1])
+    await scene.heartbeat(awaiting=[1])
     return scene
 
 
@@ -136,7 +136,7 @@ async def test_a_run_of_an_executor_that_ended_or_is_unknown_is_lost(
     await scene.heal()
     [(executor, running)] = await scene.ground.watch.abandoned_runs(9)
     assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
-    assert not await scene.beat()
+    assert not await scene.heartbeat()
 
 
 async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Scene) -> None:
@@ -144,7 +144,7 @@ async def test_an_executor_that_lives_keeps_what_it_may_still_execute(scene: Sce
     await scene.dequeue()
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal()
-    assert await scene.beat(held=[(run, 1)])
+    assert await scene.heartbeat(held=[(run, 1)])
     assert await scene.ground.dispatch.running_runs(EXECUTOR, [run])
 
 
@@ -155,7 +155,7 @@ async def test_what_an_executor_can_no_longer_execute_goes_back_to_the_queue(
     await scene.dequeue()
     await scene.ground.rows.lose_handouts(EXECUTOR)
     await scene.heal(after_s=86_400)
-    assert await scene.beat()
+    assert await scene.heartbeat()
     assert not await scene.ground.dispatch.running_runs(EXECUTOR, [run])
     assert await scene.ground.rows.lose_place(run)
 

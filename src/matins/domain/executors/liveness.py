@@ -12,7 +12,7 @@ from matins.domain.executors.protocol import Running
 
 
 class ExecutorSeen(msgspec.Struct, frozen=True):
-    """An executor incarnation that is not declared lost, and when it last heartbeat."""
+    """An executor incarnation that is not declared lost, and the time of its last heartbeat."""
 
     id: UUID
     name: str

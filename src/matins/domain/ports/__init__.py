@@ -93,7 +93,7 @@ class Leases(Protocol):
         """
 
     async def release(self, holder: UUID, epochs: Mapping[int, int]) -> None:
-        """Return partitions up, so that others need not wait for the end of the term.
+        """Give partitions up, so that others need not wait for the end of the term.
 
         A holder that gives up its last one no longer counts as alive, until it renews.
         """
@@ -320,4 +320,4 @@ class GatewayLink(Protocol):
         """Report ends."""
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        """Return a sign of life."""
+        """Send a sign of life; return what the gateway makes of it."""

@@ -47,7 +47,7 @@ class BackfillChanges(Protocol):
         """Return a job by its name, also one that is paused."""
 
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:
-        """Return what is on record of a job's due times, both ends included."""
+        """Return what is recorded of a job's due times, both ends included."""
 
     async def create(self, backfill: NewBackfill) -> bool:
         """Make a backfill, and let claims of its job be asked about.
@@ -80,7 +80,7 @@ class Backfills(Protocol):
         """Return a job as it was."""
 
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:
-        """Return what is on record of a job's due times, both ends included."""
+        """Return what is recorded of a job's due times, both ends included."""
 
     async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
         """Carry out a step, in one statement with its fence; return the runs that were made.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from matins.domain.runs.restores import Recorded, Restore, Resumed, Resumption, Seen
+from matins.domain.runs.restores import Restore, Resumed, Resumption, Seen, Watermarks
 
 
 class SeenNotes(Protocol):
@@ -22,7 +22,7 @@ class SeenNotes(Protocol):
 class Restores(Protocol):
     """The scheduler's side of restores. Each method is one autocommit statement."""
 
-    async def recorded_until(self) -> Recorded | None:
+    async def watermarks(self) -> Watermarks | None:
         """Return how far the database knows all fire times; None if of nothing at all."""
 
     async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:

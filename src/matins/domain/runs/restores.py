@@ -41,7 +41,7 @@ class Seen(msgspec.Struct, frozen=True):
     until: datetime
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Watermarks(msgspec.Struct, frozen=True):
     """The watermarks that the database has: the oldest and the newest of all partitions."""
 
     oldest: datetime
@@ -80,7 +80,7 @@ class Resumed(msgspec.Struct, frozen=True):
     left_out: int
 
 
-def lost_since(seen: Seen | None, recorded: Recorded | None) -> datetime | None:
+def lost_since(seen: Seen | None, recorded: Watermarks | None) -> datetime | None:
     """Return since when due times may have been forgotten; None: the database knows all.
 
     A database in which nothing was ever recorded is a new one, and not an older copy.

@@ -13,10 +13,10 @@ from matins.domain.runs.restores import (
     JITTER_MAX,
     LEFT_OUT,
     UNCERTAIN,
-    Recorded,
     Restore,
     Resumed,
     Resumption,
+    Watermarks,
 )
 from matins.domain.runs.states import Kind, RunState
 from matins.testing.memory.rows import RunRow
@@ -29,11 +29,11 @@ class MemoryRestores:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def recorded_until(self) -> Recorded | None:
+    async def watermarks(self) -> Watermarks | None:
         """See `domain.ports.restores.Restores`."""
         rows = self._world.partitions.values()
         watermarks = [row.watermark for row in rows if row.watermark is not None]
-        return Recorded(min(watermarks), max(watermarks)) if watermarks else None
+        return Watermarks(min(watermarks), max(watermarks)) if watermarks else None
 
     async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
         """See `domain.ports.restores.Restores`."""

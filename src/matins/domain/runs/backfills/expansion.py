@@ -55,7 +55,7 @@ class DueThen(NamedTuple):
 
 
 class RecordedDue(NamedTuple):
-    """A run of the job that is on record for a due time."""
+    """A run of the job that is recorded for a due time."""
 
     due_at: datetime
     kind: Kind
@@ -63,7 +63,7 @@ class RecordedDue(NamedTuple):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What is on record of some due times.
+    """What is recorded of some due times.
 
     Rows of what was due before `purged_until` may be gone; due times from `unclaimed_from` on may
     still be claimed.
@@ -277,7 +277,7 @@ def _why_not(
     *,
     again: bool,
 ) -> str:
-    """Return why a due time does not run by what is on record of it; empty where it does."""
+    """Return why a due time does not run by what is recorded of it; empty where it does."""
     recorded = rows.get(due, ())
     for row in recorded:
         if row.kind is Kind.BACKFILL:
