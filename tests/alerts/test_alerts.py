@@ -117,7 +117,7 @@ async def test_a_receiver_that_is_down_gets_its_message_later_and_once(ground: G
             await ground.tell()
         assert hooks.turns == ["bad"]
     [delivery] = (await ground.owner.get(f"{TEAM}/deliveries")).json
-    errors = [one["error"] for one in delivery["tries"]]
+    errors = [attempt["error"] for attempt in delivery["tries"]]
     assert len(errors) >= 3
     assert all(errors[:-1])
     assert errors[-1] == ""

@@ -79,10 +79,10 @@ class AlertWatch:
             looked.append((subject, judge(subject)))
         teams = {subject.team for subject, judged in looked if judged.edges}
         channels = await self._lookout.channels(teams) if teams else {}
-        told = [one for subject, judged in looked for one in _told(subject, judged, channels)]
+        told = [item for subject, judged in looked for item in _told(subject, judged, channels)]
         written = await self._lookout.write(looked, told)
-        for one in told:
-            ALERTS.labels(one.notice.rule.partition(" ")[0], one.notice.turn.value).inc()
+        for item in told:
+            ALERTS.labels(item.notice.rule.partition(" ")[0], item.notice.turn.value).inc()
         return written
 
 

@@ -112,32 +112,32 @@ class PostgresLookout:
             believed = [subject.believed for subject, _ in looked]
             rows = await self._run(session, "lock", job_ids=job_ids, believed=believed)
             ours = {row["job_id"] for row in rows}
-            mine = [(subject, judged) for subject, judged in looked if judged.facts.job_id in ours]
-            await self._run(session, "write", at=at, **_watched(mine))
-            await self._run(session, "stand", **_standing(mine))
+            own = [(subject, judged) for subject, judged in looked if judged.facts.job_id in ours]
+            await self._run(session, "write", at=at, **_watched(own))
+            await self._run(session, "stand", **_standing(own))
             await self._run(session, "forget_deleted", job_ids=list(ours))
-            await self._tell(session, at, [one for one in told if one.notice.job_id in ours])
+            await self._tell(session, at, [item for item in told if item.notice.job_id in ours])
         return len(ours)
 
     async def _tell(self, session: Session, at: datetime, told: Sequence[Told]) -> None:
-        teams = list({one.notice.team for one in told})
+        teams = list({item.notice.team for item in told})
         rows = await self._run(session, "channels", teams=teams)
         ids = {(row["team"], row["name"]): row["id"] for row in rows}
         groups: defaultdict[tuple[int, str], list[Told]] = defaultdict(list)
-        for one in told:
-            kind = "bad" if one.notice.turn is Turn.FLAPPING else one.notice.turn.value
-            for name in one.channels:
-                if (one.notice.team, name) in ids:
-                    groups[ids[one.notice.team, name], kind].append(one)
+        for item in told:
+            kind = "bad" if item.notice.turn is Turn.FLAPPING else item.notice.turn.value
+            for name in item.channels:
+                if (item.notice.team, name) in ids:
+                    groups[ids[item.notice.team, name], kind].append(item)
         for (channel_id, kind), group in sorted(groups.items(), key=lambda pair: pair[0]):
             [row] = await self._run(
                 session,
                 "gather",
-                id=delivery_id(channel_id, kind, [one.edge_id for one in group]),
+                id=delivery_id(channel_id, kind, [item.edge_id for item in group]),
                 channel_id=channel_id,
                 kind=kind,
                 at=at,
-                is_crowd=len({one.notice.job_id for one in group}) > 1,
+                is_crowd=len({item.notice.job_id for item in group}) > 1,
                 crowd=GATHER_CROWD,
                 pause=GATHER,
             )
@@ -261,9 +261,9 @@ def _standing(looked: Sequence[tuple[Subject, Judged]]) -> dict[str, list[object
 
 
 def _noticed(group: Sequence[Told]) -> dict[str, list[object]]:
-    notices = [one.notice for one in group]
+    notices = [item.notice for item in group]
     return {
-        "edge_ids": [one.edge_id for one in group],
+        "edge_ids": [item.edge_id for item in group],
         "job_ids": [notice.job_id for notice in notices],
         "rules": [notice.rule for notice in notices],
         "turns": [notice.turn.value for notice in notices],
