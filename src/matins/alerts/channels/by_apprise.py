@@ -7,8 +7,10 @@ imports it before the first one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
+from typing import Any
 
 from matins.alerts.channels import Outgoing, UndeliveredError
 from matins.domain.alerts.channels import Secrets
@@ -42,27 +44,27 @@ async def send_by_apprise(secrets: Secrets, outgoing: Outgoing) -> None:
 
 def _notify(url: str, title: str, text: str) -> str:
     """Send by Apprise; return what it has logged of a failure, and nothing of a success."""
-    import apprise  # noqa: PLC0415 # half a second
-
-    plugin = apprise.Apprise.instantiate(url)
+    library = _imported()
+    plugin = library.Apprise.instantiate(url)
     if plugin is None:
         return "apprise can't read the URL of the channel"
-    with apprise.LogCapture(  # type: ignore[no-untyped-call]
-        level=apprise.logging.WARNING, fmt="%(message)s"
-    ) as output:
+    with library.LogCapture(level=library.logging.WARNING, fmt="%(message)s") as output:
         if plugin.notify(body=text, title=title):
             return ""
-        lines = output.getvalue().strip().splitlines()
-    return _without(
-        url, lines[-1] if lines else "it was not delivered, and apprise does not say why"
-    )
+        lines: list[str] = output.getvalue().strip().splitlines()
+    told = lines[-1] if lines else "it was not delivered, and apprise does not say why"
+    return _without(library.URLBase.parse_url(url, verify_host=False) or {}, url, told)
 
 
-def _without(url: str, line: str) -> str:
+def _imported() -> Any:  # noqa: ANN401 # half of it is untyped
+    """Import Apprise."""
+    import apprise  # noqa: PLC0415 # half a second
+
+    return apprise
+
+
+def _without(parts: Mapping[str, object], url: str, line: str) -> str:
     """Return a line of Apprise's log without anything of the URL that may be secret."""
-    import apprise  # noqa: PLC0415 # imported already
-
-    parts = apprise.URLBase.parse_url(url, verify_host=False) or {}  # type: ignore[no-untyped-call]
     for secret in (url, *(parts.get(name) for name in ("password", "user", "fullpath", "query"))):
         if isinstance(secret, str) and len(secret) > 2:
             line = line.replace(secret, "…")
