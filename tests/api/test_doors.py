@@ -179,6 +179,8 @@ ROUTES = {
     "/v1/runs/{run_id}/input": {"get"},
     "/v1/runs/{run_id}/outlook": {"get"},
     "/v1/runs/{run_id}/cancel": {"post"},
+    "/v1/runs/{run_id}/retry": {"post"},
+    "/v1/runs/{run_id}/stop-retrying": {"post"},
     "/v1/runs/{run_id}/replay": {"post"},
     "/v1/runs/{run_id}/failure": {"get"},
     "/v1/teams/{team}/dead": {"get"},

@@ -44,10 +44,17 @@ class Fleet:
         handout = await self._dispatch.dequeue(poll, "default") or Handout()
         return [attempt.run_id for attempt in handout.attempts]
 
-    async def end(self, run_id: UUID, outcome: Outcome, state: RunState, number: int = 1) -> None:
+    async def end(
+        self,
+        run_id: UUID,
+        outcome: Outcome,
+        state: RunState,
+        number: int = 1,
+        retry_in_s: float = 0.0,
+    ) -> None:
         result = Result(outcome, "exit code 1", output="what it wrote", exit_code=1)
-        retry_in_s = 0.0 if state is RunState.RETRYING else None
-        ending = Ending(End(run_id, number, result), state, "exit code 1", retry_in_s)
+        wait_s = retry_in_s if state is RunState.RETRYING else None
+        ending = Ending(End(run_id, number, result), state, "exit code 1", wait_s)
         assert await self._dispatch.record(self.id, [ending])
 
 
@@ -263,6 +270,39 @@ async def test_a_dead_run_is_replayed_as_the_same_run(owner: Owner, database: Da
     assert (again.status, "it is retrying" in again.json["detail"]) == (409, True)
     missing = await owner.post(f"/v1/runs/{UUID(int=7)}/replay")
     assert missing.status == 404
+
+
+async def retrying(owner: Owner, fleet: Fleet) -> str:
+    run = await trigger(owner)
+    [taken] = await fleet.dequeue()
+    await fleet.end(taken, Outcome.FAILED, RunState.RETRYING, retry_in_s=600)
+    return str(run["id"])
+
+
+async def test_the_next_attempt_of_a_run_is_made_now(owner: Owner, database: Database) -> None:
+    await owner.job()
+    run = await retrying(owner, Fleet(database))
+    [before] = (await owner.get("/v1/runs", state="retrying")).json["runs"]
+    hurried = await owner.post(f"/v1/runs/{run}/retry")
+    assert (hurried.status, hurried.json["state"]) == (202, "retrying")
+    assert hurried.json["retry_at"] < before["retry_at"]
+    [after] = (await owner.get("/v1/runs", state="retrying")).json["runs"]
+    assert after["retry_at"] == hurried.json["retry_at"]
+
+
+async def test_a_run_that_is_not_to_be_tried_again_says_who_wants_that(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job()
+    run = await retrying(owner, Fleet(database))
+    stopped = await owner.post(f"/v1/runs/{run}/stop-retrying", {"reason": "the file is wrong"})
+    assert (stopped.status, stopped.json["state"]) == (202, "dead")
+    assert "not to be tried again" in stopped.json["reason"]
+    assert ": the file is wrong; at last: " in stopped.json["reason"]
+    dead = await owner.get("/v1/runs", state="dead")
+    assert [row["id"] for row in dead.json["runs"]] == [run]
+    again = await owner.post(f"/v1/runs/{run}/stop-retrying")
+    assert (again.status, "replay it" in again.json["detail"]) == (409, True)
 
 
 async def test_a_run_that_waits_says_what_is_before_it(owner: Owner) -> None:

@@ -16,6 +16,7 @@ from matins.store.queries import Query, load_queries
 HOT = [
     *("agenda.sql:load", "claims.sql:claim", "claims.sql:claim_rest", "agenda.sql:advance"),
     *("waiting.sql:load", "waiting.sql:ask_again", "waiting.sql:candidates", "manual.sql:cancel"),
+    *("manual.sql:retry_now", "manual.sql:stop_retrying"),
     *(
         "waiting.sql:carry_out",
         "dispatch.sql:dequeue",

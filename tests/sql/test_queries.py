@@ -33,6 +33,8 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "dispatch.sql:seen": ExecutorSeen,
     "dispatch.sql:record": RunStatus,
     "manual.sql:cancel": RunStatus,
+    "manual.sql:retry_now": RunStatus,
+    "manual.sql:stop_retrying": RunStatus,
     "reads.sql:statuses": RunStatus,
     "reads.sql:runs_recent": Run,
     "reads.sql:runs_of_team": Run,
@@ -55,6 +57,8 @@ ASIDE: dict[str, dict[str, type]] = {
     "reads.sql:runs_of_team": {"pool": str},
     "dispatch.sql:record": {"awaited": UUID, "is_followed": bool},
     "manual.sql:cancel": {"job_id": UUID},
+    "manual.sql:retry_now": {"job_id": UUID},
+    "manual.sql:stop_retrying": {"job_id": UUID},
 }
 """What queries tell of a run beside its status: its pool, for the reason why it waits; its job."""
 

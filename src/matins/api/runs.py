@@ -8,15 +8,18 @@ from uuid import UUID
 
 import msgspec
 from litestar import Router, get, post
-from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
-from matins.api.dependencies import Outlooks, Owners, Reads, Status
+from matins.api.bodies import Strict
+from matins.api.dependencies import Outlooks, Owners, Principal, Reads, Status
 from matins.api.jobs import Limit
 from matins.api.parameters import check_instant
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.authors import Author
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
+from matins.domain.runs.stopping import StopRetrying
 from matins.domain.views import AttemptRecord, RunPage
 
 
@@ -77,6 +80,32 @@ async def cancel_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> 
     return cancelled
 
 
+@post("/runs/{run_id:uuid}/retry", status_code=202)
+async def retry_run(owners: Owners, run_id: FromPath[UUID]) -> RunStatus:
+    """Make the next attempt of a run now that is to be tried again. 409 when it waits for none."""
+    return await owners.runs.retry_now(run_id)
+
+
+@post(
+    "/runs/{run_id:uuid}/stop-retrying",
+    status_code=202,
+    dto=Strict[StopRetrying],
+    return_dto=None,
+)
+async def stop_retrying(
+    owners: Owners,
+    principal: Principal,
+    run_id: FromPath[UUID],
+    data: JSONBody[StopRetrying | None] = None,
+) -> RunStatus:
+    """End a run that is to be tried again: it is dead, with the reason and the name of the token.
+
+    It can be replayed. 409 when it waits for no attempt.
+    """
+    author = Author(principal, (data or StopRetrying()).reason)
+    return await owners.runs.stop_retrying(run_id, author)
+
+
 @post("/runs/{run_id:uuid}/replay", status_code=202)
 async def replay_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
     """Give a dead run one attempt more, as the same run. Its dead letter is closed.
@@ -99,6 +128,8 @@ ROUTER = Router(
         show_input,
         show_outlook,
         cancel_run,
+        retry_run,
+        stop_retrying,
         replay_run,
     ],
 )

@@ -17,7 +17,7 @@ from matins.cli.showing import tell
 
 GROUPS = {
     "jobs": "Look at jobs and at what comes of them, stop them, run them now.",
-    "runs": "Look at runs, watch them, cancel them.",
+    "runs": "Look at runs, watch them, cancel them, try them again now or no more.",
     "dead": "Look at runs that are given up, replay and dismiss them.",
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
@@ -65,6 +65,8 @@ COMMANDS = {
     "runs show": ("runs", "Show a run with its attempts and what they wrote."),
     "runs watch": ("runs", "Watch the newest runs live."),
     "runs cancel": ("runs", "End a run."),
+    "runs retry": ("runs", "Make the next attempt of a run now."),
+    "runs stop-retrying": ("runs", "End a run that is to be tried again."),
     "dead list": ("dead", "List dead letters of a team, newest due time first, or groups of them."),
     "dead show": ("dead", "Show why a run is dead, with its attempts and what they wrote."),
     "dead replay": ("dead", "Give a dead run one attempt more."),

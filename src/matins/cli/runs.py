@@ -1,4 +1,4 @@
-"""`matins runs`: look at runs, watch them, cancel them."""
+"""`matins runs`: look at runs, watch them, cancel them, try them again now or no more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.connecting import split_name, with_api
+from matins.cli.connecting import change, split_name, with_api
 from matins.cli.documents import yaml_text
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.outlooks import find_outlook, outlook_pairs
@@ -180,6 +180,29 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
 
 
+@commands.command(epilog="Example: matins runs retry 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+def retry(run: TheRun, as_json: AsJson = False) -> None:
+    """Make the next attempt of a run now that is to be tried again."""
+    change(lambda client: client.retry_run(run), _standing, as_json=as_json)
+
+
+@commands.command(
+    "stop-retrying",
+    epilog="Example: matins runs stop-retrying 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42",
+)
+def stop_retrying(
+    run: TheRun,
+    reason: Annotated[str, typer.Option(help="Why, for its dead letter.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """End a run that is to be tried again: it is dead, and can be replayed."""
+    change(lambda client: client.stop_retrying_run(run, reason=reason), _standing, as_json=as_json)
+
+
+def _standing(status: RunStatus) -> str:
+    return f"{status.state}  {status.id}  {status.team}/{status.job}"
+
+
 def _print(runs: list[Run], *, as_json: bool) -> None:
     if as_json:
         for run in runs:
@@ -227,6 +250,8 @@ def _table(printer: Console, runs: list[Run]) -> Table:
 
 def _row(run: Run) -> tuple[Cell, ...]:
     reason = run.reason
+    if run.state is RunState.RETRYING and run.retry_at is not None:
+        reason = f"next attempt {local(run.retry_at)}; {reason}"
     if run.due_until is not None:
         reason += f" ({run.due_count} due times until {local(run.due_until)})"
     return (

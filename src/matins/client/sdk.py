@@ -32,6 +32,7 @@ from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.runs.states import RunState
+from matins.domain.runs.stopping import StopRetrying
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import UnavailableError
 from matins.domain.views import (
@@ -215,6 +216,18 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     async def cancel_run(self, run_id: UUID) -> RunStatus:
         """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
         return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
+
+    async def retry_run(self, run_id: UUID) -> RunStatus:
+        """Make the next attempt of a run now. Raises ConflictError where it waits for none."""
+        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/retry")
+
+    async def stop_retrying_run(self, run_id: UUID, *, reason: str = "") -> RunStatus:
+        """End a run that waits for its next attempt: it is dead, and can be replayed.
+
+        Raises ConflictError where it waits for none.
+        """
+        path = f"/v1/runs/{run_id}/stop-retrying"
+        return await self._calls.ask(RunStatus, "POST", path, content=StopRetrying(reason))
 
     async def audit(
         self,

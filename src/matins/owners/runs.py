@@ -1,4 +1,4 @@
-"""What owners do to single runs: trigger one, cancel one, replay one."""
+"""What owners do to single runs: trigger, cancel and replay them, try them again now or no more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.jobs.authors import NOBODY, Author
+from matins.domain.jobs.pausing import reason_problems
 from matins.domain.jobs.targets import Target
 from matins.domain.ports import Hints
 from matins.domain.ports.runs import KeyedRun, RunChanges, TriggeredRun
@@ -13,7 +15,13 @@ from matins.domain.runs.admission.hints import CHANNEL, job_word, partition_word
 from matins.domain.runs.admission.overlap import ask_trigger
 from matins.domain.runs.inputs import NO_INPUT, RunInput, input_problems, key_problems
 from matins.domain.runs.states import FINAL, Kind, RunState
-from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError, check
+from matins.domain.values.errors import (
+    ConflictError,
+    InvalidInputError,
+    MatinsError,
+    NotFoundError,
+    check,
+)
 from matins.domain.values.ids import names_instant, partition_of, run_id, whole_ms
 from matins.domain.values.names import check_name
 from matins.kernel.hints import notify
@@ -21,11 +29,14 @@ from matins.kernel.hints import notify
 CANCELLED = "cancelled by its owner"
 """The reason of a run that its owner ends."""
 
+STOPPED = "not to be tried again"
+"""The reason of a run that its owner lets have no further attempt."""
+
 _MS = timedelta(milliseconds=1)
 
 
 class Runs:
-    """Triggers, cancels and replays runs."""
+    """Triggers, cancels and replays runs, and decides about their next attempts."""
 
     def __init__(self, changes: RunChanges, hints: Hints) -> None:
         self._changes = changes
@@ -83,6 +94,47 @@ class Runs:
             raise NotFoundError(f"there is no run {run}")
         raise ConflictError(f"the run has ended already: it is {status.state}")
 
+    async def retry_now(self, run: UUID) -> RunStatus:
+        """Let a run that is to be tried again be so now, whenever its next attempt was due.
+
+        What may hold any attempt may hold this one. Raises ConflictError when it waits for no
+        attempt, NotFoundError when there is none.
+        """
+        if not names_instant(run):
+            raise NotFoundError(f"there is no run {run}")
+        hurried = await self._changes.retry_now(run)
+        if hurried is None:
+            raise await self._no_retry(run)
+        await notify(self._hints, CHANNEL, partition_word(partition_of(hurried.job_id)))
+        return hurried.status
+
+    async def stop_retrying(self, run: UUID, author: Author = NOBODY) -> RunStatus:
+        """End a run that is to be tried again, as one that has used up its attempts: it is dead,
+        and can be replayed.
+
+        Raises ConflictError when it waits for no attempt, NotFoundError when there is none.
+        """
+        check(reason_problems(author.reason))
+        if not names_instant(run):
+            raise NotFoundError(f"there is no run {run}")
+        stopped = await self._changes.stop_retrying(run, _stopped(author))
+        if stopped is None:
+            raise await self._no_retry(run)
+        await notify(self._hints, CHANNEL, job_word(stopped.job_id))
+        return stopped.status
+
+    async def _no_retry(self, run: UUID) -> MatinsError:
+        """Return why a run that is not to be tried again can't be so now, or be kept from it."""
+        status = await self._changes.status(run)
+        if status is None:
+            return NotFoundError(f"there is no run {run}")
+        message = f"the run waits for no further attempt: it is {status.state}"
+        if status.state is RunState.DEAD:
+            return ConflictError(f"{message}; replay it")
+        return ConflictError(
+            message if status.state in FINAL else f"{message}; cancel it to end it"
+        )
+
     async def replay(self, run: UUID) -> RunStatus:
         """Give a dead run one attempt more, as the same run, and close its dead letter.
 
@@ -128,6 +180,12 @@ class Runs:
         if status is None:
             raise ConflictError(f"the run {keyed.id} of this key is not kept any more")
         return status
+
+
+def _stopped(author: Author) -> str:
+    """Return the reason of a run that is not to be tried again."""
+    by = f"{STOPPED}, says {author.name}" if author.name else STOPPED
+    return f"{by}: {author.reason}" if author.reason else by
 
 
 def _check_input(target: Target | None, run_input: RunInput) -> None:

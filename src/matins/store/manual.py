@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.targets import Target
-from matins.domain.ports.runs import CancelledRun, FoundJob, KeyedRun, TriggeredRun
+from matins.domain.ports.runs import ChangedRun, FoundJob, KeyedRun, TriggeredRun
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.waiting import Verdict
 from matins.domain.runs.inputs import NO_INPUT, RunInput
@@ -85,7 +85,7 @@ class PostgresRunChanges:
         [status] = await self._fleet.tell_waiting([row], [status_of(row)])
         return TriggeredRun(status, row["pool"])
 
-    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
+    async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
         """See `domain.ports.runs.RunChanges`."""
         row = await self._database.fetchrow(
             _Q["cancel"], run_id=run_id, due_at=due_of(run_id), reason=reason
@@ -93,7 +93,22 @@ class PostgresRunChanges:
         if row is None:
             return None
         await wake_followers(self._database)
-        return CancelledRun(status_of(row), row["job_id"])
+        return ChangedRun(status_of(row), row["job_id"])
+
+    async def retry_now(self, run_id: UUID) -> ChangedRun | None:
+        """See `domain.ports.runs.RunChanges`."""
+        row = await self._database.fetchrow(_Q["retry_now"], run_id=run_id, due_at=due_of(run_id))
+        return None if row is None else ChangedRun(status_of(row), row["job_id"])
+
+    async def stop_retrying(self, run_id: UUID, reason: str) -> ChangedRun | None:
+        """See `domain.ports.runs.RunChanges`."""
+        row = await self._database.fetchrow(
+            _Q["stop_retrying"], run_id=run_id, due_at=due_of(run_id), reason=reason
+        )
+        if row is None:
+            return None
+        await wake_followers(self._database)
+        return ChangedRun(status_of(row), row["job_id"])
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`. A day that is over is opened again."""

@@ -103,6 +103,58 @@ CROSS JOIN cancelled c
 JOIN jobs j ON j.id = c.job_id
 JOIN teams t ON t.id = c.team_id
 
+-- name: retry_now
+-- To a place of now in the waiting room. A run whose old place is missing gets one, too.
+WITH unscheduled AS (
+    -- include: no_longer_due
+),
+hurried AS (
+    UPDATE runs
+    SET retry_at = least(retry_at, coalesce(:now::timestamptz, clock_timestamp()))
+    WHERE id = :run_id AND due_at = :due_at AND state = 'retrying'
+      AND (SELECT count(*) FROM unscheduled) >= 0
+    RETURNING *
+),
+rescheduled AS (
+    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
+    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM hurried
+)
+SELECT h.id, h.due_at, h.fire_at, h.claimed_at, h.started_at, h.finished_at, h.retry_at, h.kind,
+       h.state, h.reason, h.attempt, h.job_id, t.name AS team, j.name AS job
+FROM hurried h
+JOIN jobs j ON j.id = h.job_id
+JOIN teams t ON t.id = h.team_id
+
+-- name: stop_retrying
+-- Its dead letter has the error and the fingerprint of the last attempt.
+WITH unscheduled AS (
+    -- include: no_longer_due
+),
+stopped AS (
+    UPDATE runs
+    SET state = 'dead',
+        reason = :reason::text || '; at last: ' || reason,
+        finished_at = coalesce(:now::timestamptz, clock_timestamp()),
+        retry_at = NULL
+    WHERE id = :run_id AND due_at = :due_at AND state = 'retrying'
+      AND (SELECT count(*) FROM unscheduled) >= 0
+    RETURNING *
+),
+moved AS (
+    SELECT s.*, coalesce(a.reason, '') AS error, a.fingerprint
+    FROM stopped s
+    LEFT JOIN all_attempts a
+        ON a.run_id = :run_id AND a.due_at = :due_at AND a.number = s.attempt
+),
+buried AS (
+    -- include: buried
+)
+SELECT s.id, s.due_at, s.fire_at, s.claimed_at, s.started_at, s.finished_at, s.retry_at, s.kind,
+       s.state, s.reason, s.attempt, s.job_id, t.name AS team, j.name AS job
+FROM stopped s
+JOIN jobs j ON j.id = s.job_id
+JOIN teams t ON t.id = s.team_id
+
 -- name: reopen_day
 -- Its run is to go on, so its day does; unless that was purged.
 SELECT ensure_day((:due_at::timestamptz AT TIME ZONE 'UTC')::date)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -11,11 +11,15 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.jobs.authors import Author
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.claims import BEGINNING
+from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.values.ids import PARTITIONS
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
@@ -166,3 +170,89 @@ async def test_a_trigger_neither_shifts_nor_eats_the_next_slot(ground: Ground) -
     assert len(answer.made) == 1
     rows = await ground.rows.runs(made.id)
     assert [(row.due_s, row.kind) for row in rows] == [(60.0, "manual"), (60.0, "scheduled")]
+
+
+async def failed(ground: Ground, *, retry_in_s: float = 600.0) -> UUID:
+    """Return a run of the job that waits for its second attempt."""
+    await ground.owners.jobs.put(TEAM, SPEC)
+    run = (await ground.owners.runs.trigger(TEAM, "job")).id
+    await handed_out(ground, 1)
+    end = End(run, 1, Result(Outcome.FAILED, "exit code 1"))
+    await ground.dispatch.record(
+        EXECUTOR, [Ending(end, RunState.RETRYING, "exit code 1", retry_in_s)]
+    )
+    return run
+
+
+async def asked_about(ground: Ground, run: UUID) -> list[datetime]:
+    """Return when a run is to be asked about, up to now."""
+    after = dict.fromkeys(range(PARTITIONS), BEGINNING)
+    room = await ground.room.load(after, ground.clock.now(), 9)
+    return [waiting.ready_at for waiting in room if waiting.run_id == run]
+
+
+async def test_a_run_that_is_to_be_tried_again_is_so_now(ground: Ground) -> None:
+    run = await failed(ground)
+    ground.clock.move(5)
+    assert await asked_about(ground, run) == []
+    hurried = await ground.owners.runs.retry_now(run)
+    assert (hurried.state, hurried.retry_at) == (RunState.RETRYING, ground.clock.now())
+    assert await asked_about(ground, run) == [ground.clock.now()]
+
+
+async def test_a_retry_that_is_due_already_is_not_put_off(ground: Ground) -> None:
+    run = await failed(ground, retry_in_s=1)
+    ground.clock.move(1)
+    due = ground.clock.now()
+    ground.clock.move(5)
+    for _ in range(2):
+        assert (await ground.owners.runs.retry_now(run)).retry_at == due
+    assert await asked_about(ground, run) == [due]
+
+
+async def test_a_run_whose_place_was_lost_gets_one_when_it_is_to_be_tried_now(
+    ground: Ground,
+) -> None:
+    run = await failed(ground)
+    assert await ground.rows.lose_wait(run)
+    await ground.owners.runs.retry_now(run)
+    assert await asked_about(ground, run) == [ground.clock.now()]
+
+
+async def test_a_run_that_is_not_to_be_tried_again_is_a_dead_letter(ground: Ground) -> None:
+    run = await failed(ground)
+    ground.clock.move(5)
+    author = Author("ci", "the file is wrong")
+    stopped = await ground.owners.runs.stop_retrying(run, author)
+    told = "not to be tried again, says ci: the file is wrong; at last: exit code 1"
+    assert (stopped.state, stopped.reason) == (RunState.DEAD, told)
+    assert (stopped.finished_at, stopped.retry_at) == (ground.clock.now(), None)
+    [letter] = await ground.rows.letters()
+    told = failure_of(Result(Outcome.FAILED, "exit code 1"))
+    assert (letter.run, letter.error, letter.fingerprint) == (run, *told)
+    ground.clock.move(3600)
+    assert await asked_about(ground, run) == []
+    assert (await ground.owners.runs.replay(run)).state is RunState.RETRYING
+
+
+async def test_only_a_run_between_two_attempts_is_hurried_or_stopped(ground: Ground) -> None:
+    await ground.owners.jobs.put(TEAM, SPEC)
+    run = (await ground.owners.runs.trigger(TEAM, "job")).id
+    runs = ground.owners.runs
+    for work in (runs.retry_now, runs.stop_retrying):
+        with pytest.raises(ConflictError, match="no further attempt: it is queued; cancel it"):
+            await work(run)
+        with pytest.raises(NotFoundError, match="there is no run"):
+            await work(UUID(int=1))
+    await handed_out(ground, 1)
+    end = End(run, 1, Result(Outcome.FAILED, "exit code 1"))
+    await ground.dispatch.record(EXECUTOR, [Ending(end, RunState.DEAD, "exit code 1")])
+    for work in (runs.retry_now, runs.stop_retrying):
+        with pytest.raises(ConflictError, match="it is dead; replay it"):
+            await work(run)
+
+
+async def test_a_reason_that_nobody_reads_to_its_end_is_refused(ground: Ground) -> None:
+    run = await failed(ground)
+    with pytest.raises(InvalidInputError, match="reason"):
+        await ground.owners.runs.stop_retrying(run, Author("ci", "x" * 501))

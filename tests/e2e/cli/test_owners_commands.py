@@ -265,6 +265,15 @@ async def test_a_run_that_is_not_dead_is_not_replayed(typed: Typist, job: str) -
     assert (refused.code, "it is queued" in refused.err) == (1, True)
 
 
+async def test_a_run_that_waits_for_no_attempt_is_neither_hurried_nor_stopped(
+    typed: Typist, job: str
+) -> None:
+    run = (await typed("jobs", "trigger", job, "--json")).json["id"]
+    for words in (["retry", run], ["stop-retrying", run, "--reason", "wrong file"]):
+        refused = await typed("runs", *words)
+        assert (refused.code, "it is queued; cancel it" in refused.err) == (1, True)
+
+
 async def test_jobs_that_labels_select_are_paused_and_resumed_at_once(
     typed: Typist, matins: Matins, job: str
 ) -> None:

@@ -44,8 +44,8 @@ class FoundJob(NamedTuple):
     keyed: KeyedRun | None = None
 
 
-class CancelledRun(NamedTuple):
-    """A run that was ended, or is to end, and its job."""
+class ChangedRun(NamedTuple):
+    """A run that was ended, is to end, or is to be tried again now, and its job."""
 
     status: RunStatus
     job_id: UUID
@@ -72,8 +72,19 @@ class RunChanges(Protocol):
         due then or made with this key, or the job is deleted.
         """
 
-    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
+    async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
         """Cancel a run that waits, or ask for the end of one that is running; None if neither."""
+
+    async def retry_now(self, run_id: UUID) -> ChangedRun | None:
+        """Let the next attempt of a run that is tried again be due now, at the latest; None if it
+        waits for none.
+        """
+
+    async def stop_retrying(self, run_id: UUID, reason: str) -> ChangedRun | None:
+        """Make a dead letter of a run that waits for its next attempt; None if it waits for none.
+
+        Its last failure stands behind the reason.
+        """
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """Let a dead run wait for one attempt more, and close its dead letter; None if it is not

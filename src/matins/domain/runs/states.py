@@ -58,7 +58,14 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
             RunState.CANCELLED,
         }
     ),
-    RunState.RETRYING: frozenset({RunState.QUEUED, RunState.WAITING, RunState.CANCELLED}),
+    RunState.RETRYING: frozenset(
+        {
+            RunState.QUEUED,
+            RunState.WAITING,
+            RunState.CANCELLED,
+            RunState.DEAD,  # its owner wants no more attempts
+        }
+    ),
     RunState.SUCCEEDED: frozenset(),
     RunState.DEAD: frozenset({RunState.RETRYING}),  # replayed by its owner
     RunState.CANCELLED: frozenset(),

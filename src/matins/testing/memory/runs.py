@@ -7,13 +7,14 @@ from uuid import UUID
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
-from matins.domain.ports.runs import CancelledRun, FoundJob, KeyedRun, TriggeredRun
+from matins.domain.ports.runs import ChangedRun, FoundJob, KeyedRun, TriggeredRun
 from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED, Verdict
+from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.testing.memory.dispatch import status_of
 from matins.testing.memory.open_runs import open_run, rows_of
-from matins.testing.memory.rows import RunRow, TriggerKeyRow
+from matins.testing.memory.rows import LetterRow, RunRow, TriggerKeyRow
 from matins.testing.memory.world import World
 
 
@@ -86,14 +87,38 @@ class MemoryRunChanges:
         self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
-    async def cancel(self, run_id: UUID, reason: str) -> CancelledRun | None:
+    async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
         """See `domain.ports.runs.RunChanges`."""
         run = self._world.runs_by_id.get(run_id)
         if run is None or run.state in FINAL:
             return None
         run.cancel_at = run.cancel_at or self._world.now()
         self._world.cancel_waiting(run, reason)
-        return CancelledRun(status_of(self._world, run), run.job_id)
+        return ChangedRun(status_of(self._world, run), run.job_id)
+
+    async def retry_now(self, run_id: UUID) -> ChangedRun | None:
+        """See `domain.ports.runs.RunChanges`."""
+        run = self._world.runs_by_id.get(run_id)
+        if run is None or run.state is not RunState.RETRYING:
+            return None
+        assert run.retry_at is not None
+        run.retry_at = min(run.retry_at, self._world.now())
+        self._world.wait(run, run.retry_at, RETRY)
+        return ChangedRun(status_of(self._world, run), run.job_id)
+
+    async def stop_retrying(self, run_id: UUID, reason: str) -> ChangedRun | None:
+        """See `domain.ports.runs.RunChanges`."""
+        run = self._world.runs_by_id.get(run_id)
+        if run is None or run.state is not RunState.RETRYING:
+            return None
+        self._world.waiting.pop((run.partition, run.id), None)
+        run.reason = f"{reason}; at last: {run.reason}"
+        run.retry_at, run.finished_at = None, self._world.now()
+        last = self._world.attempts.get((run.id, run.attempt))
+        failure = Failure(last.reason, last.fingerprint) if last else Failure()
+        self._world.dead_letters[run.id] = LetterRow(run.id, run.finished_at, failure)
+        self._world.move(run, RunState.DEAD)
+        return ChangedRun(status_of(self._world, run), run.job_id)
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""
