@@ -228,8 +228,8 @@ async def test_a_run_that_is_not_to_be_tried_again_is_a_dead_letter(ground: Grou
     assert (stopped.state, stopped.reason) == (RunState.DEAD, told)
     assert (stopped.finished_at, stopped.retry_at) == (ground.clock.now(), None)
     [letter] = await ground.rows.letters()
-    told = failure_of(Result(Outcome.FAILED, "exit code 1"))
-    assert (letter.run, letter.error, letter.fingerprint) == (run, *told)
+    failure = failure_of(Result(Outcome.FAILED, "exit code 1"))
+    assert (letter.run, letter.error, letter.fingerprint) == (run, *failure)
     ground.clock.move(3600)
     assert await asked_about(ground, run) == []
     assert (await ground.owners.runs.replay(run)).state is RunState.RETRYING

@@ -232,6 +232,15 @@ async def test_other_failures_may_be_tried_again(server: Server, call: Call, sta
     assert (result.outcome, result.permanent) == (Outcome.FAILED, False)
 
 
+@pytest.mark.parametrize(("status", "wait_s"), [(503, 40), (429, 40), (301, 40), (200, 0)])
+async def test_for_how_long_a_target_asks_not_to_be_called_is_told(
+    server: Server, call: Call, status: int, wait_s: float
+) -> None:
+    server.answer = says_status(status, headers="Retry-After: 40\r\n")
+    result = await call()
+    assert result.retry_after_s == wait_s
+
+
 async def test_a_redirect_is_not_followed(server: Server, call: Call) -> None:
     server.answer = says_status(307, headers=f"Location: {server.url}\r\n")
     result = await call(method="GET")

@@ -17,6 +17,7 @@ _STATUS = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 _FRAMING = frozenset({"content-length", "transfer-encoding", "content-encoding"})
+_READ = frozenset({"location", "retry-after", "date"})
 _BODILESS = frozenset({101, 204, 304})
 _CHUNK_LINE_MAX = 16 * 1024
 _NO_CHUNKS = "its body is in no readable chunks; the rest was not read"
@@ -31,7 +32,8 @@ class Answer:
 
     def __init__(self, method: str) -> None:
         self.status: int | None = None
-        self.location = ""
+        self.headers: dict[str, str] = {}
+        """Those of its headers that are read beside its framing, by lower-case name."""
         self.notes: list[str] = []
         self.body = Body()
         self.is_complete = False
@@ -111,8 +113,8 @@ class Answer:
         name, value = name.strip().lower(), value.strip()
         if colon and name in _FRAMING:
             self._framing.setdefault(name, []).append(value)
-        elif colon and name == "location" and not self.location:
-            self.location = value
+        elif colon and name in _READ and not self._is_interim:
+            self.headers.setdefault(name, value)
         return True
 
     def _begin_body(self) -> None:

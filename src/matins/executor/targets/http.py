@@ -15,6 +15,7 @@ from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.executor.gateway_lease import GatewayLease
 from matins.executor.http.response import Answer, NotHttpError
+from matins.executor.http.retry_after import asked_wait_s
 from matins.executor.output import one_line
 from matins.executor.targets.metadata import attempt_metadata
 from matins.kernel.connection import ConnectError, connect, converse, tls_context
@@ -133,7 +134,9 @@ def _judged(answer: Answer) -> Result:
     if 200 <= status < 300:
         return _result(answer, Outcome.SUCCEEDED)
     if 300 <= status < 400:
-        reason = f"HTTP {status}: redirect to {answer.location or 'nowhere'} not followed"
+        reason = (
+            f"HTTP {status}: redirect to {answer.headers.get('location') or 'nowhere'} not followed"
+        )
         return _result(answer, Outcome.FAILED, reason, permanent=True)
     reason = f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
     return _result(answer, Outcome.FAILED, reason, permanent=status in LASTING)
@@ -151,6 +154,7 @@ def _result(
         output=answer.body.text() + notes,
         output_cut=answer.body.cut,
         http_status=answer.status,
+        retry_after_s=asked_wait_s(answer.headers) if outcome is Outcome.FAILED else 0.0,
     )
 
 
