@@ -1,11 +1,12 @@
 """From due to recorded, through real processes: scheduler, API with its gateway, executor.
 
     python -m bench.end_to_end [--only steady|burst|sustained] [--api 1] [--executors 1]
-                               [--overlap skip|allow]
+                               [--overlap skip|allow] [--gated]
 
 The target does nothing, all times are the database's. `steady`: so many jobs due at the start of
 each second, for ten seconds, and what APScheduler's in-memory store shows beside it. `burst`:
-20,000 jobs due in one second. `sustained`: 80,000 at once.
+20,000 jobs due in one second. `sustained`: 80,000 at once. `--gated`: each case once more, with
+each job under a concurrency key, which has room.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -37,7 +40,14 @@ LEAD_S = 12
 """Between the start of the roles and the first due time: all leases are held by then."""
 
 
-async def main(only: str | None, apis: int, executors: int, overlap: OverlapPolicy) -> None:
+class Jobs(NamedTuple):
+    """What the jobs are like."""
+
+    overlap: OverlapPolicy
+    gated: bool = False
+
+
+async def main(only: str | None, apis: int, executors: int, kinds: Sequence[Jobs]) -> None:
     """Run the cases, each on a database of its own."""
     cases = {
         "steady": (steady, (500, 2_000)),
@@ -46,42 +56,50 @@ async def main(only: str | None, apis: int, executors: int, overlap: OverlapPoli
     }
     for name, (case, sizes) in cases.items():
         if only in (None, name):
-            for size in sizes:
+            for size, kind in product(sizes, kinds):
                 with folder() as path:
-                    await case(path, size, apis, executors, overlap)
+                    await case(path, size, apis, executors, kind)
 
 
-async def steady(path: Path, rate: int, apis: int, executors: int, overlap: OverlapPolicy) -> None:
+async def steady(path: Path, rate: int, apis: int, executors: int, kind: Jobs) -> None:
     """`rate` jobs due each second for ten seconds."""
     async with postgres(path) as dsn:
         first = await whole_second(dsn, LEAD_S)
         seconds = 10
         last = first + timedelta(seconds=seconds - 1)
         schedule = Schedule(every="1s", anchor=first.isoformat())
-        jobs = await fill_jobs(dsn, rate, schedule, first, overlap=overlap)
+        jobs = await fill_jobs(dsn, rate, schedule, first, **kind._asdict())
         async with roles(path, dsn, apis, executors) as cpu:
             await until(dsn, first)
             idle = cpu()
             await _finished(dsn, rate * seconds, last)
             spent = {role: used - idle[role] for role, used in cpu().items()}
-        await _print(dsn, f"steady {rate}/s", first, last, spent)
+        await _print(dsn, f"steady {rate}/s{_suffix(kind)}", first, last, spent)
+        if kind.gated:
+            return
         await _print_bare(path, dsn, jobs, last)
     beside = (sys.executable, "-m", "bench.beside", "--rate", str(rate))
     await (await asyncio.create_subprocess_exec(*beside)).wait()
 
 
-async def burst(path: Path, count: int, apis: int, executors: int, overlap: OverlapPolicy) -> None:
+async def burst(path: Path, count: int, apis: int, executors: int, kind: Jobs) -> None:
     """`count` jobs due at one instant."""
     async with postgres(path) as dsn:
         due = await whole_second(dsn, LEAD_S + count / 20_000)
-        jobs = await fill_jobs(dsn, count, Schedule(at=due.isoformat()), due, overlap=overlap)
+        schedule = Schedule(at=due.isoformat())
+        jobs = await fill_jobs(dsn, count, schedule, due, **kind._asdict())
         async with roles(path, dsn, apis, executors) as cpu:
             await until(dsn, due)
             idle = cpu()
             await _finished(dsn, count, due)
             spent = {role: used - idle[role] for role, used in cpu().items()}
-        await _print(dsn, f"burst {count}", due, due, spent)
-        await _print_bare(path, dsn, jobs, due)
+        await _print(dsn, f"burst {count}{_suffix(kind)}", due, due, spent)
+        if not kind.gated:
+            await _print_bare(path, dsn, jobs, due)
+
+
+def _suffix(kind: Jobs) -> str:
+    return ", gated" if kind.gated else ""
 
 
 async def whole_second(dsn: str, ahead_s: float) -> datetime:
@@ -220,5 +238,8 @@ if __name__ == "__main__":
     parser.add_argument("--api", type=int, default=1)
     parser.add_argument("--executors", type=int, default=1)
     parser.add_argument("--overlap", choices=("skip", "allow"), default="skip")
-    given = parser.parse_args()
-    uvloop.run(main(given.only, given.api, given.executors, given.overlap))
+    parser.add_argument("--gated", action="store_true")
+    args = parser.parse_args()
+    plain = Jobs(args.overlap)
+    kinds = [plain, plain._replace(gated=True)] if args.gated else [plain]
+    uvloop.run(main(args.only, args.api, args.executors, kinds))
