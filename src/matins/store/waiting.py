@@ -249,6 +249,7 @@ def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "line_gates": [None if line is None else line[0] for line in lines],
         "line_ranks": [None if line is None else line[1].rank for line in lines],
         "permit_runs": [run_id for run_id, _ in permits],
+        "permit_dues": [due_of(run_id) for run_id, _ in permits],
         "permit_gates": [permit.gate_id for _, permit in permits],
         "next_starts": [permit.next_start_at for _, permit in permits],
         "gate_ids": list(revisions),

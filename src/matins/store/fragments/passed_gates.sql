@@ -7,9 +7,9 @@ SET revision = g.revision + 1,
         WHEN date_trunc('minute', coalesce(:now, clock_timestamp())) THEN g.minute_starts ELSE 0
     END
 FROM (
-    SELECT p.gate_id, max(p.next_start_at) AS next_start_at, count(*) AS starts
-    FROM moved m
-    JOIN promised p ON p.run_id = m.id
-    GROUP BY p.gate_id
+    SELECT gate_id, max(next_start_at) AS next_start_at, count(*) AS starts
+    FROM promised
+    WHERE (run_id IN (SELECT id FROM moved)) IS TRUE
+    GROUP BY gate_id
 ) AS p
 WHERE g.id = p.gate_id
