@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
@@ -31,12 +31,15 @@ from matins.domain.runs.claims import Mark
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, RunState
 from matins.domain.values.ids import due_of, partition_of
 from matins.store.agenda import marks_of
-from matins.store.columns import fence_columns
+from matins.store.columns import fence_columns, unless_usual
 from matins.store.database import Database
 from matins.store.queries import load_queries
 
 _Q = load_queries("waiting.sql")
 _MANUAL = load_queries("manual.sql")
+_LABELS: Final = msgspec.json.Decoder(dict[str, str])
+_OVERLAP: Final[msgspec.json.Decoder[WrittenOverlap]] = msgspec.json.Decoder(WrittenOverlap)
+_WINDOWS: Final = msgspec.json.Decoder(list[Window])
 
 
 _IN_LINE = ("run_id", "partition", "team_id", "cause", "pool", "priority")
@@ -180,8 +183,8 @@ class PostgresWaitingRoom:
                 job_id=row["job_id"],
                 job_revision=row["job_revision"],
                 open_since=row["open_since"],
-                labels=msgspec.json.decode(row["labels"], type=dict[str, str]),
-                overlap=overlap_of(msgspec.json.decode(row["overlap"], type=WrittenOverlap)),
+                labels=_LABELS.decode(row["labels"]),
+                overlap=overlap_of(_OVERLAP.decode(row["overlap"])),
                 allow_overlap=row["allow_overlap"],
                 priority=row["priority"],
                 gate_ids=tuple(row["gate_ids"]),
@@ -197,7 +200,7 @@ def _open_columns(row: asyncpg.Record) -> dict[str, Any]:
 
 
 def _rules(row: asyncpg.Record) -> Rules:
-    windows = msgspec.json.decode(row["windows"], type=list[Window])
+    windows = _WINDOWS.decode(row["windows"])
     return Rules(row["rules_revision"], windows, row["valid_until"])
 
 
@@ -224,14 +227,14 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "run_ids": [place.run_id for place in places],
         "run_partitions": [place.partition for place in places],
         "ready_ats": [place.ready_at for place in places],
-        "states": [verdict.state for verdict in verdicts],
-        "reasons": [verdict.reason for verdict in verdicts],
-        "untils": [verdict.until for verdict in verdicts],
-        "causes": [verdict.cause for verdict in verdicts],
-        "blockers": [verdict.blocker for verdict in verdicts],
-        "asked": [decision.asked for decision in decisions],
-        "ranks": [decision.rank for decision in decisions],
-        "job_ids": [decision.job_id for decision in decisions],
+        "states": unless_usual((verdict.state for verdict in verdicts), RunState.QUEUED),
+        "reasons": unless_usual((verdict.reason for verdict in verdicts), ""),
+        "untils": unless_usual((verdict.until for verdict in verdicts), None),
+        "causes": unless_usual((verdict.cause for verdict in verdicts), ""),
+        "blockers": unless_usual((verdict.blocker for verdict in verdicts), ""),
+        "asked": unless_usual((decision.asked for decision in decisions), None),
+        "ranks": unless_usual((decision.rank for decision in decisions), None),
+        "job_ids": unless_usual((decision.job_id for decision in decisions), None),
         "asked_job_ids": list(jobs),
         "job_revisions": list(jobs.values()),
     } | _gate_columns(decisions)
@@ -246,12 +249,12 @@ def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
     revisions: dict[int, int | None] = dict.fromkeys(line[0] for line in lines if line is not None)
     revisions |= {permit.gate_id: permit.revision for _, permit in permits}
     return {
-        "line_gates": [None if line is None else line[0] for line in lines],
-        "line_ranks": [None if line is None else line[1].rank for line in lines],
+        "line_gates": unless_usual((None if line is None else line[0] for line in lines), None),
+        "line_ranks": unless_usual((None if line is None else line[1].rank for line in lines), None),
         "permit_runs": [run_id for run_id, _ in permits],
         "permit_dues": [due_of(run_id) for run_id, _ in permits],
         "permit_gates": [permit.gate_id for _, permit in permits],
-        "next_starts": [permit.next_start_at for _, permit in permits],
+        "next_starts": unless_usual((permit.next_start_at for _, permit in permits), None),
         "gate_ids": list(revisions),
         "gate_revisions": list(revisions.values()),
     }

@@ -132,7 +132,7 @@ def pass_gates(
     """
     left, passed = dict(gates), []
     for place in sorted(asked):
-        numbers = sorted(left.keys() & set(asked[place]))
+        numbers = sorted(number for number in asked[place] if number in left)
         for gate in map(left.__getitem__, numbers):
             if gate.room(now) <= bisect_left(lines.get(gate.id, ()), place):
                 passed.append(Passed(place, blocked_by=gate, reason=gate.reason(now)))

@@ -176,7 +176,8 @@ class Decision(msgspec.Struct, frozen=True):
     @property
     def asked(self) -> int | None:
         """The revision of the rules that hold it, so that it is asked about when they change."""
-        return None if self.rules is None or self.line is not None else self.rules.revision
+        is_held = self.verdict.state is RunState.WAITING and self.line is None
+        return self.rules.revision if is_held and self.rules is not None else None
 
 
 class CarriedOut(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ def ask_windows(question: Question) -> Verdict | None:
     which is never skipped.
     """
     run, rules, now = question.run, question.rules, question.now
-    if run.kind is Kind.MANUAL:
+    if run.kind is Kind.MANUAL or not rules.windows:
         return None
     if run.cause == CLAIM and run.kind is not Kind.BACKFILL:
         for moment in (run.fire_at, run.claimed_at):
