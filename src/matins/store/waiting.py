@@ -249,8 +249,10 @@ def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
     revisions: dict[int, int | None] = dict.fromkeys(line[0] for line in lines if line is not None)
     revisions |= {permit.gate_id: permit.revision for _, permit in permits}
     return {
-        "line_gates": unless_usual((None if line is None else line[0] for line in lines), None),
-        "line_ranks": unless_usual((None if line is None else line[1].rank for line in lines), None),
+        "line_gates": unless_usual((line and line[0] for line in lines), None),
+        "line_ranks": unless_usual(
+            (None if line is None else line[1].rank for line in lines), None
+        ),
         "permit_runs": [run_id for run_id, _ in permits],
         "permit_dues": [due_of(run_id) for run_id, _ in permits],
         "permit_gates": [permit.gate_id for _, permit in permits],
