@@ -28,6 +28,9 @@ PAGE_MIN: Final = 16
 PAGE_MAX: Final = 2_048
 """How many due times are looked at in one go: few at first, more while none of them runs."""
 
+IDLE_S: Final = 5.0
+"""How often it is looked for backfills where there was none, should the hint of one be lost."""
+
 _BUSY: Final = 10
 """While runs end, looks follow each other so many times as fast."""
 
@@ -54,6 +57,9 @@ class Backfiller:
         self._fired = fired
         self._poll_s = poll_s
         self._expansions: dict[UUID, Expansion] = {}
+        self._has_any = True
+        self._looked: dict[int, int] = {}
+        self._looked_s = 0.0
         self._hinted = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -64,13 +70,13 @@ class Backfiller:
         )
         try:
             while not self._stopping.is_set():
-                self._hinted.clear()
                 pause_s = self._poll_s
                 try:
-                    if await self.look():
+                    if self._is_worth_a_look() and await self.look():
                         pause_s /= _BUSY
                 except UnavailableError as error:
                     log.warning("backfills.unavailable", error=str(error))
+                    self._has_any = True
                 await pause(pause_s, self._clock, self._hinted, self._stopping)
         finally:
             listening.cancel()
@@ -80,12 +86,23 @@ class Backfiller:
         """See `kernel.service.Service`."""
         self._stopping.set()
 
+    def _is_worth_a_look(self) -> bool:
+        """Return whether there may be a backfill: where none was, a hint tells of the next."""
+        if self._hinted.is_set() or self._has_any:
+            return True
+        trusted = self._working_set.trusted(self._leases.epochs())
+        return trusted != self._looked or self._clock.elapsed_s() >= self._looked_s + IDLE_S
+
     async def look(self) -> bool:
         """Take every backfill a step further; return whether any has done something."""
+        self._hinted.clear()
         trusted = self._working_set.trusted(self._leases.epochs())
         if not trusted:
             return False
+        begun_s = self._clock.elapsed_s()
         unfinished = await self._backfills.unfinished_backfills(trusted)
+        self._looked, self._looked_s = trusted, begun_s
+        self._has_any = bool(unfinished)
         self._forget_all_but({backfill.id for backfill in unfinished})
         moved = False
         for backfill in unfinished:

@@ -29,6 +29,9 @@ BATCH: Final = 1_000
 _HINT_PAUSE_S: Final = 0.01
 """Hints come in bursts: for so long they are gathered, and one look answers them all."""
 
+_IDLE: Final = 2
+"""Where no chain waits for anything, looks are so many times as far apart."""
+
 
 class Chaining:
     """Claims the runs of chains. To claim twice does nothing, so it is simply repeated."""
@@ -44,7 +47,9 @@ class Chaining:
         fired: asyncio.Event,
         pause_s: float,
     ) -> None:
-        """`fired` is set when there is something to admit; `pause_s` lies between two looks."""
+        """`fired` is set when there is something to admit; `pause_s` lies between two looks,
+        or more where there are no chains.
+        """
         self._working_set = working_set
         self._leases = leases
         self._agenda = agenda
@@ -54,6 +59,7 @@ class Chaining:
         self._pause_s = pause_s
         self._hinted = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._has_chains = True
         self._looked: dict[int, int] = {}
         self._complete_at: datetime | None = None
 
@@ -75,7 +81,8 @@ class Chaining:
                     await self.look()
                 except UnavailableError as error:
                     log.warning("chains.unavailable", error=str(error))
-                await pause(self._pause_s, self._clock, self._hinted, self._stopping)
+                pause_s = self._pause_s * (1 if self._has_chains else _IDLE)
+                await pause(pause_s, self._clock, self._hinted, self._stopping)
                 if self._hinted.is_set():
                     await pause(_HINT_PAUSE_S, self._clock, self._stopping)
         finally:
@@ -95,7 +102,7 @@ class Chaining:
             return
         begun_at = self._clock.now()
         page = await self._agenda.links(trusted)
-        has_chains = page.has_chains
+        has_chains = self._has_chains = page.has_chains
         await self._decide(trusted, page.links)
         while page.last is not None and not self._stopping.is_set():
             page = await self._agenda.links(trusted, page.last)

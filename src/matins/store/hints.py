@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
 
 import structlog
 
@@ -16,7 +17,9 @@ log = structlog.get_logger()
 
 _Q = load_queries("hints.sql")
 _QUEUE_MAX = 1000
-_PROOF_OF_LIFE_S = 5.0
+_SILENCE_S = 5.0
+_SILENCES = 3
+"""After so many silences a connection has to prove that it is alive: a poll stands behind it."""
 _DEADLINE_S = 5.0
 _RETRY_S = 1.0
 
@@ -63,15 +66,17 @@ class PostgresHints:
 
         Raises UnavailableError once another server has taken over, whose words are not heard here.
         """
-        word = None
-        try:
-            async with asyncio.timeout(_PROOF_OF_LIFE_S):
-                word = await words.get()
-        except TimeoutError:
-            await session.execute("SELECT 1")
-        if session.era != self._database.server.era:
-            raise UnavailableError("PostgreSQL: another server has taken over meanwhile")
-        return word
+        for _ in range(_SILENCES):
+            word = None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SILENCE_S):
+                    word = await words.get()
+            if session.era != self._database.server.era:
+                raise UnavailableError("PostgreSQL: another server has taken over meanwhile")
+            if word is not None:
+                return word
+        await session.execute("SELECT 1")
+        return None
 
 
 def _into(words: asyncio.Queue[str]) -> Callable[[object, int, str, object], None]:

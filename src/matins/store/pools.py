@@ -20,14 +20,14 @@ class PostgresQueues:
 
     async def read(self) -> QueuesSeen:
         """See `domain.ports.pools.Queues`."""
-        pools = await self._database.fetch(_Q["read"])
-        weights = await self._database.fetch(_Q["weights"])
+        rows = await self._database.fetch(_Q["read"])
         return QueuesSeen(
             {
                 row["pool"]: PoolSeen(row["gap_s"], row["reached"], row["emptied_at"])
-                for row in pools
+                for row in rows
+                if row["pool"] is not None
             },
-            {row["id"]: row["weight"] for row in weights},
+            {row["team_id"]: row["weight"] for row in rows if row["pool"] is None},
         )
 
 

@@ -1,11 +1,16 @@
 -- The queues of pools as a whole: how fast they go on, and how teams share them.
 
 -- name: read
-SELECT pool, gap_s, reached, emptied_at FROM pools LIMIT 10000
-
--- name: weights
--- By teams_weighted.
-SELECT id, weight FROM teams WHERE weight <> 1 LIMIT 10000
+-- Pools, and by teams_weighted the teams that have another weight than most, in one answer.
+(
+    SELECT pool, gap_s, reached, emptied_at, NULL::integer AS team_id, NULL::integer AS weight
+    FROM pools
+    LIMIT 10000
+)
+UNION ALL
+(
+    SELECT NULL, NULL, NULL, NULL, id, weight FROM teams WHERE weight <> 1 LIMIT 10000
+)
 
 -- name: noted
 -- What was noted of pools before, and the first rank on the queue, by the primary key.
