@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -176,6 +177,27 @@ async def test_who_listens_goes_along_to_the_next_server(database: Database) -> 
     assert await anext(words) == "now"
     await session.close()
     await words.aclose()  # type: ignore[attr-defined] # it is a generator
+
+
+async def test_what_a_type_is_is_asked_once_for_all_sessions(dsn: str) -> None:
+    asked = 0
+    server = Server(dsn)
+
+    def note(query: asyncpg.connection.LoggedQuery) -> None:
+        nonlocal asked
+        asked += "typeinfo_tree" in query.query
+
+    arrays = "SELECT $1::uuid[], $2::int4range[], $3::int8multirange"
+    values = ([uuid4()], [asyncpg.Range(1, 2)], [asyncpg.Range(3, 4)])
+    for number in range(3):
+        session = await server.connect({}, 5.0)
+        session.add_query_logger(note)
+        [row] = await session.fetch(arrays, *values)
+        assert tuple(row) == values
+        await session.close()
+        if not number:
+            asked = 0  # the first of the process may have to ask
+    assert not asked
 
 
 async def test_an_older_primary_is_refused(database: Database) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import asyncpg
 import structlog
@@ -72,12 +73,39 @@ class _PooledError(UnavailableError):
     """Something between us and PostgreSQL gives its sessions to others as well."""
 
 
+_BUILT_IN = 16_384
+"""Below this, a type's number is the same in every database (FirstNormalObjectId)."""
+
+
+class _NotAsked(NamedTuple):
+    """In the place of the driver's statement, whose name tells that it replaced no other."""
+
+    name: str = "none"
+
+
+_known_types: dict[int, asyncpg.Record] = {}
+"""What the driver has asked about PostgreSQL's own types, for all sessions of the process."""
+
+
 class Session(asyncpg.Connection):
     """A session that knows in which era it was opened."""
 
     __slots__ = ("era",)
 
     era: int
+
+    async def _introspect_types(
+        self, typeoids: Iterable[int], *bound: float | None
+    ) -> tuple[Sequence[asyncpg.Record], object]:
+        """Tell the driver what types are. It asks in each session anew, array by array; that takes
+        the server 10 ms with the plans of hot statements.
+        """
+        wanted = set(typeoids)
+        if wanted <= _known_types.keys():
+            return list(_known_types.values()), _NotAsked()
+        types, statement = await super()._introspect_types(wanted, *bound)  # type: ignore[misc] # private
+        _known_types.update({row["oid"]: row for row in types if row["oid"] < _BUILT_IN})
+        return types, statement
 
 
 class Server:
