@@ -69,6 +69,8 @@ from matins.domain.runs.states import RunState
 from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.cron.clock_changes import ClockChanges
 from matins.domain.schedules.schedule import Override, Schedule, Times
+from matins.domain.status.facts import LiveRuns, PoolStatus
+from matins.domain.status.findings import Finding, FindingKind, SystemStatus
 from matins.domain.values.errors import (
     ConflictError,
     InvalidInputError,
@@ -144,6 +146,8 @@ __all__ = [
     "DueTime",
     "ExecutorRecord",
     "Explanation",
+    "Finding",
+    "FindingKind",
     "Forecast",
     "Holidays",
     "HttpTarget",
@@ -161,6 +165,7 @@ __all__ = [
     "Limit",
     "LimitChanged",
     "LimitRecord",
+    "LiveRuns",
     "Matins",
     "MatinsError",
     "Misfire",
@@ -172,6 +177,7 @@ __all__ = [
     "PartitionRecord",
     "Pause",
     "Peak",
+    "PoolStatus",
     "Preview",
     "Problem",
     "Quota",
@@ -197,6 +203,7 @@ __all__ = [
     "Share",
     "Standing",
     "Step",
+    "SystemStatus",
     "Target",
     "TeamRecord",
     "TeamShare",

@@ -13,13 +13,16 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from matins.api.app import build_api
+from matins.api.app import Pools, build_api
 from matins.cache.status import ValkeyStatusCache
+from matins.kernel.clock import HostClock
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
 from matins.kernel.sealing import Sealer
 from matins.roles.owners import postgres_channels, postgres_owners
+from matins.status.watch import StatusWatch
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
+from matins.store.status import PostgresStatusReads
 
 TOKEN = "owners-token"
 DEPLOYS = "deploys-token"
@@ -136,12 +139,14 @@ async def serve(
     cache = ValkeyStatusCache(valkey)
     hints = PostgresHints(database)
     app = build_api(
-        database=database,
-        hot=[database, *others],
+        pools=Pools(database, others),
         owners=postgres_owners(database, hints, Random(1)),
         deeds=postgres_channels(database, Sealer([KEY]), Random(2)),
         cache=cache,
         gateway=_gateway,
+        system=StatusWatch(
+            PostgresStatusReads(database), cache, HostClock(), every_s=0, told_after_s=0
+        ),
         tokens={"admin": TOKEN, "deploys": DEPLOYS},
         demo=True,
     )

@@ -220,6 +220,7 @@ ROUTES = {
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},
     "/v1/cluster": {"get"},
+    "/v1/status": {"get"},
     "/v1/restores/resume": {"post"},
     "/health": {"get"},
     "/ready": {"get"},

@@ -90,7 +90,7 @@ async def test_readiness_tells_what_stands_still(scene: Scene) -> None:
     assert ready.text.splitlines() == [
         "ready",
         "no scheduler is alive, so nothing is claimed; none was ever seen",
-        "no executor serves pool gpu",
+        "no executor serves pool gpu; runs that wait for one: 1",
     ]
 
 
@@ -104,3 +104,68 @@ async def test_the_lags_are_measured_from_the_rows(scene: Scene) -> None:
     assert await lag_s(scene.owner, "queue") == 30
     await scene.mark(minute(3, 20))
     assert await lag_s(scene.owner, "schedule") == 10
+
+
+async def test_the_status_without_schedulers_says_what_is_overdue_and_since_when(
+    scene: Scene,
+) -> None:
+    await scene.make()
+    await scene.mark(minute(3))
+    scene.hands.at = minute(5)
+    status = (await scene.owner.get("/v1/status")).json
+    schedulers, executors = status["findings"]
+    assert not status["is_well"]
+    assert (schedulers["kind"], schedulers["since"]) == ("schedulers", "2026-12-01T12:03:00Z")
+    assert (executors["kind"], executors["since"]) == ("executors", None)
+    assert (status["partitions_held"], status["unclaimed_since"]) == (0, "2026-12-01T12:03:00Z")
+    assert status["overdue"] == 0  # its next due time has a row, which may not be written to it yet
+    await scene.mark(minute(0))
+    assert (await scene.owner.get("/v1/status")).json["overdue"] == 1
+
+
+async def test_the_status_counts_what_has_not_ended_and_names_who_serves_what(
+    scene: Scene, database: Database
+) -> None:
+    await scene.make(pool="gpu")
+    scene.hands.at = minute(3)
+    await scene.claim(minute(1), minute(2))
+    async with database.session() as session:
+        await session.execute(
+            "INSERT INTO executors"
+            " (id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq)"
+            " VALUES (gen_random_uuid(), 'here', '{gpu,cpu}', 1, 0, $1, $1, 1)",
+            minute(3),
+        )
+        await session.execute(
+            "INSERT INTO dead_letters (run_id, due_at, job_id, team_id, dead_at, reason)"
+            " SELECT id, due_at, job_id, team_id, now(), '' FROM runs LIMIT 1"
+        )
+        await session.execute(
+            "INSERT INTO handouts (executor, seq, handed_at, run_ids)"
+            " SELECT gen_random_uuid(), 1, now(), array[id] FROM runs ORDER BY id LIMIT 1"
+        )
+        await session.execute(
+            "UPDATE runs SET state = 'running', executor = gen_random_uuid() WHERE due_at = $1",
+            minute(1),
+        )
+    status = (await scene.owner.get("/v1/status")).json
+    assert [finding["kind"] for finding in status["findings"]] == ["schedulers"]
+    cpu, gpu = status["pools"]
+    heard = "2026-12-01T12:03:00Z"
+    assert cpu == {
+        "pool": "cpu",
+        "executors": 1,
+        "heard_at": heard,
+        "queued": 0,
+        "queued_since": None,
+    }
+    assert (gpu["executors"], gpu["queued"], gpu["queued_since"]) == (1, 2, heard)
+    assert status["runs"] == {"waiting": 0, "queued": 2, "running": 1, "retrying": 0}
+    assert status["dead_letters"] == 1
+    metrics = (await scene.owner.get("/metrics")).text.splitlines()
+    assert 'matins_pool_queued{pool="gpu"} 2.0' in metrics
+    assert 'matins_live_runs{state="running"} 1.0' in metrics
+    scene.hands.at = minute(4)  # nothing was heard of the executor meanwhile
+    _, unserved = (await scene.owner.get("/v1/status")).json["findings"]
+    assert (unserved["kind"], unserved["subject"]) == ("unserved", "gpu")
+    assert unserved["since"] == heard

@@ -32,6 +32,7 @@ HOT = [
     *("auto_delete.sql:ended_jobs", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended_runs", "following.sql:write_follow_ups"),
     *("chains.sql:links", "chains.sql:links_again", "chains.sql:revive", "manual.sql:replay"),
+    "status.sql:partitions",
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
 LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
@@ -51,7 +52,7 @@ FILES = (
         "leases",
         "manual",
     ),
-    *("past", "waiting", "zone_data"),
+    *("past", "status", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from typing import NamedTuple
 
 from litestar import Litestar, Router
 from litestar.di import Provide
@@ -30,6 +31,7 @@ from matins.api import (
     previews,
     restores,
     runs,
+    system,
     teams,
     windows,
 )
@@ -40,6 +42,7 @@ from matins.api.problems import BODY_MAX, details_of, to_response
 from matins.api.public import Public
 from matins.api.status import StatusReader, run_asked_for
 from matins.domain.ports import StatusCache
+from matins.domain.ports.status import StatusView
 from matins.kernel.http import (
     App,
     MethodError,
@@ -63,7 +66,6 @@ from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
 from matins.store.explanations import PostgresExplanations
 from matins.store.failures import PostgresFailures
-from matins.store.fleet import PostgresFleet
 from matins.store.forecasts import PostgresForecasts
 from matins.store.limits import PostgresLimits
 from matins.store.outlooks import PostgresOutlooks
@@ -77,7 +79,7 @@ from matins.store.windows import PostgresWindows
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
     *(channels, alerts),
-    *(previews, forecasts, runs, dead, explanations, fleet, restores),
+    *(previews, forecasts, runs, dead, explanations, fleet, restores, system),
 )
 """The modules whose routers are the API."""
 
@@ -85,22 +87,30 @@ GATEWAY_PREFIX = "/v1/executors/"
 _JSON = b"application/json"
 
 
+class Pools(NamedTuple):
+    """The sessions of an API: it is ready if all of these can write."""
+
+    owners: Database
+    others: Sequence[Database]
+
+
 def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     *,
-    database: Database,
-    hot: Sequence[Database],
+    pools: Pools,
     owners: Owners,
     deeds: Channels,
     cache: StatusCache,
     gateway: App,
+    system: StatusView,
     tokens: Mapping[str, str],
     demo: bool = False,
 ) -> App:
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
 
-    `tokens` are those of owners, by name, and `deeds` what they do to channels. `hot` are the pools
-    that must all be able to write, or it is not ready.
+    `tokens` are those of owners, by name, and `deeds` what they do to channels. `system` tells
+    whether all is well.
     """
+    database = pools.owners
     reads, letters = PostgresReads(database), PostgresDeadLetters(database)
     status = StatusReader(reads, cache)
     known = KnownCalendars()
@@ -129,9 +139,10 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
         "teams": PostgresTeams(database),
         "outlooks": PostgresOutlooks(database),
         "status": status,
+        "system": system,
     }
     resources = _resources(dependencies)
-    public = Public(hot, PostgresFleet(database), describe(resources))
+    public = Public([*pools.others, database], system, describe(resources))
     return _Front(resources, gateway, public, status, Principals(tokens), has_demo=demo)
 
 

@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
 from matins.owners import alert_rules, channels, owners
+from matins.status.watch import StatusWatch
 from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
@@ -47,3 +48,4 @@ Revisions = NamedDependency[PostgresRevisions]
 Principal = NamedDependency[str]
 """The name of the caller's token."""
 Status = NamedDependency[StatusReader]
+System = NamedDependency[StatusWatch]

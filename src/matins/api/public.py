@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from importlib.resources import files
-from math import nan
 
 import msgspec
 
+from matins.domain.ports.status import StatusView
 from matins.domain.values.errors import NotFoundError, UnavailableError
 from matins.kernel.http import MethodError, Scope, Send, respond
-from matins.kernel.metrics import QUEUE_LAG, SCHEDULE_LAG, exposition
+from matins.kernel.metrics import exposition
 from matins.store.database import Database, check_writable
-from matins.store.fleet import PostgresFleet
 
 READY_S = 2.0
 """How long the database may take to answer."""
@@ -29,11 +28,11 @@ class Public:
     """Answers what anybody may ask."""
 
     def __init__(
-        self, hot: Sequence[Database], fleet: PostgresFleet, description: dict[str, object]
+        self, hot: Sequence[Database], system: StatusView, description: dict[str, object]
     ) -> None:
         """`hot` are the pools without each of which the API is of no use."""
         self._hot = hot
-        self._fleet = fleet
+        self._system = system
         self._description = msgspec.json.encode(description)
         self._welcome = (files("matins.api") / "welcome.html").read_bytes()
 
@@ -50,7 +49,7 @@ class Public:
             case "/ready":
                 await respond(send, 200, await self._readiness())
             case "/metrics":
-                await self._measure()
+                await self._system.status()  # which sets the gauges that tell of all rows
                 await respond(send, 200, exposition())
             case "/openapi.json":
                 await respond(send, 200, self._description, _JSON)
@@ -66,18 +65,8 @@ class Public:
         try:
             async with asyncio.timeout(READY_S):
                 await check_writable(*self._hot)
-                warnings = (await self._fleet.read()).warnings()
         except TimeoutError:
             raise UnavailableError(f"PostgreSQL did not answer within {READY_S:g} s") from None
-        return "".join(f"{line}\n" for line in ["ready", *warnings]).encode()
-
-    async def _measure(self) -> None:
-        """Set the gauges that tell of all rows; nobody knows them while the database is away."""
-        lags_s = (nan, nan)
-        try:
-            async with asyncio.timeout(READY_S):
-                lags_s = await self._fleet.lags_s()
-        except (TimeoutError, UnavailableError):
-            pass
-        for gauge, lag_s in zip((SCHEDULE_LAG, QUEUE_LAG), lags_s, strict=True):
-            gauge.set(lag_s)
+        findings = (await self._system.status()).findings
+        lines = ["ready", *(finding.what for finding in findings)]
+        return "".join(f"{line}\n" for line in lines).encode()

@@ -24,6 +24,8 @@ _MOVING_MS = 1_000
 _DEADLINE_S = 0.25
 _REST_S = 1.0
 
+_PROBE = b"matins:probe"
+
 # One command for a batch. Final statuses are written over whatever is there; others only where
 # nothing is, and for a moment, so that a late writer can't hide the end of a run for long.
 _PUT = """
@@ -77,6 +79,15 @@ class ValkeyStatusCache:
             if self._reader is None:
                 self._reader = asyncio.create_task(self._read_all())
         return await asyncio.shield(answer)
+
+    async def fault(self) -> str:
+        """See `domain.ports.status.CacheProbe`. Writes: one that only answers may be full."""
+        try:
+            await self._client.set(_PROBE, b"1", px=_MOVING_MS)
+        except Exception as error:
+            await self._rest(error)
+            return f"{type(error).__name__}: {error}"
+        return ""
 
     async def close(self) -> None:
         """Close the connections."""

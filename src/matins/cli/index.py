@@ -39,6 +39,7 @@ COMMANDS = {
     "preview": ("previews", "Show when a schedule is due, in words and in instants."),
     "forecast": ("forecasts", "Show how often jobs will fire in the coming hours."),
     "audit": ("audits", "Compute anew what was due and compare it with what is recorded."),
+    "status": ("system", "Tell in one look whether all is well, and what to do where it is not."),
     "cluster": ("clusters", "Show the schedulers, and the partitions that none of them holds."),
     "resume-after-restore": (
         "restoring",

@@ -28,6 +28,8 @@ _STYLES = {
     "skipped": "bright_black",
     "active": "green",
     "alive": "green",
+    "well": "bold green",
+    "wrong": "bold red",
     "silent": "bold red",
     "paused": "yellow",
     "quarantined": "bold red",

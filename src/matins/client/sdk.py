@@ -34,6 +34,7 @@ from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.runs.states import RunState
 from matins.domain.runs.stopping import StopRetrying
 from matins.domain.schedules.schedule import Schedule
+from matins.domain.status.findings import SystemStatus
 from matins.domain.values.errors import UnavailableError
 from matins.domain.views import (
     AttemptRecord,
@@ -282,6 +283,10 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     async def list_executors(self) -> list[ExecutorRecord]:
         """Return all executors alive, and those that ended within a day."""
         return await self._calls.ask(list[ExecutorRecord], "GET", "/v1/executors")
+
+    async def get_status(self) -> SystemStatus:
+        """Return what is wrong with the whole system, as the API that answers judges it."""
+        return await self._calls.ask(SystemStatus, "GET", "/v1/status")
 
     async def get_cluster(self) -> Cluster:
         """Return all schedulers, and the partitions that none of them holds."""

@@ -21,8 +21,25 @@ CLAIM_LAG = Histogram(
 SCHEDULE_LAG = Gauge("matins_schedule_lag_seconds", "Age of the oldest due and unclaimed fire time")
 """A scheduler measures it in its memory, an API in the rows of all jobs."""
 QUEUE_LAG = Gauge("matins_queue_lag_seconds", "How long the dispatch queue reaches back")
-for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG):
+SCHEDULERS = Gauge("matins_schedulers_alive", "Schedulers whose lease is in force")
+WITHOUT_HOLDER = Gauge(
+    "matins_partitions_without_holder", "Partitions that no scheduler holds: their jobs don't fire"
+)
+OVERDUE = Gauge("matins_overdue", "Jobs overdue and unclaimed; up to 100 of each partition")
+DEAD_LETTERS = Gauge("matins_dead_letters", "Dead letters that are kept; up to 10,000")
+for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG, SCHEDULERS, WITHOUT_HOLDER, OVERDUE, DEAD_LETTERS):
     _unmeasured.set(nan)  # so says a process that does not measure it, or can't now
+LIVE_RUNS = Gauge(
+    "matins_live_runs", "Runs in states that don't last; each up to 10,000", ["state"]
+)
+POOL_QUEUED = Gauge("matins_pool_queued", "Runs on the queue of a pool; up to 10,000", ["pool"])
+POOL_QUEUE_AGE = Gauge(
+    "matins_pool_queue_age_seconds", "How long the first run on a pool's queue waits", ["pool"]
+)
+POOL_EXECUTORS = Gauge("matins_pool_executors", "Executors that serve a pool", ["pool"])
+FINDINGS = Gauge("matins_findings", "1 while matins status has a finding of that kind", ["kind"])
+SYSTEM_WELL = Gauge("matins_well", "1 while matins status has no finding")
+SYSTEM_WELL.set(nan)
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 DATABASE_CHANGED = Counter(

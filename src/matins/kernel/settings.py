@@ -75,6 +75,11 @@ class Settings(msgspec.Struct, frozen=True):
     """How late next due times are written."""
     upkeep_s: float = 60.0
     """How often a scheduler sees to new zone data, changed calendars and jobs at their end."""
+    status_every_s: float = 5.0
+    """How often an API looks whether all is well."""
+    status_after_s: float = 20.0
+    """How long something is wrong before an API says so: what is over sooner was a restart. Also
+    how long an executor may be silent and count as one that serves its pools."""
     keep_days: int = DAYS
     """How many days a scheduler keeps runs where neither their job nor its team says it."""
     max_jobs: int | None = None
@@ -159,7 +164,8 @@ def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in msgspec.structs.asdict(settings):
         if name.endswith("_s") and getattr(settings, name) > _LONGEST_S:
             yield name, "must not be over 1d"
-    for name in ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s", "alert_look_s"):
+    positive = ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s", "alert_look_s")
+    for name in (*positive, "status_every_s"):
         if getattr(settings, name) <= 0:
             yield name, "must be over zero"
     for name, fault_of in _TEXTS.items():

@@ -11,7 +11,7 @@ from matins.alerts.channels.by_apprise import send_by_apprise
 from matins.alerts.channels.webhook import WebhookSender
 from matins.alerts.delivering import Delivery
 from matins.alerts.watching import AlertWatch
-from matins.api.app import build_api
+from matins.api.app import Pools, build_api
 from matins.cache.status import ValkeyStatusCache
 from matins.engines.endpoints import ApiEndpoint, Endpoints
 from matins.gateway.asgi import Gateway
@@ -23,6 +23,7 @@ from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
 from matins.roles.owners import postgres_channels, postgres_owners
 from matins.roles.process import run_role
+from matins.status.watch import LOOK_S, StatusWatch
 from matins.store.alerts import PostgresLookout
 from matins.store.database import Database
 from matins.store.dispatch import PostgresDispatch
@@ -31,6 +32,7 @@ from matins.store.locks import PostgresLocks
 from matins.store.migrate import check_database
 from matins.store.outbox import PostgresOutbox
 from matins.store.server import Server, ServerWatch
+from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
 
 
@@ -63,13 +65,17 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         token = endpoints.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         sealer = Sealer(endpoints.secret_keys())
+        looks = await stack.enter_async_context(
+            open_database(server, "status", 1, by_key_only=True, deadline_s=LOOK_S)
+        )
+        system = _status_watch(looks, cache, clock, settings)
         app = build_api(
-            database=owners,
-            hot=[dequeues, records, heartbeats, owners],
+            pools=Pools(owners, [dequeues, records, heartbeats]),
             owners=postgres_owners(owners, hints, rng),
             deeds=postgres_channels(owners, sealer, rng),
             cache=cache,
             gateway=gateway,
+            system=system,
             tokens=endpoints.tokens(),
             demo=demo,
         )
@@ -79,6 +85,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         # Stopped last first: the waiting polls are answered before the server waits for them.
         services: list[Service] = [
             ServerWatch(server, clock),
+            system,
             door,
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
@@ -107,3 +114,15 @@ def _alerting(
             settings.poll_s,
         ),
     ]
+
+
+def _status_watch(
+    looks: Database, cache: ValkeyStatusCache, clock: HostClock, settings: Settings
+) -> StatusWatch:
+    return StatusWatch(
+        PostgresStatusReads(looks),
+        cache,
+        clock,
+        every_s=settings.status_every_s,
+        told_after_s=settings.status_after_s,
+    )

@@ -47,16 +47,6 @@ class PostgresFleet:
         rows = await self._database.fetch(_Q["served"], silent=SILENT)
         return {row["pool"]: row["executors"] for row in rows}
 
-    async def lags_s(self) -> tuple[float, float]:
-        """Ages in seconds: of the oldest fire time that may still lack its row, and of the queue.
-
-        Both are to the second or so: rows of jobs and partitions are written that much later.
-        """
-        [row] = await self._database.fetch(_Q["lag"])
-        queues = await self._database.fetch(_Q["queues"])
-        oldest = min((queue["queued_since"] for queue in queues), default=row["now"])
-        return row["claim_lag_s"], max(0.0, (row["now"] - oldest).total_seconds())
-
     async def tell_overdue(self, jobs: Sequence[Job]) -> list[Job]:
         """Return the jobs, where due times wait for their claim with the reason."""
         if not any(job.next_fire_at for job in jobs):

@@ -273,6 +273,8 @@ def _refused(error: Exception) -> str:
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return "it takes no writes: a standby, or one that was made read-only"
     message = str(error)
     return message if isinstance(error, UnavailableError) else f"{type(error).__name__}: {message}"
 

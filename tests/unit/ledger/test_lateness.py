@@ -143,15 +143,3 @@ def test_a_queued_run_says_that_no_executor_serves_its_pool(
     run = RunStatus(JOB, "payments", "job", "scheduled", state, NOON, NOON, attempt, reason)
     assert why_waits(run, "gpu", {"default"}) == told
     assert why_waits(run, "gpu", {"gpu"}) == reason
-
-
-def test_what_stands_still_is_told_a_line_each() -> None:
-    assert ALIVE.warnings() == []
-    half = Fleet(NOW, frozenset(range(128)), dict.fromkeys(range(256), NOW), NOW, {}, {"gpu": NOW})
-    assert half.warnings() == [
-        "partitions that no scheduler holds: 128",
-        "no executor serves pool gpu",
-    ]
-    assert Fleet(NOW).warnings() == [
-        "no scheduler is alive, so nothing is claimed; none was ever seen"
-    ]

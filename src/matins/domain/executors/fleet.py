@@ -45,7 +45,7 @@ class Fleet(msgspec.Struct, frozen=True):
     def why_unclaimed(self, partition: int) -> str:
         """Why what is due in a partition has no rows yet."""
         if not self.held:
-            return f"no scheduler is alive; {_seen(self.seen_at)}"
+            return f"no scheduler is alive; {last_seen(self.seen_at)}"
         if partition not in self.held:
             return f"no scheduler holds partition {partition}"
         return f"the scheduler of partition {partition} is behind"
@@ -74,17 +74,6 @@ class Fleet(msgspec.Struct, frozen=True):
             return ""  # it was claimed; its next due time is written a little later
         return self.why_unclaimed(partition)
 
-    def warnings(self) -> list[str]:
-        """Return what keeps due runs from happening, a line each."""
-        if not self.held:
-            warnings = [f"no scheduler is alive, so nothing is claimed; {_seen(self.seen_at)}"]
-        else:
-            orphans = self.watermarks.keys() - self.held
-            warnings = [f"partitions that no scheduler holds: {len(orphans)}"] if orphans else []
-        return warnings + [
-            why for pool in sorted(self.queued_since) if (why := self.why_queued(pool))
-        ]
-
 
 def why_waits(run: RunStatus, pool: str, served: Container[str]) -> str:
     """Return the reason of a run: what its row says, and if it is queued that no executor takes
@@ -99,7 +88,8 @@ def _unserved(pool: str) -> str:
     return f"no executor serves pool {pool}"
 
 
-def _seen(at: datetime | None) -> str:
+def last_seen(at: datetime | None) -> str:
+    """Return when a scheduler was last seen, in words."""
     return "none was ever seen" if at is None else f"the last was seen at {instant(at)}"
 
 
