@@ -26,7 +26,7 @@ WITHOUT_HOLDER = Gauge(
     "matins_partitions_without_holder", "Partitions that no scheduler holds: their jobs don't fire"
 )
 OVERDUE = Gauge("matins_overdue", "Jobs overdue and unclaimed; up to 100 of each partition")
-DEAD_LETTERS = Gauge("matins_dead_letters", "Dead letters that are kept; up to 10,000")
+DEAD_LETTERS = Gauge("matins_dead_letters", "Dead letters that nobody has closed; up to 10,000")
 for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG, SCHEDULERS, WITHOUT_HOLDER, OVERDUE, DEAD_LETTERS):
     _unmeasured.set(nan)  # so says a process that does not measure it, or can't now
 LIVE_RUNS = Gauge(

@@ -75,6 +75,7 @@ GROUP BY pool
 LIMIT 1000
 
 -- name: counts
+-- Of dead letters by dead_letters_open.
 SELECT count(*) FILTER (WHERE cause <> 'retry')::integer AS waiting,
        count(*) FILTER (WHERE cause = 'retry')::integer AS retrying,
        (
@@ -92,6 +93,7 @@ SELECT count(*) FILTER (WHERE cause <> 'retry')::integer AS waiting,
            SELECT count(*) FROM (SELECT FROM dispatch LIMIT :most) AS counted
        )::integer AS queued,
        (
-           SELECT count(*) FROM (SELECT FROM dead_letters LIMIT :most) AS counted
+           SELECT count(*)
+           FROM (SELECT FROM dead_letters WHERE dismissed_at IS NULL LIMIT :most) AS counted
        )::integer AS dead_letters
 FROM (SELECT cause FROM waiting LIMIT :most) AS counted
