@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AsyncExitStack
+from functools import partial
 from random import SystemRandom
 
 from matins.alerts.channels.by_apprise import send_by_apprise
@@ -47,17 +48,14 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
     await check_database(server)
     clock, rng = HostClock(), SystemRandom()
     async with AsyncExitStack() as stack:
-        dequeues = await stack.enter_async_context(
-            open_database(server, "dequeue", 2, by_key_only=True, lock_s=HOT_LOCK_S)
-        )
-        records = await stack.enter_async_context(
-            open_database(server, "record", 2, by_key_only=True, lock_s=HOT_LOCK_S)
-        )
-        heartbeats = await stack.enter_async_context(
-            open_database(server, "heartbeat", 4, by_key_only=True)
-        )
-        owners = await stack.enter_async_context(open_database(server, "owners", 8))
-        alerts = await stack.enter_async_context(open_database(server, "alerts", 4))
+        enter, pool = stack.enter_async_context, partial(open_database, server)
+        hot = partial(pool, by_key_only=True)
+        dequeues = await enter(hot("dequeue", 2, lock_s=HOT_LOCK_S))
+        records = await enter(hot("record", 2, lock_s=HOT_LOCK_S))
+        heartbeats = await enter(hot("heartbeat", 4))
+        owners = await enter(pool("owners", 8))
+        alerts = await enter(pool("alerts", 4))
+        looks = await enter(hot("status", 1, deadline_s=LOOK_S))
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
@@ -65,9 +63,6 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         token = endpoints.executor_token()
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         sealer = Sealer(endpoints.secret_keys())
-        looks = await stack.enter_async_context(
-            open_database(server, "status", 1, by_key_only=True, deadline_s=LOOK_S)
-        )
         system = _status_watch(looks, cache, clock, settings)
         app = build_api(
             pools=Pools(owners, [dequeues, records, heartbeats]),
