@@ -79,7 +79,7 @@ class Engine:
         async with self.watched(f"record {BATCH}"):
             await self._record(held, 1, RunState.RETRYING)
         async with self.watched("look for retries"):
-            retries = await self._room.load(_BEGINNING, due + timedelta(days=1), BATCH)
+            retries = await self._room.load_waiting(_BEGINNING, due + timedelta(days=1), BATCH)
         await self._admit(retries)
         assert await self._dequeue() == held
         await self._record(held, 2, RunState.SUCCEEDED)
@@ -90,7 +90,7 @@ class Engine:
 
     async def _admit(self, retries: list[Waiting]) -> None:
         async with self.watched(f"admit {BATCH}"):
-            decisions = decide(retries, await self._room.look_up(retries))
+            decisions = decide(retries, await self._room.admission_facts(retries))
             await self._room.carry_out(self._holder, self._epochs, decisions)
 
     async def _dequeue(self) -> list[UUID]:

@@ -48,7 +48,7 @@ class Scene:
         answer = await agenda.claim(holder, epochs, [self._claim(due) for due in dues])
         if answer.waiting:
             room = PostgresWaitingRoom(self._database, self._database)
-            decisions = decide(answer.waiting, await room.look_up(answer.waiting))
+            decisions = decide(answer.waiting, await room.admission_facts(answer.waiting))
             await room.carry_out(holder, epochs, decisions)
         await leases.release(holder, epochs)
         return answer.made

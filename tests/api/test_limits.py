@@ -30,7 +30,7 @@ async def test_a_key_has_the_lowest_limit_of_its_jobs_until_the_team_sets_one(
     assert (shown["limit"], shown["rate"], shown["set"]) == (4, "100/m", False)
     assert (shown["used"], shown["waiting"]) == (0, 0)
     listed = (await owner.get(f"{TEAM}/limits")).json
-    assert [(it["kind"], it["name"], it["limit"]) for it in listed] == [
+    assert [(limit["kind"], limit["name"], limit["limit"]) for limit in listed] == [
         ("key", "vendor-x", 4),
         ("job", "settle", 2),
     ]

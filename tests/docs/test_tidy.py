@@ -191,3 +191,26 @@ def _is_shared_generator(what: str) -> bool:
     """
     module, _, function = what.rpartition(".")
     return module == "random" and function not in ("Random", "SystemRandom")
+
+
+PRONOUNS = {"it", "one", "mine", "them"}
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield each name that a module gives to a value, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "bench"])
+def test_a_value_is_named_by_a_noun(folder: str) -> None:
+    offenders = [
+        f"{path.name}:{line} {name}"
+        for path in (SOURCE.parents[1] / folder).rglob("*.py")
+        for line, name in bound_names(ast.parse(path.read_text("utf-8")))
+        if name in PRONOUNS
+    ]
+    assert offenders == []

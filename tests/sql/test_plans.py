@@ -15,7 +15,12 @@ from matins.store.queries import Query, load_queries
 
 HOT = [
     *("agenda.sql:load", "claims.sql:claim", "claims.sql:claim_rest", "agenda.sql:advance"),
-    *("waiting.sql:load", "waiting.sql:ask_again", "waiting.sql:candidates", "manual.sql:cancel"),
+    *(
+        "waiting.sql:load_waiting",
+        "waiting.sql:ask_again",
+        "waiting.sql:candidates",
+        "manual.sql:cancel",
+    ),
     *("manual.sql:retry_now", "manual.sql:stop_retrying"),
     *(
         "waiting.sql:carry_out",
@@ -25,7 +30,12 @@ HOT = [
     ),
     *("dispatch.sql:which_recorded", "dispatch.sql:to_stop", "dispatch.sql:put_back"),
     *("dispatch.sql:abandoned_runs", "dispatch.sql:find_handout", "dispatch.sql:close_handouts"),
-    *("dispatch.sql:locked", "waiting.sql:open_runs", "waiting.sql:wake", "waiting.sql:note_open"),
+    *(
+        "dispatch.sql:locked",
+        "waiting.sql:open_runs",
+        "waiting.sql:wake_waiting",
+        "waiting.sql:record_open_since",
+    ),
     "manual.sql:find_job",
     *("past.sql:newest_runs", "past.sql:run_counts"),
     *("zone_data.sql:jobs_ahead", "zone_data.sql:correct"),

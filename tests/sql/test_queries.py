@@ -29,7 +29,7 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "agenda.sql:load": DueJob,
     "agenda.sql:changed_jobs": DueJob,
     "agenda.sql:find_jobs": DueJob,
-    "waiting.sql:load": Waiting,
+    "waiting.sql:load_waiting": Waiting,
     "dispatch.sql:seen": ExecutorSeen,
     "dispatch.sql:record": RunStatus,
     "manual.sql:cancel": RunStatus,

@@ -73,7 +73,7 @@ class Windowed(Owned):
 
     async def coming_up(self) -> list[Waiting]:
         """Return what a scheduler's look finds due."""
-        return await self.room.load(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
+        return await self.room.load_waiting(dict.fromkeys(EVERYTHING, BEGINNING), self.now, 1000)
 
     async def look(self, at: datetime | None = None) -> int:
         """One look of a scheduler, and what follows from it; gives the length of the queue."""
@@ -87,7 +87,7 @@ class Windowed(Owned):
 
     async def admit(self, due: list[Waiting]) -> CarriedOut:
         """Decide about what a look found."""
-        return await self.carry_out(decide(due, await self.room.look_up(due)))
+        return await self.carry_out(decide(due, await self.room.admission_facts(due)))
 
     async def carry_out(self, decisions: list[Decision]) -> CarriedOut:
         """Do what was decided."""

@@ -128,8 +128,8 @@ class Admission:
             self._working_set.drop_partitions(lost)
         if not kept:
             return
-        facts = await self._room.look_up(kept)
-        counting = {it for it, run in facts.candidates.items() if self._counts_anew(run)}
+        facts = await self._room.admission_facts(kept)
+        counting = {run_id for run_id, run in facts.candidates.items() if self._counts_anew(run)}
         minding = {facts.candidates[run_id].job_id for run_id in counting}
         # A claim that is under way may or may not be seen: what is of its job is decided after it.
         busy = self._claiming(minding)
@@ -173,7 +173,7 @@ class Admission:
         if not batch:
             return
         runs = {waiting.run_id for waiting in batch}
-        candidates = {it: run for it, run in facts.candidates.items() if it in runs}
+        candidates = {run_id: run for run_id, run in facts.candidates.items() if run_id in runs}
         facts = msgspec.structs.replace(facts, candidates=candidates)
         where = {
             run.job_id: self._working_set.where_to_look(run.job_id, run.open_since)
@@ -185,7 +185,7 @@ class Admission:
         if replacing := [decision for decision in decisions if decision.verdict.replaces]:
             for decision in replacing:
                 reason = replaced_by(candidates[decision.waiting.run_id])
-                await self._room.replace(decision.verdict.replaces, reason)
+                await self._room.cancel_runs(decision.verdict.replaces, reason)
             facts = await self._with_open_runs(facts, where)
             decisions = decide(batch, facts)
         found = _found(decisions, facts, where)
@@ -195,7 +195,7 @@ class Admission:
             self._working_set.note_open(job_id, found[job_id])
         self._apply(batch, decisions, done)
         if lagging := _lagging(facts, found):
-            await self._room.note_open(self._leases.holder, trusted, lagging)
+            await self._room.record_open_since(self._leases.holder, trusted, lagging)
 
     async def _with_open_runs(self, facts: Facts, where: Mapping[UUID, OpenRuns]) -> Facts:
         if not where:
@@ -230,9 +230,13 @@ class Admission:
             self._working_set.drop_partitions(done.refused)
         for waiting in batch:
             self._working_set.waiting.forget(waiting)
-        fenced = [it for it in decisions if it.waiting.partition not in done.refused]
-        self._working_set.waiting.ask_about([it.waiting for it in fenced if done.is_void(it)])
-        _count(it.verdict.state for it in fenced if not done.is_void(it))
+        fenced = [
+            decision for decision in decisions if decision.waiting.partition not in done.refused
+        ]
+        self._working_set.waiting.ask_about(
+            [decision.waiting for decision in fenced if done.is_void(decision)]
+        )
+        _count(decision.verdict.state for decision in fenced if not done.is_void(decision))
         self._dispatch_hints.send(done.pools)
         self._admission_hints.send(map(gate_word, done.gates))
 

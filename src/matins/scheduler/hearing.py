@@ -74,9 +74,9 @@ class AdmissionListener:
         partitions = heard.partitions & held
         jobs = {job_id for job_id in heard.jobs if partition_of(job_id) in held}
         if jobs:
-            partitions |= {waiting.partition for waiting in await self._room.wake(jobs)}
+            partitions |= {waiting.partition for waiting in await self._room.wake_waiting(jobs)}
         if partitions:
             after = dict.fromkeys(partitions, BEGINNING)
-            for waiting in await self._room.load(after, self._clock.now() + SECOND, _SHARE):
+            for waiting in await self._room.load_waiting(after, self._clock.now() + SECOND, _SHARE):
                 if waiting.partition in self._working_set.epochs:
                     self._working_set.waiting.put(waiting)

@@ -73,7 +73,7 @@ class LineWatch:
         is_poll = self._clock.elapsed_s() >= self._next_poll_s
         if is_poll:
             self._next_poll_s = self._clock.elapsed_s() + self._poll_s
-        lines = await self._room.lines(None if is_poll else gates, BATCH)
+        lines = await self._room.gate_lines(None if is_poll else gates, BATCH)
         waiting, partitions = self._working_set.waiting, self._working_set.epochs.keys()
         if first := [run for run in lines.first(partitions) if run.run_id not in waiting]:
             waiting.ask_about(first)

@@ -216,7 +216,7 @@ class Loader:
         self._waiting.forget(runs.take_deferred())
         reading, count = self._waiting.begin(loaded, now), 0
         while reading.marks and count < PAGE:
-            page = await self._room.load(reading.marks, now + self._near, reading.share)
+            page = await self._room.load_waiting(reading.marks, now + self._near, reading.share)
             for waiting in page:
                 if waiting.partition in loaded:
                     runs.put(waiting)

@@ -52,7 +52,9 @@ class PostgresWaitingRoom:
         self._decided = decided
         self._reads = reads
 
-    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+    async def load_waiting(
+        self, after: Mapping[int, Mark], until: datetime, share: int
+    ) -> list[Waiting]:
         """See `domain.ports.WaitingRoom`.
 
         What was decided by rules that have changed is due at once: as much of it as fills a page,
@@ -60,10 +62,12 @@ class PostgresWaitingRoom:
         """
         limit = share * len(after)
         await self._reads.fetch(_Q["ask_again"], partitions=list(after), limit=limit)
-        rows = await self._reads.fetch(_Q["load"], until=until, share=share, **marks_of(after))
+        rows = await self._reads.fetch(
+            _Q["load_waiting"], until=until, share=share, **marks_of(after)
+        )
         return [Waiting(**row) for row in rows]
 
-    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
         rows = await self._reads.fetch(
             _Q["rules"],
@@ -94,16 +98,18 @@ class PostgresWaitingRoom:
             found[row["job_id"]].append(OpenRun(**_open_columns(row)))
         return found
 
-    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+    async def cancel_runs(self, run_ids: Sequence[UUID], reason: str) -> None:
         """See `domain.ports.WaitingRoom`. One after the other: it is rare that they are many."""
         for run_id in run_ids:
             await self._reads.fetch(
                 _MANUAL["cancel"], run_id=run_id, due_at=due_of(run_id), reason=reason
             )
 
-    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+    async def wake_waiting(self, job_ids: Collection[UUID]) -> list[Waiting]:
         """See `domain.ports.WaitingRoom`."""
-        rows = await self._reads.fetch(_Q["wake"], blockers=[str(job_id) for job_id in job_ids])
+        rows = await self._reads.fetch(
+            _Q["wake_waiting"], blockers=[str(job_id) for job_id in job_ids]
+        )
         return [Waiting(**row) for row in rows]
 
     async def carry_out(
@@ -136,13 +142,13 @@ class PostgresWaitingRoom:
             gates=set(row["gates"]) - {None},
         )
 
-    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
+    async def gate_lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """See `domain.ports.WaitingRoom`."""
         return await self._lines(gate_ids, limit)
 
     async def _lines(self, gate_ids: Collection[int] | None, limit: int, beside: int = 0) -> Lines:
         rows = await self._reads.fetch(
-            _Q["lines"],
+            _Q["gate_lines"],
             gate_ids=None if gate_ids is None else [*gate_ids],
             limit=limit,
             beside=beside,
@@ -157,13 +163,13 @@ class PostgresWaitingRoom:
                 runs[row["run_id"]] = Waiting(ready_at=IN_LINE, **columns)
         return Lines(rows[0]["now"], {row["gate_id"]: _gate(row) for row in rows}, places, runs)
 
-    async def note_open(
+    async def record_open_since(
         self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
     ) -> None:
         """See `domain.ports.WaitingRoom`."""
         partitions = [partition_of(job_id) for job_id in since]
         await self._reads.fetch(
-            _Q["note_open"],
+            _Q["record_open_since"],
             holder=holder,
             **fence_columns(set(partitions), epochs),
             job_ids=list(since),
@@ -222,7 +228,11 @@ def _columns(decisions: Sequence[Decision]) -> dict[str, object]:
     """Return what the statement is told of its decisions, column by column."""
     places = [decision.waiting for decision in decisions]
     verdicts = [decision.verdict for decision in decisions]
-    jobs = {it.job_id: it.job_revision for it in decisions if it.job_id is not None}
+    jobs = {
+        decision.job_id: decision.job_revision
+        for decision in decisions
+        if decision.job_id is not None
+    }
     return {
         "run_ids": [place.run_id for place in places],
         "run_partitions": [place.partition for place in places],

@@ -1,6 +1,6 @@
 -- The waiting room: all runs that may not start yet. What is asked about them, and what is done.
 
--- name: load
+-- name: load_waiting
 -- By the primary key, page by page as jobs are loaded. A row without a team is of a run that is gone.
 SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause, coalesce(r.pool, '') AS pool,
        coalesce(r.priority, 1) AS priority
@@ -116,7 +116,7 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS r
 
--- name: wake
+-- name: wake_waiting
 -- By waiting_overlap. What is being decided about, or woken by another, is passed over.
 UPDATE waiting w
 SET ready_at = coalesce(:now::timestamptz, clock_timestamp())
@@ -174,7 +174,7 @@ SELECT array(SELECT partition FROM fence) AS fenced,
        array(SELECT unnest(array[gate_id, CASE WHEN NOT holds_permits THEN left_gate_id END])
              FROM moved) AS gates
 
--- name: lines
+-- name: gate_lines
 -- Gates, with those who stand first in their lines; no more than there might be room for, and :beside of
 -- those who are asked about already. By waiting_line: a look for each gate. Without :gate_ids of all
 -- that have a line. Whoever stands in a partition that nobody holds keeps nobody waiting.
@@ -210,7 +210,7 @@ LEFT JOIN LATERAL (
     SELECT pool, priority FROM runs WHERE id = w.run_id AND due_at = w.due_at LIMIT 1
 ) AS r ON true
 
--- name: note_open
+-- name: record_open_since
 -- Up to when all runs of jobs are over; what is claimed next may be due earlier, and so may the oldest
 -- due time of a chain that is undecided.
 WITH fence AS (

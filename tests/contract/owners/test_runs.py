@@ -187,7 +187,7 @@ async def failed(ground: Ground, *, retry_in_s: float = 600.0) -> UUID:
 async def asked_about(ground: Ground, run: UUID) -> list[datetime]:
     """Return when a run is to be asked about, up to now."""
     after = dict.fromkeys(range(PARTITIONS), BEGINNING)
-    room = await ground.room.load(after, ground.clock.now(), 9)
+    room = await ground.room.load_waiting(after, ground.clock.now(), 9)
     return [waiting.ready_at for waiting in room if waiting.run_id == run]
 
 

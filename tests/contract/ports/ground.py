@@ -240,7 +240,9 @@ class Ground:
     async def waiting(self, *jobs: UUID) -> list[Waiting]:
         """Return what is to be asked about by now of the partitions of these jobs, or of all."""
         partitions = [partition_of(job) for job in jobs] or range(256)
-        return await self.room.load(dict.fromkeys(partitions, BEGINNING), self.clock.now(), 9)
+        return await self.room.load_waiting(
+            dict.fromkeys(partitions, BEGINNING), self.clock.now(), 9
+        )
 
     async def admit(
         self, holder: UUID, epochs: Mapping[int, int], batch: Sequence[Waiting]
@@ -251,7 +253,7 @@ class Ground:
 
     async def facts(self, batch: Sequence[Waiting]) -> Facts:
         """Return what admission must know of runs, with all that is unfinished of their jobs."""
-        facts = await self.room.look_up(batch)
+        facts = await self.room.admission_facts(batch)
         minding = [run for run in facts.candidates.values() if run.minds_others]
         found = await self.room.open_runs({run.job_id: OpenRuns(run.open_since) for run in minding})
         return msgspec.structs.replace(facts, open_runs=found)

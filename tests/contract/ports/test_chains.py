@@ -97,7 +97,7 @@ class Play:
     async def note_open(self, name: str, since: datetime) -> None:
         """Note that all runs of a job that were due before are over."""
         job = self.ids[name]
-        await self.ground.room.note_open(A, self.epochs, {job: since})
+        await self.ground.room.record_open_since(A, self.epochs, {job: since})
 
     async def rows(self, name: str) -> list[tuple[float, str, str]]:
         rows = await self.ground.rows.runs(self.ids[name])
@@ -369,7 +369,7 @@ async def test_a_run_that_is_decided_about_late_is_among_those_looked_for(play: 
     verdict = decide_link(link)
     assert verdict
     claimed = await play.ground.agenda.claim(A, play.epochs, [claim_of(link, verdict)])
-    [run] = (await play.ground.room.look_up(claimed.waiting)).candidates.values()
+    [run] = (await play.ground.room.admission_facts(claimed.waiting)).candidates.values()
     assert run.open_since <= run.due_at == DUE
 
 

@@ -176,7 +176,7 @@ async def test_a_cancel_wins_over_a_retry_decided_meanwhile(ground: Ground) -> N
     assert (status.state, status.retry_at) == (RunState.CANCELLED, None)
     later = ground.clock.now() + timedelta(hours=1)
     own = {partition_of(JOB): BEGINNING}
-    assert await ground.room.load(own, later, 9) == []
+    assert await ground.room.load_waiting(own, later, 9) == []
 
 
 async def test_a_run_of_a_job_that_was_deleted_does_not_begin_and_holds_up_no_other(

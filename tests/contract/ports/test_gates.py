@@ -31,10 +31,10 @@ async def epochs(ground: Ground) -> dict[int, int]:
 
 async def offered(ground: Ground, epochs: dict[int, int], count: int = 4) -> list[UUID]:
     """Claim runs of both jobs in turn and ask about them; return them in their order."""
-    claims = [claim((JOB, OTHER)[it % 2], START + SECOND * it) for it in range(count)]
+    claims = [claim((JOB, OTHER)[number % 2], START + SECOND * number) for number in range(count)]
     answer = await ground.agenda.claim(HOLDER, epochs, claims)
     await ground.admit(HOLDER, epochs, answer.waiting)
-    return [it.run_id for it in claims]
+    return [made.run_id for made in claims]
 
 
 async def taken(ground: Ground, seq: int = 1) -> list[UUID]:
@@ -54,7 +54,7 @@ async def ended(ground: Ground, run: UUID, state: RunState = RunState.SUCCEEDED)
 
 async def first_in_lines(ground: Ground, epochs: dict[int, int]) -> list[Waiting]:
     """Return who stands first where there is room."""
-    lines = await ground.room.lines(None, 100)
+    lines = await ground.room.gate_lines(None, 100)
     return lines.first(epochs)
 
 
@@ -158,7 +158,7 @@ async def test_a_rate_lets_starts_follow_each_other_in_time(
     await ground.owners.limits.put("default", Limit("vendor-x", rate="30/m"))
     runs = await offered(ground, epochs)
     assert await taken(ground) == runs[:1]
-    lines = await ground.room.lines(None, 100)
+    lines = await ground.room.gate_lines(None, 100)
     assert [*lines.opening().values()] == [START + 2 * SECOND]
     ground.clock.move(1.9)
     assert await asked_in_line(ground, epochs) == []
@@ -186,7 +186,7 @@ async def test_a_run_that_waits_for_one_gate_holds_up_no_other(
 ) -> None:
     narrow = UUID(int=9)
     await ground.rows.add_job(narrow, msgspec.structs.replace(KEYED, max_running=1))
-    claims = [claim(narrow, START + SECOND * it) for it in range(2)]
+    claims = [claim(narrow, START + SECOND * number) for number in range(2)]
     answer = await ground.agenda.claim(HOLDER, epochs, claims)
     await ground.admit(HOLDER, epochs, answer.waiting)
     later = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START + 5 * SECOND)])
@@ -200,7 +200,7 @@ async def test_who_leaves_a_line_for_another_lets_the_next_be_looked_at(
     narrow = UUID(int=9)
     await ground.rows.add_job(narrow, msgspec.structs.replace(KEYED, max_running=1))
     runs = await offered(ground, epochs, 2)
-    claims = [claim(narrow, START + SECOND * it) for it in (2, 3)]
+    claims = [claim(narrow, START + SECOND * number) for number in (2, 3)]
     behind = claim(JOB, START + 4 * SECOND)
     answer = await ground.agenda.claim(HOLDER, epochs, [*claims, behind])
     lined = await ground.admit(HOLDER, epochs, answer.waiting)
@@ -238,7 +238,7 @@ async def test_who_was_let_in_beside_another_is_not_skipped_in_line(
     alone = UUID(int=9)
     spec = msgspec.structs.replace(SPEC, overlap="allow", max_running=1)
     await ground.rows.add_job(alone, spec)
-    claims = [claim(alone, START + SECOND * it) for it in range(2)]
+    claims = [claim(alone, START + SECOND * number) for number in range(2)]
     answer = await ground.agenda.claim(HOLDER, epochs, claims)
     await ground.admit(HOLDER, epochs, answer.waiting)
     assert await taken(ground) == [claims[0].run_id]

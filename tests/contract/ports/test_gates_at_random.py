@@ -145,7 +145,7 @@ class Gated(RuleBasedStateMachine):
     @rule(holder=holders)
     def look_at_lines(self, holder: UUID) -> None:
         async def first(side: Ground) -> list[Waiting]:
-            lines = await side.room.lines(None, 100)
+            lines = await side.room.gate_lines(None, 100)
             return lines.first(self.epochs[holder])
 
         self._decide(holder, first)
@@ -157,8 +157,8 @@ class Gated(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             batch = sorted(await found(side), key=lambda waiting: waiting.run_id)
-            batch = [it for it in batch if it.partition in self.epochs[holder]]
-            decisions.append(decide(batch, await side.room.look_up(batch)))
+            batch = [waiting for waiting in batch if waiting.partition in self.epochs[holder]]
+            decisions.append(decide(batch, await side.room.admission_facts(batch)))
             return batch
 
         if self.both(call):
@@ -194,7 +194,7 @@ class Gated(RuleBasedStateMachine):
 
         async def call(side: Ground) -> Any:
             handout = await side.dispatch.dequeue(poll, "default")
-            return handout and {(it.run_id, it.number) for it in handout.attempts}
+            return handout and {(attempt.run_id, attempt.number) for attempt in handout.attempts}
 
         self.both(call)
 
@@ -303,9 +303,11 @@ class Gated(RuleBasedStateMachine):
         side.clock.move(2)
         epochs = self.epochs[holder]
         await side.repairs.repair(UUID(int=0), 99, 1.0)
-        lines = await side.room.lines(None, 100)
+        lines = await side.room.gate_lines(None, 100)
         batch = [*await side.waiting(*JOBS), *lines.first(epochs)]
-        await side.room.carry_out(holder, epochs, decide(batch, await side.room.look_up(batch)))
+        await side.room.carry_out(
+            holder, epochs, decide(batch, await side.room.admission_facts(batch))
+        )
         await side.dispatch.dequeue(Poll(EXECUTOR, self.seq, ["default"], 9), "default")
         for run in [run for run, state in (await _states(side)).items() if state == "running"]:
             for number in range(1, 9):
@@ -317,7 +319,7 @@ async def _record(side: Ground, run: UUID, number: int, state: RunState) -> list
     retry_in_s = 1.0 if state is RunState.RETRYING else None
     ending = Ending(End(run, number, Result(ENDS[state])), state, retry_in_s=retry_in_s)
     recorded = await side.dispatch.record(EXECUTOR, [ending])
-    return [(it.status.id, it.status.state) for it in recorded]
+    return [(end.status.id, end.status.state) for end in recorded]
 
 
 async def _is_set(side: Ground) -> bool:

@@ -130,10 +130,10 @@ async def test_a_run_that_is_replayed_is_looked_for_again(scene: Scene, ground: 
     await scene.claim(-9)
     [run] = await scene.begin()
     await scene.end(run, RunState.DEAD)
-    await ground.room.note_open(HOLDER, scene.epochs, {JOB: START})
+    await ground.room.record_open_since(HOLDER, scene.epochs, {JOB: START})
     await ground.owners.runs.replay(run)
     [later] = await scene.claim(1, since=-9)
-    facts = await ground.room.look_up(await ground.waiting(JOB))
+    facts = await ground.room.admission_facts(await ground.waiting(JOB))
     assert facts.candidates[later].open_since <= START - 9 * SECOND
 
 
@@ -167,7 +167,7 @@ async def test_a_queue_is_so_deep_and_goes_on_when_a_run_ends(
     [run] = await scene.begin()
     assert await scene.end(run) == JOB
     assert await ground.waiting(JOB) == []
-    woken = await ground.room.wake([JOB])
+    woken = await ground.room.wake_waiting([JOB])
     assert {(run.cause, run.ready_at) for run in woken} == {(CAUSE, ground.clock.now())}
     await scene.admit()
     assert await scene.states() == [
@@ -189,7 +189,7 @@ async def test_who_waits_is_asked_about_again_though_nobody_woke_it(
     ground.clock.move(1)
     await scene.admit()
     assert await scene.states() == ["succeeded", "queued"]
-    assert await ground.room.wake([JOB, OTHER]) == []
+    assert await ground.room.wake_waiting([JOB, OTHER]) == []
 
 
 @with_policy("replace")
@@ -201,7 +201,7 @@ async def test_what_is_replaced_is_cancelled_wherever_it_stands(
     await scene.claim(1, since=None)
     await scene.claim(2, since=None, state=RunState.WAITING)
     runs = [scene.of(second).run_id for second in range(3)]
-    await ground.room.replace(runs, "replaced")
+    await ground.room.cancel_runs(runs, "replaced")
     reasons = [(row.state, row.reason) for row in await ground.rows.runs(JOB)]
     assert reasons == [("running", ""), *[("cancelled", "replaced")] * 2]
     assert await ground.waiting(JOB) == []

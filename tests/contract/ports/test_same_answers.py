@@ -309,7 +309,7 @@ class BothPorts(RuleBasedStateMachine):
 
 async def _standing(side: Ground) -> Any:
     """Return all places in the waiting room."""
-    return await side.room.load(ALL, side.clock.now() + timedelta(days=1), 99)
+    return await side.room.load_waiting(ALL, side.clock.now() + timedelta(days=1), 99)
 
 
 async def _found(side: Ground, *jobs: UUID) -> Any:

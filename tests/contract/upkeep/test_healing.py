@@ -178,4 +178,4 @@ async def test_a_walk_goes_on_where_the_turn_before_ended(
 async def retries(ground: Ground) -> list[object]:
     """Return the retries of the job's partition in the next two hours."""
     due = ground.clock.now() + timedelta(hours=2)
-    return [*await ground.room.load({partition_of(JOB): BEGINNING}, due, 9)]
+    return [*await ground.room.load_waiting({partition_of(JOB): BEGINNING}, due, 9)]

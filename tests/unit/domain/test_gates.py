@@ -41,10 +41,10 @@ def test_what_is_no_rate_is_told_what_would_be_right(text: str) -> None:
 
 def test_a_limit_says_what_is_wrong_with_it() -> None:
     wrong = Limit("Vendor X", limit=-1, rate="often")
-    assert [it.where for it in wrong.problems()] == ["key", "limit", "rate"]
-    assert [it.where for it in Limit("x").problems()] == ["limit"]
+    assert [problem.where for problem in wrong.problems()] == ["key", "limit", "rate"]
+    assert [problem.where for problem in Limit("x").problems()] == ["limit"]
     quotas = Quotas(max_jobs=-1, max_running=-1, starts_per_minute=0)
-    assert [it.where for it in quotas.problems()] == [
+    assert [problem.where for problem in quotas.problems()] == [
         "max_jobs",
         "max_running",
         "starts_per_minute",
@@ -110,8 +110,12 @@ def test_so_many_pass_as_there_is_room_in_the_order_of_their_places(data: st.Dat
             assert [permit.gate_id for permit in outcome.permits] == asked[outcome.place]
             continue
         gate = outcome.blocked_by
-        before = [it for it in passed if it.place < outcome.place and it.blocked_by is None]
-        taken = sum(gate.id in asked[it.place] for it in before)
+        before = [
+            earlier
+            for earlier in passed
+            if earlier.place < outcome.place and earlier.blocked_by is None
+        ]
+        taken = sum(gate.id in asked[earlier.place] for earlier in before)
         ahead = sum(place < outcome.place for place in lines[gate.id])
         assert taken + ahead >= (gate.limit or 0)  # else there was room for it
         assert outcome.reason

@@ -185,13 +185,15 @@ class Agenda(Protocol):
 class WaitingRoom(Protocol):
     """The runs that may not start yet, and what is decided about them."""
 
-    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+    async def load_waiting(
+        self, after: Mapping[int, Mark], until: datetime, share: int
+    ) -> list[Waiting]:
         """Runs to be asked about up to `until`: of each partition its share, as `Agenda.load` does.
 
         What was decided by rules of its team that have changed since is to be asked about now.
         """
 
-    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
         """Return what admission must know of these runs: the rules of their teams and the gates
         that they have to pass, of one moment each; without what is unfinished of their jobs.
         """
@@ -199,7 +201,7 @@ class WaitingRoom(Protocol):
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
         """Return what is unfinished of jobs, as far as is told where to look for it."""
 
-    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+    async def cancel_runs(self, run_ids: Sequence[UUID], reason: str) -> None:
         """Cancel those of the runs that wait, and ask for the end of those that are running."""
 
     async def carry_out(
@@ -211,17 +213,17 @@ class WaitingRoom(Protocol):
         only with permits of gates at which nobody else was admitted since.
         """
 
-    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
+    async def gate_lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """Return gates with those who stand first in their lines, up to `limit` where there is
         room; without `gate_ids` all gates that have a line.
         """
 
-    async def note_open(
+    async def record_open_since(
         self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
     ) -> None:
         """Keep in the rows of jobs up to when all their runs that were due are over."""
 
-    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+    async def wake_waiting(self, job_ids: Collection[UUID]) -> list[Waiting]:
         """Let what waits for another run of these jobs be asked about now; return it."""
 
 

@@ -124,7 +124,9 @@ class Gates:
         """
         before, spec = set(job.gates), job.spec
         alive = [
-            it.spec for it in jobs if it.team_id == job.team_id and it.state is not JobState.DELETED
+            other.spec
+            for other in jobs
+            if other.team_id == job.team_id and other.state is not JobState.DELETED
         ]
         entered = []
         own = self.find(job.team_id, "job", str(job.id))
@@ -150,10 +152,14 @@ class Gates:
     def _lower(self, team_id: int, key: str, specs: Iterable[JobSpec]) -> None:
         """Let a key have the lowest limit of the jobs that name it, and their lowest rate."""
         row = self.make(team_id, "key", key)
-        named = [it.concurrency for it in specs if it.concurrency and it.concurrency.key == key]
-        rates = [it.rate for it in named if it.rate is not None]
+        named = [
+            key_use.concurrency
+            for key_use in specs
+            if key_use.concurrency and key_use.concurrency.key == key
+        ]
+        rates = [key_use.rate for key_use in named if key_use.rate is not None]
         row.own = Limits(
-            min((it.limit for it in named if it.limit is not None), default=None),
+            min((key_use.limit for key_use in named if key_use.limit is not None), default=None),
             max(rates, key=lambda rate: parse_rate(rate).spacing, default=None),
         )
         row.revision += 1

@@ -45,7 +45,9 @@ class MemoryWaitingRoom:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def load(self, after: Mapping[int, Mark], until: datetime, share: int) -> list[Waiting]:
+    async def load_waiting(
+        self, after: Mapping[int, Mark], until: datetime, share: int
+    ) -> list[Waiting]:
         """See `domain.ports.WaitingRoom`."""
         rooms, now = self._world.waiting, self._world.now()
         for (partition, run_id), row in rooms.items():
@@ -65,7 +67,7 @@ class MemoryWaitingRoom:
         pool, priority = (run.pool, run.priority) if run else ("", 1)
         return Waiting(mark.id, partition, mark.at, row.team_id, row.cause, pool, priority)
 
-    async def look_up(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
         teams = {run.team_id for run in batch if run.team_id is not None}
         now = self._world.now()
@@ -90,7 +92,7 @@ class MemoryWaitingRoom:
             found[job_id] = [open_run(run) for run in {run.id: run for run in runs}.values()]
         return found
 
-    async def replace(self, run_ids: Sequence[UUID], reason: str) -> None:
+    async def cancel_runs(self, run_ids: Sequence[UUID], reason: str) -> None:
         """See `domain.ports.WaitingRoom`."""
         for run_id in run_ids:
             run = self._world.runs_by_id[run_id]
@@ -98,7 +100,7 @@ class MemoryWaitingRoom:
                 run.cancel_at = run.cancel_at or self._world.now()
                 self._world.cancel_waiting(run, reason)
 
-    async def wake(self, job_ids: Collection[UUID]) -> list[Waiting]:
+    async def wake_waiting(self, job_ids: Collection[UUID]) -> list[Waiting]:
         """See `domain.ports.WaitingRoom`."""
         rooms, blockers, now = self._world.waiting, set(map(str, job_ids)), self._world.now()
         woken = []
@@ -121,9 +123,10 @@ class MemoryWaitingRoom:
             and not self._is_current(team, decision.rules)
         }
         stale = {
-            it.job_id
-            for it in decisions
-            if it.job_id is not None and self._world.jobs[it.job_id].revision != it.job_revision
+            decision.job_id
+            for decision in decisions
+            if decision.job_id is not None
+            and self._world.jobs[decision.job_id].revision != decision.job_revision
         }
         contended = self._world.gates.contended(
             permit for decision in decisions for permit in decision.permits
@@ -160,7 +163,7 @@ class MemoryWaitingRoom:
                     taken.append(_Taken(run, decision, row.gate_id))
         return taken
 
-    async def lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
+    async def gate_lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """See `domain.ports.WaitingRoom`."""
         lined = {row.gate_id for row in self._world.waiting.values()}
         every = lined - {None} if gate_ids is None else {*gate_ids}
@@ -182,7 +185,7 @@ class MemoryWaitingRoom:
         runs = {run.run_id: run for line in lines.values() for _, run in line}
         return Lines(world.now(), gates, places, runs)
 
-    async def note_open(
+    async def record_open_since(
         self, holder: UUID, epochs: Mapping[int, int], since: Mapping[UUID, datetime]
     ) -> None:
         """See `domain.ports.WaitingRoom`."""
