@@ -105,9 +105,9 @@ class LeaseHolder:
         """Return the partitions whose leases can be trusted at this moment, with their epochs."""
         now_s = self._clock.elapsed_s()
         return {
-            partition: lease.epoch
-            for partition, lease in self._held.items()
-            if now_s < lease.trusted_until_s
+            partition: epoch
+            for partition, (epoch, trusted_until_s) in self._held.items()
+            if now_s < trusted_until_s
         }
 
     def is_in_touch(self) -> bool:

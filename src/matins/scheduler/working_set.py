@@ -65,6 +65,8 @@ class WorkingSet:
     def trusted(self, held: Mapping[int, int]) -> dict[int, int]:
         """Return those of the leases held under which a partition is in memory."""
         loaded = self._epochs
+        if held == loaded:  # as nearly always
+            return dict(held)
         return {key: epoch for key, epoch in held.items() if loaded.get(key) == epoch}
 
     def add_partitions(self, epochs: Mapping[int, int]) -> None:
