@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -142,7 +143,7 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
         "system": system,
     }
     resources = _resources(dependencies)
-    public = Public([*pools.others, database], system, describe(resources))
+    public = Public([*pools.others, database], system, partial(describe, resources))
     return _Front(resources, gateway, public, status, Principals(tokens), has_demo=demo)
 
 

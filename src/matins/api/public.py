@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 
 import msgspec
@@ -28,12 +28,19 @@ class Public:
     """Answers what anybody may ask."""
 
     def __init__(
-        self, hot: Sequence[Database], system: StatusView, description: dict[str, object]
+        self,
+        hot: Sequence[Database],
+        system: StatusView,
+        describe: Callable[[], dict[str, object]],
     ) -> None:
-        """`hot` are the pools without each of which the API is of no use."""
+        """`hot` are the pools without each of which the API is of no use. `describe` gives the
+        description of the API, and is called once somebody asks: it takes a third of a start.
+        """
         self._hot = hot
         self._system = system
-        self._description = msgspec.json.encode(description)
+        self._describe = describe
+        self._describing = asyncio.Lock()
+        self._description = b""
         self._welcome = (files("matins.api") / "welcome.html").read_bytes()
 
     async def __call__(self, scope: Scope, send: Send) -> None:
@@ -52,9 +59,15 @@ class Public:
                 await self._system.status()  # which sets the gauges that tell of all rows
                 await respond(send, 200, exposition())
             case "/openapi.json":
-                await respond(send, 200, self._description, _JSON)
+                await respond(send, 200, await self._described(), _JSON)
             case _:
                 raise NotFoundError(f"nothing is at {path[:200]}")
+
+    async def _described(self) -> bytes:
+        async with self._describing:
+            if not self._description:  # made in a thread, or all others would wait
+                self._description = msgspec.json.encode(await asyncio.to_thread(self._describe))
+        return self._description
 
     async def _readiness(self) -> bytes:
         """That the API can do its work, and what keeps the others from theirs, a line each.
