@@ -11,7 +11,7 @@ test quick mutants: export PYTHONHASHSEED := 0
 # Whoever wants no bytecode kept gets it all the same: without it, each of the hundreds of processes
 # that the tests start compiles all of Matins anew.
 unexport PYTHONDONTWRITEBYTECODE
-# End-to-end tests wait more than they compute: three workers keep two cores busy.
+# Half of the time goes to tests that wait: four workers keep two cores busy.
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stop
 	@$(BIN)/matins up
 
 test: check  ## Run every check and every test; the inputs are the same each time
-	@$(BIN)/pytest -n 3
+	@$(BIN)/pytest -n 4
 
 quick: check  ## Run the checks and the fast tests: what to run at each step
 	@$(BIN)/pytest -n 2 $(FAST)

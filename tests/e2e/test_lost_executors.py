@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
 
 import pytest
 from tests.e2e.cluster import Cluster, until
@@ -12,11 +11,10 @@ from tests.e2e.executor.ground import Processes
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with Cluster() as cluster:
-        await cluster.start("api")
-        await cluster.start("scheduler")
-        yield cluster
+async def cluster(cluster: Cluster) -> Cluster:
+    await cluster.start("api")
+    await cluster.start("scheduler")
+    return cluster
 
 
 @pytest.fixture

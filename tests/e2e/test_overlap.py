@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,8 @@ SECOND = timedelta(seconds=1)
 WORK_S = 2.5
 NS = 1_000_000_000
 POLICIES = ("skip", "queue", "replace", "allow")
+STARTING = ("waiting", "queued", "running")
+"""How far a run may be that was triggered a moment ago; a scheduler admits it first."""
 ROWS = (
     "SELECT due_at, state, reason, due_count, attempt FROM runs"
     " WHERE job_id = $1 AND due_at < $2 ORDER BY due_at"
@@ -87,12 +89,11 @@ class Policies:
 
 
 @pytest.fixture
-async def policies() -> AsyncIterator[Policies]:
+async def policies(cluster: Cluster) -> Policies:
     """All processes, with two schedulers."""
-    async with Cluster() as cluster:
-        for role in ("api", "scheduler", "scheduler", "executor"):
-            await cluster.start(role)
-        yield Policies(cluster)
+    for role in ("api", "scheduler", "scheduler", "executor"):
+        await cluster.start(role)
+    return Policies(cluster)
 
 
 async def test_each_policy_is_kept_while_runs_take_longer_than_it_is_to_the_next(
@@ -111,8 +112,9 @@ async def test_each_policy_is_kept_while_runs_take_longer_than_it_is_to_the_next
     states = {policy: await policies.states(policy, end) for policy in POLICIES}
     assert states["allow"] == {"succeeded": 9}
     assert states["skip"].keys() == {"succeeded", "skipped"}
-    assert states["skip"]["succeeded"] in (3, 4)  # each takes the place of three
-    assert states["queue"]["succeeded"] in (4, 5)  # and one waits
+    # Each takes the place of three, or of more where it takes longer to begin; and one waits.
+    assert 2 <= states["skip"]["succeeded"] <= 4
+    assert 3 <= states["queue"]["succeeded"] <= 5
     assert states["replace"]["succeeded"] == 1  # the last, which nothing replaced
     assert states["replace"]["cancelled"] > 3
     for policy in ("skip", "queue"):
@@ -177,12 +179,14 @@ async def trigger(cluster: Cluster, *words: str) -> tuple[int | None, str]:
 
 async def test_a_trigger_beside_a_run_is_skipped_unless_it_may_overlap(policies: Policies) -> None:
     cluster = policies.cluster
-    script = command_script(cluster.folder / "calls", "sleep 6")
+    over = cluster.folder / "over"
+    wait = f"until test -e {over}; do sleep 0.1; done"
+    script = command_script(cluster.folder / "calls", wait)
     job = await cluster.put_job("skip", target={"command": {"argv": ["sh", "-c", script]}})
     policies.jobs["skip"] = job
     code, told = await trigger(cluster)
     assert code == 0
-    assert told.split()[0] in ("queued", "running"), told
+    assert told.split()[0] in STARTING, told
     first = told.split()[1]
     await until(lambda: policies.calls("skip"), 10)
     code, told = await trigger(cluster)
@@ -193,6 +197,7 @@ async def test_a_trigger_beside_a_run_is_skipped_unless_it_may_overlap(policies:
     assert reason.endswith(" is still running\n")
     code, told = await trigger(cluster, "--allow-overlap")
     assert code == 0
-    assert told.split()[0] in ("queued", "running"), told
+    assert told.split()[0] in STARTING, told
     await until(lambda: most_at_once(policies.calls("skip")) == 2, 10)
     assert len(policies.calls("skip")) == 2
+    over.touch()
