@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -28,11 +26,9 @@ import uvloop
 
 from bench import bare
 from bench.ground import fill_jobs, folder, postgres
+from bench.processes import postgres_cpu_s, roles
 from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.schedules.schedule import Schedule
-from matins.engines.endpoints import Endpoints
-from matins.engines.valkey import EmbeddedValkey
-from matins.kernel.settings import Settings
 
 _ENDED = "SELECT count(*) FROM runs WHERE finished_at IS NOT NULL AND due_at <= $1"
 
@@ -69,11 +65,11 @@ async def steady(path: Path, rate: int, apis: int, executors: int, kind: Jobs) -
         last = first + timedelta(seconds=seconds - 1)
         schedule = Schedule(every="1s", anchor=first.isoformat())
         jobs = await fill_jobs(dsn, rate, schedule, first, **kind._asdict())
-        async with roles(path, dsn, apis, executors) as cpu:
+        async with roles(path, dsn, apis=apis, executors=executors) as running:
             await until(dsn, first)
-            idle = cpu()
+            idle = running.cpu()
             await _finished(dsn, rate * seconds, last)
-            spent = {role: used - idle[role] for role, used in cpu().items()}
+            spent = {role: used - idle[role] for role, used in running.cpu().items()}
         await _print(dsn, f"steady {rate}/s{_suffix(kind)}", first, last, spent)
         if kind.gated:
             return
@@ -88,11 +84,11 @@ async def burst(path: Path, count: int, apis: int, executors: int, kind: Jobs) -
         due = await whole_second(dsn, LEAD_S + count / 20_000)
         schedule = Schedule(at=due.isoformat())
         jobs = await fill_jobs(dsn, count, schedule, due, **kind._asdict())
-        async with roles(path, dsn, apis, executors) as cpu:
+        async with roles(path, dsn, apis=apis, executors=executors) as running:
             await until(dsn, due)
-            idle = cpu()
+            idle = running.cpu()
             await _finished(dsn, count, due)
-            spent = {role: used - idle[role] for role, used in cpu().items()}
+            spent = {role: used - idle[role] for role, used in running.cpu().items()}
         await _print(dsn, f"burst {count}{_suffix(kind)}", due, due, spent)
         if not kind.gated:
             await _print_bare(path, dsn, jobs, due)
@@ -108,63 +104,6 @@ async def whole_second(dsn: str, ahead_s: float) -> datetime:
     now: datetime = await session.fetchval("SELECT date_trunc('second', clock_timestamp())")
     await session.close()
     return now + timedelta(seconds=int(ahead_s))
-
-
-@asynccontextmanager
-async def roles(
-    path: Path, dsn: str, apis: int, executors: int, slots: int = 1_500
-) -> AsyncIterator[Callable[[], dict[str, float]]]:
-    """Start the roles; gives what tells how many seconds of CPU each has used so far."""
-    valkey = EmbeddedValkey(path / "valkey")
-    environment = os.environ | {
-        "MATINS_DATA": str(path),
-        "MATINS_POSTGRES": dsn,
-        "MATINS_VALKEY": await valkey.start(),
-        "MATINS_PORT": "0",
-        "MATINS_SLOTS": str(slots),
-        "MATINS_ADMIN_TOKEN": "bench",
-        "MATINS_EXECUTOR_TOKEN": "bench",
-        "MATINS_LOG_LEVEL": "warning",
-    }
-    endpoints = Endpoints(Settings(data=path))
-    processes = []
-    urls = []
-    groups: dict[str, list[int]] = {}
-    for role in ["api"] * apis + ["scheduler"] + ["executor"] * executors:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.role", role), env=environment
-        )
-        processes.append(process)
-        groups.setdefault(role, []).append(process.pid)
-        if role == "api":
-            while (endpoint := endpoints.published_api()) is None or endpoint.pid != process.pid:
-                await asyncio.sleep(0.02)
-            urls.append(endpoint.url)
-            environment["MATINS_URL"] = ",".join(urls)
-    try:
-        yield lambda: _cpu_by_role(groups, path)
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            await process.wait()
-        await valkey.stop()
-
-
-def _cpu_by_role(groups: dict[str, list[int]], path: Path) -> dict[str, float]:
-    """Seconds of CPU used by the processes of each role, and by PostgreSQL with its children."""
-    postmaster = int((path / "postgres/data/postmaster.pid").read_text().split()[0])
-    backends = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    servers = [postmaster, *map(int, backends)]
-    return {role: sum(map(_cpu_s, pids)) for role, pids in (groups | {"postgres": servers}).items()}
-
-
-def _cpu_s(pid: int) -> float:
-    """CPU of a process, with its children that have ended (proc_pid_stat(5): utime to cstime)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        return 0.0  # a worker that has ended; its postmaster counts it
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 async def until(dsn: str, instant: datetime) -> None:
@@ -225,9 +164,9 @@ async def _print_bare(path: Path, dsn: str, jobs: list[UUID], last: datetime) ->
     session = await asyncpg.connect(dsn)
     await session.execute("DELETE FROM dispatch")  # what came due after the last one
     await session.close()
-    before = _cpu_by_role({}, path)["postgres"]
+    before = postgres_cpu_s(path)
     spent = await bare.spend(dsn, jobs, last + bare.DAY)
-    spent["postgres"] = _cpu_by_role({}, path)["postgres"] - before
+    spent["postgres"] = postgres_cpu_s(path) - before
     text = ", ".join(f"{role} {used / len(jobs) * 1e6:.0f}" for role, used in spent.items())
     print(f"beside it, a bare loop of the same statements: CPU us a run: {text}")
 

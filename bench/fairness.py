@@ -19,8 +19,9 @@ from pathlib import Path
 import asyncpg
 import uvloop
 
-from bench.end_to_end import LEAD_S, roles, until, whole_second
+from bench.end_to_end import LEAD_S, until, whole_second
 from bench.ground import SECOND, fill_jobs, folder, postgres
+from bench.processes import roles
 from matins.domain.jobs.spec import PRIORITIES
 from matins.domain.runs.ranking import HEAD_STARTS_S
 from matins.domain.schedules.schedule import Schedule
@@ -57,7 +58,7 @@ async def burst(path: Path, dsn: str, count: int = 100_000) -> None:
     due = await whole_second(dsn, LEAD_S + count / 3_000)  # all of it is in memory by then
     await _fill(dsn, count, due, team="large")
     await _fill(dsn, 10, due + SECOND, team="small")
-    async with roles(path, dsn, 1, 1):
+    async with roles(path, dsn):
         await until(dsn, due)
         starts = await _started(dsn, count + 10, 120)
     lags = {team: [lag for of, lag in starts if of == team] for team in ("large", "small")}
@@ -73,7 +74,7 @@ async def weights(path: Path, dsn: str, count: int = 6_000, slots: int = 4) -> N
     due = await whole_second(dsn, LEAD_S)
     await _fill(dsn, count, due, team="one", weight=1)
     await _fill(dsn, count, due, team="three", weight=3)
-    async with roles(path, dsn, 1, 1, slots):
+    async with roles(path, dsn, slots=slots):
         await until(dsn, due)
         starts = await _started(dsn, 2 * count, 180)
     last = max(place for place, (team, _) in enumerate(starts) if team == "three")
@@ -91,7 +92,7 @@ async def priorities(path: Path, dsn: str, rate: int = 600, slots: int = 2) -> N
     every = Schedule(every="1s", anchor=due.isoformat())
     await fill_jobs(dsn, rate, every, due, team="stream", priority=HIGH)
     await _fill(dsn, 10, due + 5 * SECOND, team="low", priority=LOW)
-    async with roles(path, dsn, 1, 1, slots):
+    async with roles(path, dsn, slots=slots):
         await until(dsn, due)
         starts = await _started_of(dsn, "low", 10, WAIT_S + 60)
         session = await asyncpg.connect(dsn)

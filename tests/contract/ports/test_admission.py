@@ -45,7 +45,7 @@ async def test_a_claim_waits_only_while_something_is_near(
     await ground.rows.put_windows(HOLD)
     later = claim(JOB, START + timedelta(seconds=1))
     held = await ground.agenda.claim(HOLDER, epochs, [later])
-    assert [(number.run_id, number.cause) for number in held.waiting] == [(later.run_id, CLAIM)]
+    assert [(run.run_id, run.cause) for run in held.waiting] == [(later.run_id, CLAIM)]
     assert held.waiting == await ground.waiting(JOB)
     assert await dequeued(ground) == [*free.made]
 
@@ -84,7 +84,7 @@ async def test_what_was_decided_by_older_rules_is_not_done(
     decisions = decide(answer.waiting, await ground.facts(answer.waiting))
     await ground.rows.put_windows(*windows)
     done = await ground.room.carry_out(HOLDER, epochs, decisions)
-    assert done.outdated == {number.team_id for number in answer.waiting}
+    assert done.outdated == {run.team_id for run in answer.waiting}
     assert await ground.waiting(JOB) == answer.waiting
 
 
