@@ -64,6 +64,7 @@ from matins.domain.runs.dead import (
 )
 from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.replays import Replay, ReplayDead, ReplayState
 from matins.domain.runs.restores import Restore, Resumed, Resumption
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.after_jobs import AfterJobs
@@ -184,6 +185,9 @@ __all__ = [
     "Quotas",
     "QuotasChanged",
     "QuotasRecord",
+    "Replay",
+    "ReplayDead",
+    "ReplayState",
     "Restore",
     "Resumed",
     "Resumption",

@@ -30,7 +30,16 @@ KEY = "5a" * 32
 JOBS = "/v1/teams/payments/jobs"
 
 TABLES = (
-    *("runs", "attempts", "dispatch", "waiting", "dead_letters", "executors", "handouts"),
+    *(
+        "runs",
+        "attempts",
+        "dispatch",
+        "waiting",
+        "dead_letters",
+        "replays",
+        "executors",
+        "handouts",
+    ),
     *("backfill_runs", "backfill_left_out", "backfills"),
     *("notices", "deliveries", "channels", "alert_rules", "alerts", "watches"),
     *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),

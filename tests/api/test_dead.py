@@ -107,3 +107,30 @@ async def test_a_run_says_why_it_failed(owner: Owner, dead: list[str]) -> None:
     run = (await owner.post(f"{JOBS}/nightly/trigger")).json
     assert (await owner.get(f"/v1/runs/{run['id']}/failure")).status == 409
     assert (await owner.get(f"/v1/runs/{UUID(int=7)}/failure")).status == 404
+
+
+async def test_many_are_replayed_at_a_rate_and_that_can_be_cancelled(
+    owner: Owner, dead: list[str]
+) -> None:
+    started = await owner.post(f"{DEAD}/replay", {"job": "nightly", "rate": "30/m"})
+    assert started.status == 201
+    replay = started.json
+    assert (replay["state"], replay["planned"], replay["replayed"]) == ("active", 2, 0)
+    assert (replay["job"], replay["rate"], replay["made_by"]) == ("nightly", "30/m", "admin")
+    assert replay["ends_at"] > replay["made_at"]
+    [listed] = (await owner.get("/v1/teams/payments/replays")).json
+    shown = (await owner.get(f"/v1/replays/{replay['id']}")).json
+    assert listed["id"] == shown["id"] == replay["id"]
+    cancelled = await owner.post(f"/v1/replays/{replay['id']}/cancel")
+    assert (cancelled.status, cancelled.json["state"]) == (200, "cancelled")
+    assert len((await owner.get(DEAD)).json["letters"]) == len(dead)
+
+
+async def test_a_replay_that_is_not_sound_is_refused(owner: Owner, dead: list[str]) -> None:
+    fast = await owner.post(f"{DEAD}/replay", {"everything": True, "rate": "fast"})
+    assert (fast.status, list(fast.places)) == (422, ["rate"])
+    nothing = await owner.post(f"{DEAD}/replay", {"rate": "5/s"})
+    assert nothing.status == 422
+    assert (await owner.post("/v1/teams/nobody/dead/replay", {"everything": True})).status == 404
+    assert (await owner.get(f"/v1/replays/{UUID(int=7)}")).status == 404
+    assert len((await owner.get(DEAD)).json["letters"]) == len(dead)

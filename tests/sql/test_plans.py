@@ -43,9 +43,10 @@ HOT = [
     *("following.sql:ended_runs", "following.sql:write_follow_ups"),
     *("chains.sql:links", "chains.sql:links_again", "chains.sql:revive", "manual.sql:replay"),
     "status.sql:partitions",
+    *("replays.sql:proceed", "replays.sql:letters"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
-LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts"}
+LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts", "dead_letters"}
 """Tables that grow; the others hold some hundred rows at most."""
 
 BY_INDEX = ("Index Scan", "Index Only Scan", "Tid Scan")
@@ -62,7 +63,7 @@ FILES = (
         "leases",
         "manual",
     ),
-    *("past", "status", "waiting", "zone_data"),
+    *("past", "replays", "status", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

@@ -72,6 +72,7 @@ from matins.store.limits import PostgresLimits
 from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.replays import PostgresReplayChanges
 from matins.store.revisions import PostgresRevisions
 from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
@@ -112,7 +113,7 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     whether all is well.
     """
     database = pools.owners
-    reads, letters = PostgresReads(database), PostgresDeadLetters(database)
+    reads = PostgresReads(database)
     status = StatusReader(reads, cache)
     known = KnownCalendars()
     database.server.when_changed(known.forget)
@@ -129,8 +130,7 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
         "channels": PostgresChannels(database),
         "deeds": deeds,
         "backfills": PostgresBackfillChanges(database, known),
-        "letters": letters,
-        "failures": PostgresFailures(reads, letters),
+        **_of_dead_runs(database, reads),
         "limits": PostgresLimits(database),
         "previews": PostgresPreviews(database, known, forecasts),
         "forecasts": forecasts,
@@ -145,6 +145,15 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     resources = _resources(dependencies)
     public = Public([*pools.others, database], system, partial(describe, resources))
     return _Front(resources, gateway, public, status, Principals(tokens), has_demo=demo)
+
+
+def _of_dead_runs(database: Database, reads: PostgresReads) -> dict[str, object]:
+    letters = PostgresDeadLetters(database)
+    return {
+        "letters": letters,
+        "replays": PostgresReplayChanges(database),
+        "failures": PostgresFailures(reads, letters),
+    }
 
 
 def _resources(dependencies: dict[str, object]) -> Litestar:

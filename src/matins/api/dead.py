@@ -10,7 +10,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
-from matins.api.dependencies import Failures, Letters, Owners, Principal
+from matins.api.dependencies import Failures, Letters, Owners, Principal, Replays
 from matins.api.jobs import Limit
 from matins.domain.jobs.authors import Author
 from matins.domain.runs.dead import (
@@ -22,6 +22,7 @@ from matins.domain.runs.dead import (
     Dismissed,
     RunFailure,
 )
+from matins.domain.runs.replays import Replay, ReplayDead
 from matins.domain.values.errors import check
 
 OfJob = Annotated[str | None, QueryParameter(name="job", description="Only of this job.")]
@@ -87,6 +88,34 @@ async def dismiss_dead_letters(
     return await owners.dead.dismiss(team, data, Author(principal))
 
 
+@post("/teams/{team:str}/dead/replay", dto=Strict[ReplayDead], return_dto=None)
+async def replay_dead_letters(
+    owners: Owners, principal: Principal, team: FromPath[str], data: JSONBody[ReplayDead]
+) -> Replay:
+    """Replay open dead letters of a team that are there now, at a rate: runs, those that meet a
+    filter, or everything. Each gets one attempt more, as the same run.
+    """
+    return await owners.dead.replay(team, data, Author(principal))
+
+
+@get("/teams/{team:str}/replays")
+async def list_replays(replays: Replays, team: FromPath[str], limit: Limit = 100) -> list[Replay]:
+    """List a team's replays, newest first."""
+    return await replays.of_team(team, limit)
+
+
+@get("/replays/{replay_id:uuid}")
+async def show_replay(replays: Replays, replay_id: FromPath[UUID]) -> Replay:
+    """Show how far a replay is, and when it will end by its rate."""
+    return await replays.found(replay_id)
+
+
+@post("/replays/{replay_id:uuid}/cancel", status_code=200)
+async def cancel_replay(owners: Owners, replay_id: FromPath[UUID]) -> Replay:
+    """Cancel a replay: what it has replayed goes on, the other letters stay as they are."""
+    return await owners.dead.cancel_replay(replay_id)
+
+
 @get("/runs/{run_id:uuid}/failure")
 async def show_failure(failures: Failures, run_id: FromPath[UUID]) -> RunFailure:
     """Show why a run failed, with its dead letter if it has one. 409 when no attempt of it did."""
@@ -109,6 +138,10 @@ ROUTER = Router(
         list_dead_groups,
         count_dead_letters,
         dismiss_dead_letters,
+        replay_dead_letters,
+        list_replays,
+        show_replay,
+        cancel_replay,
         show_failure,
     ],
 )

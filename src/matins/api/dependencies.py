@@ -21,6 +21,7 @@ from matins.store.limits import PostgresLimits
 from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
+from matins.store.replays import PostgresReplayChanges
 from matins.store.revisions import PostgresRevisions
 from matins.store.teams import PostgresTeams
 from matins.store.windows import PostgresWindows
@@ -33,6 +34,7 @@ Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Backfills = NamedDependency[PostgresBackfillChanges]
 Letters = NamedDependency[PostgresDeadLetters]
+Replays = NamedDependency[PostgresReplayChanges]
 Failures = NamedDependency[PostgresFailures]
 Limits = NamedDependency[PostgresLimits]
 ChannelReads = NamedDependency[PostgresChannels]

@@ -14,7 +14,7 @@ from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.runs import TheRun, show_attempts
 from matins.cli.showing import AsJson, local, print_json
-from matins.cli.tables import Cell, console, facts, table
+from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.runs.dead import (
     DeadFilter,
@@ -24,6 +24,7 @@ from matins.domain.runs.dead import (
     Dismissed,
     RunFailure,
 )
+from matins.domain.runs.replays import RATE, Replay, ReplayDead
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import AttemptRecord
 from matins.insight.explain.english import counted
@@ -46,6 +47,8 @@ _HEADS = ("RUN", "JOB", "DIED", "FINGERPRINT", "ERROR")
 _STACKS = (("RUN", "JOB", "ERROR"), ("DIED", "FINGERPRINT"))
 _GROUP_HEADS = ("COUNT", "JOB", "FINGERPRINT", "FIRST", "LAST", "ERROR")
 _GROUP_STACKS = (("COUNT", "FINGERPRINT"), ("JOB", "ERROR"), ("FIRST", "LAST"))
+
+_REPLAY_HEADS = ("REPLAY", "JOB", "STATE", "REPLAYED", "LEFT OUT", "OF", "RATE", "ENDS")
 
 
 class DeadView(msgspec.Struct, frozen=True):
@@ -108,14 +111,61 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     show_attempts(view.attempts)
 
 
-@commands.command(epilog="Example: matins dead replay 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
-def replay(run: TheRun, as_json: AsJson = False) -> None:
-    """Give a dead run one attempt more. If it succeeds, jobs that follow it start after all."""
-    change(
-        lambda client: client.replay_run(run),
-        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
-        as_json=as_json,
-    )
+@commands.command(epilog="Example: matins dead replay --job payments/nightly --rate 100/m")
+def replay(  # noqa: PLR0913, PLR0917 # a command's options
+    runs: TheRuns = None,
+    job: OfJob = None,
+    team: OfTeam = DEFAULT_TEAM,
+    fingerprint: OfFingerprint = None,
+    since: Since = None,
+    until: Until = None,
+    everything: Everything = False,
+    rate: Annotated[
+        str | None, typer.Option(help=f"So many at most: 5/s, 100/m, 20/h; {RATE} without it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay dead runs: a single one at once; several, or all that meet the options, at a rate.
+
+    Each gets one attempt more, as the same run. If it succeeds, jobs that follow it start after
+    all.
+    """
+    team, chosen = _chosen(job, team, fingerprint, since, until)
+    if runs is not None and len(runs) == 1 and chosen == DeadFilter() and rate is None:
+        _replay_run(runs[0], as_json=as_json)
+        return
+    fields = msgspec.structs.asdict(chosen)
+    wanted = ReplayDead(**fields, everything=everything, rate=rate or RATE)
+
+    async def work(client: Matins) -> list[Replay]:
+        if not runs:
+            return [await client.replay_dead(team, wanted)]
+        return [
+            await client.replay_dead(of_team, msgspec.structs.replace(wanted, runs=own))
+            for of_team, own in (await _by_team(client, runs)).items()
+        ]
+
+    change(work, lambda replays: "\n".join(map(_replay_words, replays)), as_json=as_json)
+
+
+@commands.command(epilog="Example: matins dead replays --team payments")
+def replays(team: OfTeam = DEFAULT_TEAM, as_json: AsJson = False) -> None:
+    """List replays of a team, newest first, and how far they are."""
+    found = with_api(lambda client: client.list_replays(team))
+    if as_json:
+        print_json(found)
+        return
+    printer = console()
+    printer.print(table(printer, _REPLAY_HEADS, [_replay_row(replay) for replay in found]))
+
+
+@commands.command(epilog="Example: matins dead cancel 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11")
+def cancel(
+    replay: Annotated[UUID, typer.Argument(metavar="REPLAY", help="The replay's id.")],
+    as_json: AsJson = False,
+) -> None:
+    """End a replay. What it has replayed goes on, the other letters stay as they are."""
+    change(lambda client: client.cancel_replay(replay), _replay_words, as_json=as_json)
 
 
 @commands.command(
@@ -170,6 +220,32 @@ async def _by_team(client: Matins, runs: Sequence[UUID]) -> dict[str, list[UUID]
     for run in runs:
         by_team[(await client.get_run(run)).team].append(run)
     return by_team
+
+
+def _replay_run(run: UUID, *, as_json: bool) -> None:
+    change(
+        lambda client: client.replay_run(run),
+        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
+        as_json=as_json,
+    )
+
+
+def _replay_words(replay: Replay) -> str:
+    done = f"{replay.replayed} of {counted(replay.planned, 'dead letter')}"
+    return f"{replay.state}  {replay.id}  {done}, {replay.rate}"
+
+
+def _replay_row(replay: Replay) -> tuple[Cell, ...]:
+    return (
+        str(replay.id),
+        f"{replay.team}/{replay.job or '*'}",
+        state(replay.state),
+        str(replay.replayed),
+        str(replay.left_out),
+        str(replay.planned),
+        replay.rate,
+        local(replay.finished_at or replay.ends_at),
+    )
 
 
 def _row(letter: DeadLetter) -> tuple[Cell, ...]:

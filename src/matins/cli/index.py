@@ -70,7 +70,9 @@ COMMANDS = {
     "runs stop-retrying": ("runs", "End a run that is to be tried again."),
     "dead list": ("dead", "List dead letters of a team, newest due time first, or groups of them."),
     "dead show": ("dead", "Show why a run is dead, with its attempts and what they wrote."),
-    "dead replay": ("dead", "Give a dead run one attempt more."),
+    "dead replay": ("dead", "Replay dead runs."),
+    "dead replays": ("dead", "List replays of a team, newest first, and how far they are."),
+    "dead cancel": ("dead", "End a replay."),
     "dead dismiss": ("dead", "Dismiss dead letters."),
     "calendars list": ("calendars", "List a team's calendars, and how many jobs follow each."),
     "calendars show": (

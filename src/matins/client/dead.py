@@ -17,6 +17,7 @@ from matins.domain.runs.dead import (
     Dismissed,
     RunFailure,
 )
+from matins.domain.runs.replays import Replay, ReplayDead
 
 ANY: Final = DeadFilter()
 """No filter: all letters of a team."""
@@ -58,6 +59,23 @@ class DeadLetterCalls:
         """Dismiss open dead letters of a team, with a note. Can be repeated."""
         path = all_of(team, "dead/dismiss")
         return await self._calls.ask(Dismissed, "POST", path, content=dismissal)
+
+    async def replay_dead(self, team: str, wanted: ReplayDead) -> Replay:
+        """Replay open dead letters of a team that are there now, at a rate."""
+        path = all_of(team, "dead/replay")
+        return await self._calls.ask(Replay, "POST", path, content=wanted)
+
+    async def get_replay(self, replay_id: UUID) -> Replay:
+        """Return how far a replay is."""
+        return await self._calls.ask(Replay, "GET", f"/v1/replays/{replay_id}")
+
+    async def list_replays(self, team: str) -> list[Replay]:
+        """Return the newest replays of a team."""
+        return await self._calls.ask(list[Replay], "GET", all_of(team, "replays"))
+
+    async def cancel_replay(self, replay_id: UUID) -> Replay:
+        """End a replay: what it has replayed goes on."""
+        return await self._calls.ask(Replay, "POST", f"/v1/replays/{replay_id}/cancel")
 
     async def replay_run(self, run_id: UUID) -> RunStatus:
         """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""

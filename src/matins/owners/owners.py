@@ -9,7 +9,7 @@ from typing import NamedTuple
 from matins.domain.ports import Hints
 from matins.domain.ports.backfills import BackfillChanges
 from matins.domain.ports.calendars import CalendarChanges
-from matins.domain.ports.dead import LetterChanges
+from matins.domain.ports.dead import LetterChanges, ReplayChanges
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.limits import LimitChanges
 from matins.domain.ports.restores import RestoreChanges
@@ -49,6 +49,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
     windows: WindowChanges,
     backfills: BackfillChanges,
     letters: LetterChanges,
+    replays: ReplayChanges,
     limits: LimitChanges,
     restores: RestoreChanges,
     hints: Hints,
@@ -65,7 +66,7 @@ def owners_on(  # noqa: PLR0913, PLR0917 # a port for each kind of deed
         single_runs,
         Windows(windows, hints),
         Backfills(backfills, single_runs, hints, rng, in_thread),
-        DeadLetters(letters),
+        DeadLetters(letters, replays, hints, rng),
         Limits(limits, hints),
         Restores(restores, hints),
         OwnersUpkeep(jobs, hints),

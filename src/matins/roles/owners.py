@@ -16,6 +16,7 @@ from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
 from matins.store.limits import PostgresLimits
 from matins.store.manual import PostgresRunChanges
+from matins.store.replays import PostgresReplayChanges
 from matins.store.restores import PostgresRestores
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
@@ -32,6 +33,7 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
         PostgresWindows(database),
         PostgresBackfillChanges(database, known),
         PostgresDeadLetters(database),
+        PostgresReplayChanges(database),
         PostgresLimits(database),
         PostgresRestores(database),
         hints,

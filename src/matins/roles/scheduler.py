@@ -30,6 +30,7 @@ from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.migrate import check_database
 from matins.store.pools import PostgresQueues
+from matins.store.replays import PostgresReplays
 from matins.store.restores import PostgresRestores
 from matins.store.server import Server, ServerWatch
 from matins.store.waiting import PostgresWaitingRoom
@@ -79,6 +80,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
                 queues=PostgresQueues(reads.pinned()),
                 watch=PostgresWatch(reads.pinned()),
                 backfills=PostgresBackfills(claims.pinned(), reads.pinned()),
+                replays=PostgresReplays(claims.pinned(), reads.pinned()),
                 restores=PostgresRestores(reads.pinned()),
                 notes=lease_file,
                 hints=hints,
@@ -95,8 +97,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
             return role.is_ready() and await can_write(leases, claims, reads)
 
         upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
-        half_sent = HalfSent(reads, clock, _transactions_s(term_s), term_s / 4)
-        services: list[Service] = [ServerWatch(server, clock), half_sent]
+        services: list[Service] = [ServerWatch(server, clock), _half_sent(reads, clock, term_s)]
         services += [DaysAhead(PostgresDayTables(reads), clock), upkeep]
         services += [_pauses(reads, hints, clock, settings), role, *health(settings, is_ready)]
         await run_services(services, stopping)
@@ -105,6 +106,10 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
 def _pauses(database: Database, hints: Hints, clock: HostClock, settings: Settings) -> PauseEnds:
     owners = postgres_owners(database, hints, SystemRandom())
     return PauseEnds(owners.upkeep, clock, settings.poll_s)
+
+
+def _half_sent(database: Database, clock: HostClock, term_s: float) -> HalfSent:
+    return HalfSent(database, clock, _transactions_s(term_s), term_s / 4)
 
 
 def _transactions_s(term_s: float) -> dict[str, float]:

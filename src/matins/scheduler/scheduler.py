@@ -14,6 +14,7 @@ import structlog
 
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.backfills import Backfills
+from matins.domain.ports.dead import Replays
 from matins.domain.ports.pools import Queues
 from matins.domain.ports.restores import Restores, SeenNotes
 from matins.domain.runs.admission.hints import CHANNEL
@@ -33,6 +34,7 @@ from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.lines import LineWatch
 from matins.scheduler.loading import OVERLAP, Loader
 from matins.scheduler.ranking import Ranker
+from matins.scheduler.replaying import Replayer
 from matins.scheduler.restoring import RestoreWatch
 from matins.scheduler.timing import MeasuredClock, Timekeeper
 from matins.scheduler.watching import Watcher
@@ -47,7 +49,7 @@ class Scheduler:
     `holder` names the incarnation: it must be new at every start of a process.
     """
 
-    def __init__(  # noqa: PLR0913 # six ports, and what every role is given
+    def __init__(  # noqa: PLR0913 # a port for each kind of work, and what every role is given
         self,
         holder: UUID,
         *,
@@ -57,6 +59,7 @@ class Scheduler:
         queues: Queues,
         watch: Watch,
         backfills: Backfills,
+        replays: Replays,
         restores: Restores,
         notes: SeenNotes,
         hints: Hints,
@@ -86,9 +89,9 @@ class Scheduler:
         asking = (*shared, room, *handing, self._admission_hints)
         self._admission = Admission(*asking, claiming=claiming, fired=fired, pause_s=poll_s)
         self._chaining = Chaining(*(*shared, hints, clock), fired=fired, pause_s=poll_s / 2)
-        self._backfiller = Backfiller(
-            *(working_set, self._leases, backfills, hints, clock, fired, poll_s)
-        )
+        filling = (working_set, self._leases, backfills, hints, clock, fired, poll_s)
+        self._backfiller = Backfiller(*filling)
+        self._replayer = Replayer(self._leases, replays, hints, clock, poll_s)
         self._lines = LineWatch(*(working_set, room, hints, clock), fired=fired, poll_s=poll_s)
         self._listener = AdmissionListener(working_set, room, hints, clock)
         watching = (self._leases, watch, self._admission_hints, clock)
@@ -120,6 +123,7 @@ class Scheduler:
             self._listener,
             self._claimer,
             self._backfiller,
+            self._replayer,
             self._watcher,
             self._timekeeper,
             self._restores,

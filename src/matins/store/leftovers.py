@@ -36,6 +36,10 @@ class PostgresLeftovers:
         looked_at: int = row["looked_at"]
         return looked_at
 
+    async def delete_replays(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        return len(await self._database.fetch(_Q["delete_replays"], before=before, limit=limit))
+
     async def delete_backfills(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         return len(await self._database.fetch(_Q["delete_backfills"], before=before, limit=limit))

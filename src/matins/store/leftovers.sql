@@ -73,3 +73,11 @@ WHERE id = ANY (ARRAY(
     SELECT id FROM backfills WHERE finished_at < :before::timestamptz LIMIT :limit
 ))
 RETURNING id
+
+-- name: delete_replays
+-- By replays_finished.
+DELETE FROM replays
+WHERE id = ANY (ARRAY(
+    SELECT id FROM replays WHERE finished_at < :before::timestamptz LIMIT :limit
+))
+RETURNING id

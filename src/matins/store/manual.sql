@@ -162,38 +162,13 @@ FROM history
 WHERE coalesce(dropped_until <= :due_at, true)
 
 -- name: replay
--- As the same run, by way of a retry. What was skipped because of it is decided about anew. Not where
--- the due time after it was counted from its end.
-WITH reopened AS (
-    UPDATE runs r
-    SET state = 'retrying', reason = 'replayed by its owner', finished_at = NULL, retry_at = now
-    FROM jobs j, coalesce(:now::timestamptz, clock_timestamp()) AS now
-    WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz AND r.state = 'dead'
-      AND j.id = r.job_id AND j.state <> 'deleted'
-      AND (r.kind <> 'scheduled' OR NOT EXISTS (
-          SELECT FROM revisions v
-          WHERE v.job_id = r.job_id AND v.spec -> 'schedule' ->> 'after' = 'end'
-      ))
-    RETURNING r.*, j.name AS job
+WITH wanted AS (
+    SELECT :run_id::uuid AS run_id, :due_at::timestamptz AS due_at
 ),
-closed AS (
-    DELETE FROM dead_letters d USING reopened r WHERE d.run_id = r.id
+reopened AS (
+    -- include: reopened
 ),
-retried AS (
-    INSERT INTO waiting (partition, ready_at, run_id, due_at, team_id, cause)
-    SELECT partition, retry_at, id, due_at, team_id, 'retry' FROM reopened
-),
-looked_for AS (
-    -- include: looked_for
-),
-again AS (
-    INSERT INTO links_again (partition, job_id, due_at)
-    SELECT d.partition, d.id, r.due_at
-    FROM reopened r
-    JOIN upstreams u ON u.team_id = r.team_id AND u.name = r.job
-    JOIN jobs d ON d.id = u.job_id
-    ON CONFLICT DO NOTHING
-)
+-- include: revived
 SELECT r.id, r.due_at, r.fire_at, r.claimed_at, r.started_at, r.finished_at, r.retry_at, r.kind,
        r.state, r.reason, r.attempt, t.name AS team, r.job
 FROM reopened r

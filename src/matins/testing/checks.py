@@ -16,7 +16,7 @@ from matins.domain.values.ids import run_id
 from matins.owners.upkeep import PAUSE_OVER
 from matins.testing.backfill_checks import broken_at_the_end, broken_by_run
 from matins.testing.chain_ledger import audit_links
-from matins.testing.dead_checks import dismissed_letters, letter_faults
+from matins.testing.dead_checks import letter_faults, paths_taken, replay_faults
 from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.rows import RunRow
@@ -129,8 +129,8 @@ class Checker:
             self._broken(f"run {run.id} (attempt {run.attempt}) did not end: it is {run.state}")
         if (held := permits_held(self._world)) and not open_runs:
             self._broken(f"{held} permits are held by runs that have ended")
-        self._seen["letter dismissed"] += dismissed_letters(self._world)
-        for fault in letter_faults(self._world):
+        self._seen.update(paths_taken(self._world))
+        for fault in letter_faults(self._world) + replay_faults(self._world):
             self._broken(fault)
         for backfill in self._world.backfills.values():
             self._seen[f"backfill {backfill.state}"] += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from matins.domain.runs.states import RunState
 from matins.testing.memory.world import World
 
@@ -14,6 +16,16 @@ def letter_faults(world: World) -> list[str]:
     return missing + [f"run {run} has a letter and is not dead" for run in sorted(lettered - dead)]
 
 
-def dismissed_letters(world: World) -> int:
-    """Return how many letters were dismissed, and are there still."""
-    return sum(not letter.is_open for letter in world.dead_letters.values())
+def replay_faults(world: World) -> list[str]:
+    """Each replay has come to its end."""
+    unfinished = [row.id for row in world.replays.values() if row.finished_at is None]
+    return [f"the replay {replay} did not end" for replay in unfinished]
+
+
+def paths_taken(world: World) -> Counter[str]:
+    """Return which rare paths were taken, and how often."""
+    letters, replays = world.dead_letters.values(), world.replays.values()
+    taken = Counter(f"replay {row.state}" for row in replays)
+    taken["letter dismissed"] = sum(not letter.is_open for letter in letters)
+    taken["letter replayed at a rate"] = sum(row.replayed for row in replays)
+    return taken

@@ -6,9 +6,12 @@ from random import Random
 from typing import Final
 
 from matins.domain.runs.dead import DismissDead
+from matins.domain.runs.replays import ReplayDead
 from matins.testing.deeds import Work
 from matins.testing.memory.rows import LetterRow
 from matins.testing.memory.world import World
+
+RATES: Final = ("20/s", "1/s", "12/m")
 
 _ONE: Final = 0.7
 """How often one letter is meant, and not all that are alike."""
@@ -31,6 +34,31 @@ def dismiss(world: World, rng: Random) -> Work | None:
     else:
         dismissal = DismissDead(job=job.spec.name, fingerprint=letter.failure.fingerprint)
     return lambda owners: owners.dead.dismiss(job.team, dismissal)
+
+
+def replay_many(world: World, rng: Random) -> Work | None:
+    """Replay all letters of a job, or those that are alike, or all there are."""
+    letter = _some(world, rng)
+    if letter is None:
+        return None
+    job, rate = world.jobs[world.runs_by_id[letter.run_id].job_id], rng.choice(RATES)
+    wanted = rng.choice(
+        (
+            ReplayDead(everything=True, rate=rate),
+            ReplayDead(job=job.spec.name, rate=rate),
+            ReplayDead(fingerprint=letter.failure.fingerprint, rate=rate),
+        )
+    )
+    return lambda owners: owners.dead.replay(job.team, wanted)
+
+
+def cancel_replay(world: World, rng: Random) -> Work | None:
+    """Cancel a replay, perhaps one that is over."""
+    replays = sorted(world.replays)
+    if not replays:
+        return None
+    chosen = rng.choice(replays)
+    return lambda owners: owners.dead.cancel_replay(chosen)
 
 
 def _some(world: World, rng: Random) -> LetterRow | None:

@@ -158,7 +158,7 @@ class SimulatedOwner:
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
             *(self._backfill, self._backfill, self._steer_backfill),
             *(self._put_limit, self._put_limit, self._delete_limit, self._put_quotas),
-            self._dismiss,
+            *(self._dismiss, self._replay_many, self._replay_many, self._cancel_replay),
         )
         while True:
             await asyncio.sleep(self._rng.uniform(1, 12))
@@ -205,6 +205,12 @@ class SimulatedOwner:
 
     def _dismiss(self, _job: JobRow) -> Work | None:
         return dead_deeds.dismiss(self._world, self._rng)
+
+    def _replay_many(self, _job: JobRow) -> Work | None:
+        return dead_deeds.replay_many(self._world, self._rng)
+
+    def _cancel_replay(self, _job: JobRow) -> Work | None:
+        return dead_deeds.cancel_replay(self._world, self._rng)
 
     def _edit(self, job: JobRow) -> Work:
         spec = _edited(job.spec, self._rng)

@@ -40,7 +40,7 @@ from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
-from matins.testing.memory.dead import MemoryDeadLetters
+from matins.testing.memory.dead import MemoryDeadLetters, MemoryReplays
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.faulty import Process, faulty
@@ -85,6 +85,7 @@ class Stage:
     dispatch: Callable[[World], MemoryDispatch] = MemoryDispatch
     watch: Callable[[World], MemoryWatch] = MemoryWatch
     backfills: Callable[[World], MemoryBackfills] = MemoryBackfills
+    replays: Callable[[World], MemoryReplays] = MemoryReplays
     repairs: Callable[[World], MemoryRepairs] = MemoryRepairs
     ended_jobs: Callable[[World], MemoryEndedJobs] = MemoryEndedJobs
     due_times: Callable[[World], MemoryNextDueTimes] = MemoryNextDueTimes
@@ -114,6 +115,7 @@ async def run_scheduler(stage: Stage, process: Process) -> None:
             queues=faulty(pinned(MemoryQueues(world), world), process),
             watch=faulty(pinned(stage.watch(world), world), process),
             backfills=faulty(pinned(stage.backfills(world), world), process),
+            replays=faulty(pinned(stage.replays(world), world), process),
             restores=faulty(pinned(MemoryRestores(world), world), process),
             notes=notes,
             hints=faulty(stage.hints, process),
@@ -197,6 +199,7 @@ def _owners(stage: Stage, process: Process) -> Owners:
         faulty(MemoryWindows(stage.world), process),
         faulty(stage.backfills(stage.world), process),
         faulty(MemoryDeadLetters(stage.world), process),
+        faulty(stage.replays(stage.world), process),
         faulty(MemoryLimits(stage.world), process),
         faulty(MemoryRestores(stage.world), process),
         faulty(stage.hints, process),

@@ -27,7 +27,7 @@ from matins.testing.checks import Checker
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
-from matins.testing.memory.dead import MemoryDeadLetters
+from matins.testing.memory.dead import MemoryDeadLetters, MemoryReplays
 from matins.testing.memory.faulty import Process, usual_fault_rates
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Calls
@@ -170,7 +170,7 @@ class Simulation:
         world, hints = self._stage.world, self._stage.hints
         jobs, calendars = MemoryJobChanges(world), MemoryCalendars(world)
         ports = jobs, calendars, MemoryRunChanges(world), MemoryWindows(world)
-        ports_of_runs = MemoryBackfills(world), MemoryDeadLetters(world)
+        ports_of_runs = MemoryBackfills(world), MemoryDeadLetters(world), MemoryReplays(world)
         ports_of_rules = MemoryLimits(world), MemoryRestores(world)
         return owners_on(
             *ports, *ports_of_runs, *ports_of_rules, hints, self._rng, in_thread=at_once
@@ -225,9 +225,9 @@ class Simulation:
 
 def _is_busy(world: World) -> bool:
     """Return whether anything has not come to its end."""
-    return any(run.state not in FINAL for run in world.runs.values()) or any(
-        row.finished_at is None for row in world.backfills.values()
-    )
+    ends = [row.finished_at for row in world.backfills.values()]
+    ends += [row.finished_at for row in world.replays.values()]
+    return None in ends or any(run.state not in FINAL for run in world.runs.values())
 
 
 def main() -> int:

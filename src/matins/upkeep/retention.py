@@ -155,8 +155,8 @@ class Purge:
         await self._retention.delete_runs(span, [run.id for run in runs])
 
     async def _forget(self, scope: Scope) -> None:
-        """Purge hand-outs and rows of executors and backfills that ended, revisions that were
-        replaced, and idempotency keys.
+        """Purge hand-outs and rows of executors, backfills and replays that ended, revisions that
+        were replaced, and idempotency keys.
         """
         leftovers = self._leftovers
         await leftovers.forget_handouts(scope.now - WALK_EVERY, PAGE)
@@ -164,6 +164,7 @@ class Purge:
             (leftovers.delete_executors, scope.oldest),
             (leftovers.delete_revisions, scope.oldest),
             (leftovers.delete_backfills, scope.oldest),
+            (leftovers.delete_replays, scope.oldest),
             (leftovers.delete_trigger_keys, scope.now - KEYS_KEPT),
         ):
             while not self._is_over() and await delete(before, PAGE) == PAGE:

@@ -21,6 +21,7 @@ from matins.domain.jobs.windows import Window
 from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Watch
 from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.calendars import CalendarChanges
+from matins.domain.ports.dead import Replays
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.restores import Restores
 from matins.domain.ports.upkeep import (
@@ -56,6 +57,7 @@ from matins.store.leases import PostgresLeases
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.locks import PostgresLocks
 from matins.store.queries import Query
+from matins.store.replays import PostgresReplays
 from matins.store.restores import PostgresRestores
 from matins.store.retention import PostgresRetention
 from matins.store.timings import KnownCalendars
@@ -68,7 +70,7 @@ from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.days import MemoryDayTables, MemoryLocks
-from matins.testing.memory.dead import MemoryDeadLetters
+from matins.testing.memory.dead import MemoryDeadLetters, MemoryReplays
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.leases import MemoryLeases
@@ -227,6 +229,7 @@ class Ground:
     retention: Retention
     leftovers: Leftovers
     restores: Restores
+    replays: Replays
     hints: Hints
     rows: Rows
     changes: JobChanges
@@ -628,6 +631,7 @@ def on_memory() -> Ground:
         MemoryRetention(world, DAYS),
         MemoryLeftovers(world),
         MemoryRestores(world),
+        MemoryReplays(world),
         hints,
         MemoryRows(world),
         changes,
@@ -636,6 +640,7 @@ def on_memory() -> Ground:
             *(changes, calendars, MemoryRunChanges(world), MemoryWindows(world)),
             MemoryBackfills(world),
             MemoryDeadLetters(world),
+            MemoryReplays(world),
             MemoryLimits(world),
             MemoryRestores(world),
             hints,
@@ -667,6 +672,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresRetention(database, DAYS),
         PostgresLeftovers(database),
         PostgresRestores(database),
+        PostgresReplays(database, database),
         hints,
         PostgresRows(database),
         PostgresJobChanges(database, known),

@@ -54,10 +54,10 @@ async def test_all_commands_of_the_page_do_what_it_says(
     shown = {}
     for words in commands():
         run = runs[0] if words[1] == "replay" else runs[1]
-        known = [
-            re.sub("^3f9a0c52d1e7$", group.fingerprint, re.sub(r"^019ae1f6-.*", str(run), word))
-            for word in words
-        ]
+        replays = await matins.list_replays("demo")
+        ids = {"3f9a0c52d1e7": group.fingerprint, "019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42": str(run)}
+        ids["5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11"] = str(replays[0].id) if replays else ""
+        known = [ids.get(word, word) for word in words]
         ran = await typed(*known)
         assert ran.code == 0, (words, ran.err)
         shown[" ".join(words[1:])] = ran.out
@@ -71,8 +71,17 @@ async def test_all_commands_of_the_page_do_what_it_says(
             assert [str(run) in out for run in runs] == [True] * 3
         elif name.startswith("show"):
             assert ("exit code 3: order 4712 refused" in out, "Traceback:" in out) == (True, True)
-        elif name.startswith("replay"):
+        elif name.startswith("replay 019"):
             assert out == f"retrying  {runs[0]}  demo/broken\n"
+        elif name.startswith("replay --job"):
+            assert re.fullmatch(r"active  \S+  0 of 2 dead letters, 100/m\n", out)
+        elif name.startswith("replays"):
+            assert out.splitlines()[1].split()[1:7] == [
+                "demo/broken",
+                *["active", "0", "0", "2", "100/m"],
+            ]
+        elif name.startswith("cancel"):
+            assert out.startswith("cancelled  ")
     dismissals = [out for name, out in shown.items() if name.startswith("dismiss")]
     assert dismissals == [
         "dismissed  1 dead letter\n",

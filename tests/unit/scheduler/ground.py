@@ -25,6 +25,7 @@ from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.changes import MemoryJobChanges
+from matins.testing.memory.dead import MemoryReplays
 from matins.testing.memory.dispatch import MemoryWatch
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
@@ -97,6 +98,7 @@ class Ground:
             queues=MemoryQueues(self.world),
             watch=self.watch,
             backfills=MemoryBackfills(self.world),
+            replays=MemoryReplays(self.world),
             restores=MemoryRestores(self.world),
             notes=self.notes,
             hints=self.hints,

@@ -19,6 +19,7 @@ from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
+from matins.testing.memory.dead import MemoryReplays
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.restores import MemoryRestores
@@ -42,6 +43,7 @@ async def running(ground: Ground, predecessor: UUID | None = None) -> AsyncItera
             queues=pinned(MemoryQueues(world), world),
             watch=pinned(ground.watch, world),
             backfills=pinned(MemoryBackfills(world), world),
+            replays=pinned(MemoryReplays(world), world),
             restores=pinned(MemoryRestores(world), world),
             notes=ground.notes,
             hints=ground.hints,

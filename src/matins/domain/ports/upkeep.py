@@ -174,6 +174,9 @@ class Leftovers(Protocol):
         Those of a job with an unfinished backfill stay.
         """
 
+    async def delete_replays(self, before: datetime, limit: int) -> int:
+        """Delete some replays that were over before; return how many."""
+
     async def delete_backfills(self, before: datetime, limit: int) -> int:
         """Delete backfills that came to their end before that; returns their number."""
 

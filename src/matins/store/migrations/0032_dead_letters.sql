@@ -8,7 +8,7 @@ ALTER TABLE dead_letters
     ADD COLUMN note text NOT NULL DEFAULT '';
 UPDATE dead_letters SET error = reason;
 
--- No query goes by it.
+-- No query goes by it so far.
 DROP INDEX dead_letters_team;
 
 -- The fingerprint of each attempt that failed.
@@ -60,3 +60,32 @@ BEGIN
     UPDATE history SET dropped_until = greatest(dropped_until, past);
 END
 $$;
+
+-- Replays of many dead letters, those that were there when it began. Letters of runs up to `mark` are
+-- decided, and the rate is used up to `paced_at`. `step` rises with each step of a scheduler, and with
+-- a cancel: who believed another one changes nothing.
+CREATE TABLE replays (
+    id uuid PRIMARY KEY,
+    team_id integer NOT NULL,
+    partition smallint NOT NULL,
+    state text NOT NULL CHECK (state IN ('active', 'cancelled', 'done')),
+    job text,
+    fingerprint text,
+    since timestamptz,
+    until timestamptz NOT NULL,
+    run_ids uuid[],
+    rate text NOT NULL,
+    made_at timestamptz NOT NULL,
+    made_by text NOT NULL,
+    finished_at timestamptz,
+    planned integer NOT NULL,
+    replayed integer NOT NULL DEFAULT 0,
+    left_out integer NOT NULL DEFAULT 0,
+    mark uuid,
+    paced_at timestamptz NOT NULL,
+    step bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+CREATE INDEX replays_partition ON replays (partition) WHERE finished_at IS NULL;
+CREATE INDEX replays_team ON replays (team_id, made_at);
+CREATE INDEX replays_finished ON replays (finished_at) WHERE finished_at IS NOT NULL;

@@ -160,6 +160,14 @@ class MemoryLeftovers:
             left -= min(replaced, left)
         return limit - left
 
+    async def delete_replays(self, before: datetime, limit: int) -> int:
+        """See `domain.ports.upkeep.Leftovers`."""
+        rows = self._world.replays.values()
+        gone = [row.id for row in rows if row.finished_at is not None and row.finished_at < before]
+        for replay_id in gone[:limit]:
+            del self._world.replays[replay_id]
+        return len(gone[:limit])
+
     async def delete_backfills(self, before: datetime, limit: int) -> int:
         """See `domain.ports.upkeep.Leftovers`."""
         rows = self._world.backfills.values()

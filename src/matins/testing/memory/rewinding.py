@@ -34,6 +34,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "attempts": dict(world.attempts),
         "trigger_keys": dict(world.trigger_keys),
         "dead_letters": LetterRows(world.dead_letters),
+        "replays": dict(world.replays),
         "partitions": {key: copy(row) for key, row in world.partitions.items()},
         "leases": dict(world.leases),
         "leaving": set(world.leaving),

@@ -15,6 +15,7 @@ from matins.domain.runs.backfills.values import BackfillState, LeftOut, Rated, S
 from matins.domain.runs.dead import UNDISMISSED, Dismissal
 from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.replays import ReplayDead, ReplayState
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.values.ids import PARTITIONS
 
@@ -75,6 +76,25 @@ class LetterRows(dict[UUID, LetterRow]):
         """Delete the letter of a run that is purged, if it was dismissed."""
         if not self.has_open(run_id):
             self.pop(run_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """A row of `replays`."""
+
+    id: UUID
+    team: str
+    letters: ReplayDead
+    made_by: str
+    made_at: datetime
+    planned: int
+    paced_at: datetime
+    state: ReplayState = ReplayState.ACTIVE
+    replayed: int = 0
+    left_out: int = 0
+    mark: UUID | None = None
+    step: int = 0
+    finished_at: datetime | None = None
 
 
 @dataclass(slots=True)

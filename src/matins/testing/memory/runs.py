@@ -12,6 +12,7 @@ from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED, Verdict
 from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
+from matins.testing.memory.dead import reopen
 from matins.testing.memory.dispatch import status_of
 from matins.testing.memory.open_runs import open_run, rows_of
 from matins.testing.memory.rows import LetterRow, RunRow, TriggerKeyRow
@@ -122,23 +123,9 @@ class MemoryRunChanges:
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""
-        run, now = self._world.runs_by_id.get(run_id), self._world.now()
-        if run is None or run.state is not RunState.DEAD:
+        run = self._world.runs_by_id.get(run_id)
+        if run is None or not reopen(self._world, run):
             return None
-        job = self._world.jobs[run.job_id]
-        schedules = [revision.spec.schedule for revision in self._world.revisions[job.id]]
-        counted = run.kind is Kind.SCHEDULED and any(
-            schedule and schedule.follows_end for schedule in schedules
-        )
-        if counted or job.state is JobState.DELETED:
-            return None
-        run.retry_at, run.reason, run.finished_at = now, "replayed by its owner", None
-        del self._world.dead_letters[run.id]
-        self._world.wait(run, now, RETRY)
-        self._world.move(run, RunState.RETRYING)
-        self._world.link_again(job, run.due_at)
-        if run.kind is not Kind.BACKFILL:
-            job.open_since = min(job.open_since, run.due_at)
         return status_of(self._world, run)
 
     async def status(self, run_id: UUID) -> RunStatus | None:

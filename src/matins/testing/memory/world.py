@@ -33,6 +33,7 @@ from matins.testing.memory.rows import (
     ExecutorRow,
     LetterRows,
     PartitionRow,
+    ReplayRow,
     RunRow,
     StoredAttempt,
     TriggerKeyRow,
@@ -95,6 +96,7 @@ class World:
     restores: list[Restore] = field(default_factory=list)
     """Those that were noticed, the newest last."""
     dead_letters: LetterRows = field(default_factory=LetterRows)
+    replays: dict[UUID, ReplayRow] = field(default_factory=dict)
     partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)
     leases: dict[UUID, datetime] = field(default_factory=dict)
     leaving: set[UUID] = field(default_factory=set)
@@ -117,9 +119,8 @@ class World:
     zone_data: tuple[str | None, datetime | None] = (None, None)
     """The version with which next due times were computed last, and when."""
     days: set[date] = field(default_factory=set)
-    """The days of due times in which something may still happen."""
     past_days: set[date] = field(default_factory=set)
-    """Those in the history."""
+    """The days of due times in which something may still happen, and those in the history."""
     dropped_until: datetime | None = None
     """Days before it are gone."""
     purges: dict[UUID, tuple[datetime, datetime]] = field(default_factory=dict)
