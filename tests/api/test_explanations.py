@@ -126,9 +126,8 @@ async def test_a_run_that_is_tried_again(scene: Scene, database: Database) -> No
     await run_of(database, "retrying", await alive(database), 2)
     told = await explain_run(scene, minute(1))
     assert [step["step"] for step in told["steps"]] == ["due", "claimed", "attempt", "retry"]
-    assert told["so"] == (
-        "attempt 1 ended with: exit code 1; it is tried again at 2026-12-01T12:02:00Z"
-    )
+    again = "it is tried again at 2026-12-01T12:02:00Z; now by `matins runs retry"
+    assert told["so"] == f"attempt 1 ended with: exit code 1; {again} {told['run']}`"
 
 
 async def test_a_run_that_is_dead_after_its_attempts(scene: Scene, database: Database) -> None:

@@ -220,7 +220,7 @@ async def _watch_table(client: Matins, query: RunQuery) -> None:
         while True:
             now = local(HostClock().now())
             line = Text(fault or f"{now}  (Ctrl-C ends it)", "red" if fault else "dim")
-            live.update(Group(line, _table(printer, runs)), refresh=True)
+            live.update(Group(line, runs_table(printer, runs)), refresh=True)
             await asyncio.sleep(REFRESH_S)
             try:
                 runs, fault = await query.read(client), ""
@@ -241,10 +241,11 @@ async def _watch_changes(client: Matins, query: RunQuery) -> None:
 
 def _print_table(runs: list[Run]) -> None:
     printer = console()
-    printer.print(_table(printer, runs))
+    printer.print(runs_table(printer, runs))
 
 
-def _table(printer: Console, runs: list[Run]) -> Table:
+def runs_table(printer: Console, runs: list[Run]) -> Table:
+    """Return runs as a table, stacked where it is too wide."""
     return table(printer, _HEADS, [_row(run) for run in runs], _STACKS)
 
 

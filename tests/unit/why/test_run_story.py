@@ -227,7 +227,8 @@ def test_what_runs_says_where(executor: ExecutorSeen | None, more: dict[str, Any
 def test_what_is_tried_again_says_when_and_why() -> None:
     run = facts(RunState.RETRYING, attempt=1, reason="exit 1", retry_at=second(60))
     told = explain_run(asked(), msgspec.structs.replace(run, attempts=[attempt(1, 1, 2)]))
-    assert told.so == "attempt 1 ended with: exit 1; it is tried again at 2026-03-02T13:01:00Z"
+    again = f"it is tried again at 2026-03-02T13:01:00Z; now by `matins runs retry {told.run}`"
+    assert told.so == f"attempt 1 ended with: exit 1; {again}"
     assert steps(told)[-1] == ("retry", "attempt 2 is due")
     late = explain_run(Asked(job(), fleet(second(200), held=False)), run)
     assert "its next attempt should have begun; no scheduler is alive" in late.so

@@ -213,7 +213,7 @@ def _retrying(asked: Asked, facts: RunFacts) -> Told:
     if run.retry_at is not None and asked.now - run.retry_at > LATE:
         return Told(f"{summary}; its next attempt should have begun", _no_scheduler(asked))
     at = instant(run.retry_at) if run.retry_at else "soon"
-    return Told(summary, f"it is tried again at {at}")
+    return Told(summary, f"it is tried again at {at}; now by `matins runs retry {run.id}`")
 
 
 def _succeeded(_asked: Asked, facts: RunFacts) -> Told:
