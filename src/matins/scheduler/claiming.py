@@ -279,12 +279,13 @@ class Claimer:
         straight = answer.made
         if answer.waiting:
             straight = straight.difference(waiting.run_id for waiting in answer.waiting)
+        are_all = len(straight) == len(batch.claims)
         for entry, claims, next_s in batch.steps:
             job = entry.job
             if job.partition in answer.refused or job.id in answer.stale:
                 continue
             if entry.minds_others:
-                self._note_straight(entry, claims, straight)
+                self._note_straight(entry, claims, None if are_all else straight)
             if job.id in conflicts and entry.due_s is not None:
                 # The range met a row within it, of one due time, since past a range the job has
                 # stepped. So retry with one row per due time.
@@ -295,10 +296,11 @@ class Claimer:
         self._measure(batch, answer)
 
     def _note_straight(
-        self, entry: LoadedJob, claims: Iterable[Claim], made: AbstractSet[UUID]
+        self, entry: LoadedJob, claims: Iterable[Claim], made: AbstractSet[UUID] | None
     ) -> None:
+        """Note which claims were queued of those that were `made`; None: all were."""
         for claim in claims:
-            if claim.state is RunState.QUEUED and claim.run_id in made:
+            if claim.state is RunState.QUEUED and (made is None or claim.run_id in made):
                 self._working_set.claimed_straight(entry, claim.due_at)
 
     def _refused(self, batch: Batch, refused: set[int]) -> None:

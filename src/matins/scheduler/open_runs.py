@@ -20,7 +20,7 @@ class KnownOpenRuns:
 
     def of(self, job_id: UUID) -> tuple[UUID, ...]:
         """Return the runs of a job."""
-        return self._runs.get(job_id, ())
+        return self._runs.get(job_id, ()) if self._runs else ()
 
     def note(self, job_id: UUID, runs: tuple[UUID, ...]) -> None:
         """Note the runs of a job: these, and no others."""
@@ -31,6 +31,8 @@ class KnownOpenRuns:
 
     def must_ask(self, job_id: UUID) -> bool:
         """Return whether whatever is claimed of a job must be asked about."""
+        if not self._asked and not self._runs:  # as a rule; ids take long to hash
+            return False
         return job_id in self._asked or job_id in self._runs
 
     @contextmanager

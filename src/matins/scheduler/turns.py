@@ -30,10 +30,11 @@ class Turns:
 
     def popleft(self) -> LoadedJob:
         """Take the first job of the team whose turn it is."""
-        team, entries = next(iter(self._teams.items()))
+        team = next(iter(self._teams))
+        entries = self._teams[team]
         entry = entries.popleft()
-        if entries:
-            self._teams.move_to_end(team)
-        else:
+        if not entries:
             del self._teams[team]
+        elif len(self._teams) > 1:
+            self._teams.move_to_end(team)
         return entry

@@ -59,7 +59,8 @@ class OpenRuns(msgspec.Struct, frozen=True):
     @property
     def safe_since(self) -> datetime:
         """Since when whoever knows nothing of `runs` has to look."""
-        return min([self.since, *map(due_of, self.runs)]) - MARGIN
+        since = min([self.since, *map(due_of, self.runs)]) if self.runs else self.since
+        return since - MARGIN
 
 
 def _turn(run: OpenRun) -> tuple[bool, datetime, datetime, UUID]:
