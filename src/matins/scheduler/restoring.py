@@ -10,7 +10,7 @@ import structlog
 
 from matins.domain.ports import Clock
 from matins.domain.ports.restores import Restores, SeenNotes
-from matins.domain.runs.restores import Restore, lost_since
+from matins.domain.runs.restores import Restore, find_restore
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import RESTORE_UNRESOLVED
 from matins.kernel.service import pause
@@ -65,9 +65,9 @@ class RestoreWatch:
 
     async def _compare(self) -> None:
         seen = self._notes.last_seen
-        since = None if seen is None else lost_since(seen, await self._restores.watermarks())
-        if seen is not None and since is not None:
-            await self._restores.note_restore(since, seen.until)
+        restore = find_restore(seen, await self._restores.watermarks(), self._clock.now())
+        if restore is not None:
+            await self._restores.note_restore(restore.lost_since, restore.seen_until)
         self._hold(await self._restores.unresolved_restore())
 
     def _hold(self, restore: Restore | None) -> None:

@@ -10,10 +10,12 @@ from itertools import pairwise
 from random import Random
 from uuid import UUID
 
+import pytest
 from tests.unit.scheduler.ground import Ground, seconds
 
 from matins.domain.jobs.misfire import Misfire
 from matins.domain.runs.restores import UNCERTAIN, Resumption
+from matins.kernel.lease_file import LeaseFile
 from matins.owners.restores import Restores
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
@@ -172,6 +174,25 @@ async def test_a_database_that_was_restored_catches_up_on_nothing_until_somebody
         assert (done.uncertain, done.jobs, done.to_run) == (11, 1, 11)
         await asyncio.sleep(5)
         assert {run.state for run in ground.runs(job)} == {"queued"}
+
+
+@in_virtual_time
+@pytest.mark.parametrize(("keeps_notes", "held"), [(True, 0), (False, 26)])
+async def test_without_notes_a_database_far_behind_the_clock_may_be_an_old_copy(
+    keeps_notes: bool, held: int
+) -> None:
+    ground = Ground()
+    job = ground.job(cron="0 * * * *", misfire=Misfire("all"))
+    async with running(ground):
+        await asyncio.sleep(30)
+    await asyncio.sleep(26 * 3600 + 600)
+    if not keeps_notes:
+        ground.notes = LeaseFile(None)
+    async with running(ground):
+        await asyncio.sleep(30)
+        found = [run for run in ground.runs(job) if run.reason == UNCERTAIN]
+        assert len(found) == held
+        assert len(ground.runs(job)) == 26
 
 
 @in_virtual_time

@@ -26,6 +26,11 @@ LOST_MIN: Final = ON_TIME
 again under the same names.
 """
 
+FAR_BEHIND: Final = timedelta(days=1)
+"""A database that has not been used for longer, and of which nothing else is known, may be an old
+copy as well as one that nobody used.
+"""
+
 JITTER_MAX: Final = timedelta(days=1)
 """So much earlier than its fire time may a due time be."""
 
@@ -80,11 +85,16 @@ class Resumed(msgspec.Struct, frozen=True):
     left_out: int
 
 
-def lost_since(seen: Seen | None, recorded: Watermarks | None) -> datetime | None:
-    """Return since when due times may have been forgotten; None: the database knows all.
+def find_restore(seen: Seen | None, recorded: Watermarks | None, now: datetime) -> Restore | None:
+    """Return which due times may have been forgotten; None: the database knows all.
 
     A database in which nothing was ever recorded is a new one, and not an older copy.
     """
-    if seen is None or recorded is None or seen.watermark - recorded.newest <= LOST_MIN:
+    if recorded is None:
         return None
-    return recorded.oldest
+    if seen is None:
+        is_old = now - recorded.newest > FAR_BEHIND
+        return Restore(recorded.oldest, now, now) if is_old else None
+    if seen.watermark - recorded.newest <= LOST_MIN:
+        return None
+    return Restore(recorded.oldest, seen.until, now)
