@@ -14,6 +14,7 @@ CLAIMED = Counter("matins_claimed", "Runs claimed", ["state"])
 CLAIM_REFUSED = Counter("matins_claim_refused", "Claims refused by the fence")
 CLAIM_BLOCKED = Counter("matins_claim_blocked", "Claims put aside, since others hold a lock")
 CLAIM_REPEATED = Counter("matins_claim_repeated", "Claims of due times that had their row already")
+SKIPPED = Counter("matins_skipped", "Due times that a scheduler skipped", ["reason"])
 ADMISSIONS = Counter("matins_admissions", "Decisions about runs that wait", ["state"])
 REPLAYED = Counter("matins_replayed", "Dead runs replayed by replays of many, at their rates")
 CLAIM_LAG = Histogram(

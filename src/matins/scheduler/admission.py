@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from uuid import UUID
@@ -20,12 +20,20 @@ from matins.domain.runs.admission.deciding import decide, left_open
 from matins.domain.runs.admission.hints import gate_word
 from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
 from matins.domain.runs.admission.overlap import replaced_by
-from matins.domain.runs.admission.waiting import Candidate, CarriedOut, Decision, Facts, Waiting
+from matins.domain.runs.admission.waiting import (
+    Candidate,
+    CarriedOut,
+    Decision,
+    Facts,
+    Verdict,
+    Waiting,
+)
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import ADMISSIONS
 from matins.kernel.service import pause
+from matins.kernel.skips import count_skips
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.pieces import piecewise
 from matins.scheduler.ranking import Ranker
@@ -236,7 +244,7 @@ class Admission:
         self._working_set.waiting.ask_about(
             [decision.waiting for decision in fenced if done.is_void(decision)]
         )
-        _count(decision.verdict.state for decision in fenced if not done.is_void(decision))
+        _count([decision.verdict for decision in fenced if not done.is_void(decision)])
         self._dispatch_hints.send(done.pools)
         self._admission_hints.send(map(gate_word, done.gates))
 
@@ -262,6 +270,7 @@ def _lagging(facts: Facts, found: Mapping[UUID, OpenRuns]) -> dict[UUID, datetim
     }
 
 
-def _count(states: Iterable[RunState]) -> None:
-    for state, count in Counter(states).items():
+def _count(verdicts: Sequence[Verdict]) -> None:
+    for state, count in Counter(verdict.state for verdict in verdicts).items():
         ADMISSIONS.labels(state).inc(count)
+    count_skips((verdict.reason, 1) for verdict in verdicts if verdict.state is RunState.SKIPPED)

@@ -25,6 +25,7 @@ from matins.kernel.metrics import (
     WHEEL_SIZE,
 )
 from matins.kernel.service import pause
+from matins.kernel.skips import count_skips
 from matins.scheduler.batches import Batch, Step
 from matins.scheduler.blocked_claims import BlockedClaims
 from matins.scheduler.leases import LeaseHolder
@@ -324,6 +325,10 @@ class Claimer:
         states[RunState.WAITING] += held
         for state, count in states.items():
             CLAIMED.labels(state).inc(count)
+        if states[RunState.SKIPPED]:
+            count_skips(
+                (claim.reason, claim.due_count) for claim in new if claim.state is RunState.SKIPPED
+            )
         lag = (self._clock.now() - instant_of(batch.oldest_s)).total_seconds()
         CLAIM_LAG.observe(max(lag, 0.0))
 

@@ -96,7 +96,7 @@ class StatusWatch:
         except TimeoutError:
             why = f"it did not answer within {LOOK_S:g} s"
         except UnavailableError as error:
-            why = str(error)
+            why = str(error).removeprefix("PostgreSQL: ")
         except Exception as error:  # a look that fails must not look like one that finds nothing
             log.exception("status.not_read")
             why = f"{type(error).__name__}: {error}"

@@ -82,7 +82,8 @@ async def alter_database(cluster: Cluster, change: str) -> None:
     await session.execute(f"ALTER DATABASE matins {change}")
     await session.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = 'matins' AND pid <> pg_backend_pid()"
+        " WHERE backend_type = 'client backend' AND usename = current_user"
+        " AND pid <> pg_backend_pid()"
     )
     await session.close()
 
