@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -99,3 +101,27 @@ async def test_the_sdk_starts_and_follows_a_backfill(matins: Matins) -> None:
     await matins.cancel_backfill(shown.id, runs=True)
     with pytest.raises(ConflictError):
         await matins.resume_backfill(shown.id)
+
+
+@pytest.mark.usefixtures("old_job")
+async def test_a_watched_backfill_is_shown_until_it_is_finished(
+    typed: Typist, matins: Matins
+) -> None:
+    request = BackfillRequest(datetime.now(UTC) - timedelta(minutes=10))
+    made = (await matins.start_backfill("payments", "tick", request)).backfill
+    assert made is not None
+    watching = asyncio.create_task(typed("backfill", "show", str(made.id), "--watch", "--json"))
+    first = ""
+    while not first:
+        await asyncio.sleep(0.05)
+        first = typed._printed.readouterr().out
+    await matins.cancel_backfill(made.id)
+    watched = await watching
+    assert watched.code == 0
+    lines = [json.loads(line) for line in (first + watched.out).splitlines()]
+    assert [line["state"] for line in lines] == ["active", "cancelled"]
+    assert {line["id"] for line in lines} == {str(made.id)}
+    again = await typed("backfill", "show", str(made.id), "--watch")
+    assert again.code == 0
+    assert "(Ctrl-C ends the show)" in again.out
+    assert "cancelled" in again.out
