@@ -16,6 +16,7 @@ from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
 from matins.kernel.addresses import api_fault, postgres_fault, token_fault, valkey_fault
+from matins.kernel.request import read_url
 
 ADMIN = "admin"
 """The name of the token of MATINS_ADMIN_TOKEN."""
@@ -93,6 +94,13 @@ class Settings(msgspec.Struct, frozen=True):
     encrypts, all decrypt. Without it the one of the data folder."""
     alert_look_s: float = 5.0
     """How often an API looks for jobs that turned bad, or are well again."""
+    switch_url: str | None = None
+    """An outside URL that each API calls while all is well, so that somebody there notices when
+    all of Matins is down (a dead man's switch)."""
+    switch_every_s: float = 60.0
+    """How often it is called."""
+    operators_url: str | None = None
+    """A URL of Apprise by which each API tells operators what is wrong with all of Matins."""
     archive: Path | None = None
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000
@@ -164,8 +172,7 @@ def _faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in msgspec.structs.asdict(settings):
         if name.endswith("_s") and getattr(settings, name) > _LONGEST_S:
             yield name, "must not be over 1d"
-    positive = ("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s", "alert_look_s")
-    for name in (*positive, "status_every_s"):
+    for name in _PERIODS:
         if getattr(settings, name) <= 0:
             yield name, "must be over zero"
     for name, fault_of in _TEXTS.items():
@@ -216,6 +223,14 @@ def _keys_fault(text: str) -> str:
     return ""
 
 
+def _switch_fault(url: str) -> str:
+    try:
+        read_url(url)
+    except ValueError:
+        return "is no URL of HTTP; write it as https://watch.example.com/ping/SECRET"
+    return ""
+
+
 def _pools_fault(pools: str) -> str:
     names = [part.strip() for part in pools.split(",") if part.strip()]
     problems = [problem for name in names for problem in name_problems("pools", name)]
@@ -229,6 +244,10 @@ def _level_fault(level: str) -> str:
 
 _KEY = re.compile("[0-9a-f]{64}")
 _LONGEST_S = 86400.0
+_PERIODS = (
+    *("poll_s", "heartbeat_s", "flush_s", "horizon_s", "upkeep_s"),
+    *("alert_look_s", "status_every_s", "switch_every_s"),
+)
 _PORTS = (0, 65535)
 _COUNTS = {
     "port": _PORTS,
@@ -244,6 +263,7 @@ _COUNTS = {
 _TEXTS: dict[str, Callable[[str], str]] = {
     "postgres": postgres_fault,
     "valkey": valkey_fault,
+    "switch_url": _switch_fault,
     "url": api_fault,
     "token": token_fault,
     "admin_token": token_fault,

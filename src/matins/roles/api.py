@@ -8,12 +8,15 @@ from contextlib import AsyncExitStack
 from functools import partial
 from random import SystemRandom
 
-from matins.alerts.channels.by_apprise import send_by_apprise
+from matins.alerts.channels.by_apprise import notify_by_apprise, send_by_apprise
 from matins.alerts.channels.webhook import WebhookSender
 from matins.alerts.delivering import Delivery
+from matins.alerts.operators import OperatorAlerts
+from matins.alerts.switch import DeadMansSwitch
 from matins.alerts.watching import AlertWatch
 from matins.api.app import Pools, build_api
 from matins.cache.status import ValkeyStatusCache
+from matins.domain.ports.status import StatusView
 from matins.engines.endpoints import ApiEndpoint, Endpoints
 from matins.gateway.asgi import Gateway
 from matins.kernel.clock import HostClock
@@ -84,6 +87,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             door,
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
+            *_telling(system, clock, settings),
         ]
         try:
             await run_services(services, stopping)
@@ -121,3 +125,15 @@ def _status_watch(
         every_s=settings.status_every_s,
         told_after_s=settings.status_after_s,
     )
+
+
+def _telling(system: StatusView, clock: HostClock, settings: Settings) -> list[Service]:
+    """Return what tells operators that something is wrong, and somebody outside that nothing is."""
+    services: list[Service] = []
+    if settings.operators_url is not None:
+        notify = partial(notify_by_apprise, settings.operators_url)
+        services.append(OperatorAlerts(system, notify, clock, settings.status_every_s))
+    if settings.switch_url is not None:
+        url, every_s = settings.switch_url, settings.switch_every_s
+        services.append(DeadMansSwitch(url, every_s, system, clock))
+    return services

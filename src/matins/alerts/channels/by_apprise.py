@@ -11,19 +11,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
 from typing import Any
+from uuid import UUID
 
 from matins.alerts.channels import Outgoing, UndeliveredError
 from matins.domain.alerts.channels import Secrets
+from matins.domain.alerts.texts import Message
 
 
 async def send_by_apprise(secrets: Secrets, outgoing: Outgoing) -> None:
-    """Send one. Raises UndeliveredError.
+    """Send one. Raises UndeliveredError."""
+    await notify_by_apprise(secrets.url, outgoing.taken.id, outgoing.message)
+
+
+async def notify_by_apprise(url: str, name: UUID, message: Message) -> None:
+    """Send a message of that name. Raises UndeliveredError.
 
     A thread that is given up ends by the time-outs of Apprise itself; nobody waits for it.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
-    text = f"{outgoing.message.text}\n\nDelivery: {outgoing.taken.id}"
+    text = f"{message.text}\n\nDelivery: {name}"
 
     def finish(error: str) -> None:
         if not answer.done():
@@ -31,13 +38,13 @@ async def send_by_apprise(secrets: Secrets, outgoing: Outgoing) -> None:
 
     def work() -> None:
         try:
-            error = _notify(secrets.url, outgoing.message.title, text)
+            error = _notify(url, message.title, text)
         except Exception as raised:  # whatever a plugin raises; its text may hold the URL
             error = f"apprise failed: {type(raised).__name__}"
         with suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(finish, error)
 
-    Thread(target=work, name=f"deliver {outgoing.taken.id}", daemon=True).start()
+    Thread(target=work, name=f"deliver {name}", daemon=True).start()
     if error := await answer:
         raise UndeliveredError(error)
 

@@ -1,0 +1,111 @@
+"""Tells operators what is wrong with all of Matins, and when it is well again.
+
+It needs neither engine: the database may be what is away. So each API process tells it by itself,
+from its memory; what began at a time that rows know has the same name in all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from matins.alerts.channels import UndeliveredError
+from matins.domain.alerts.edges import Edge, Level, Standing, Turn, step
+from matins.domain.alerts.texts import Message
+from matins.domain.ports import Clock
+from matins.domain.ports.status import StatusView
+from matins.domain.status.findings import Finding, FindingKind, SystemStatus
+from matins.kernel.service import repeat
+
+_TRY_S: Final = 20.0
+_KEPT: Final = 100
+"""The most messages that wait; the oldest are dropped first."""
+
+Notify = Callable[[UUID, Message], Awaitable[None]]
+"""Sends a message of that name. Raises UndeliveredError."""
+
+log = structlog.get_logger()
+
+
+class OperatorAlerts:
+    """Looks at the findings, and sends what is new of them. See `kernel.service.Service`."""
+
+    def __init__(self, system: StatusView, notify: Notify, clock: Clock, every_s: float) -> None:
+        self._system = system
+        self._notify = notify
+        self._clock = clock
+        self._every_s = every_s
+        self._stopping = asyncio.Event()
+        self._standings: dict[tuple[FindingKind, str], Standing] = {}
+        self._waiting: deque[tuple[UUID, Message]] = deque(maxlen=_KEPT)
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        await repeat(self.tell, self._every_s, self._clock, self._stopping, name="operators")
+
+    async def stop(self) -> None:
+        """End soon."""
+        self._stopping.set()
+
+    async def tell(self) -> None:
+        """Look once, and send what waits; what does not arrive is sent again at the next look."""
+        edges = self._edges(await self._system.status())
+        for turn in (Turn.BAD, Turn.FLAPPING, Turn.WELL):
+            if found := [edge for edge in edges if edge.turn is turn]:
+                self._waiting.append((_name(found), _message(turn, found)))
+        while self._waiting:
+            name, message = self._waiting[0]
+            try:
+                async with asyncio.timeout(_TRY_S):
+                    await self._notify(name, message)
+            except (TimeoutError, UndeliveredError) as error:
+                log.warning("operators.undelivered", delivery=str(name), error=str(error))
+                return
+            if self._waiting and self._waiting[0][0] == name:
+                self._waiting.popleft()
+
+    def _edges(self, status: SystemStatus) -> list[Edge]:
+        """Compare what is found with what was told."""
+        found = {finding.key: finding for finding in status.findings}
+        edges = []
+        for key in {**self._standings, **found}:
+            before, finding = self._standings.get(key), found.get(key)
+            level = _level(finding, before, status)
+            self._standings[key], edge = step(before, level, status.judged_at)
+            edges += [edge] if edge else []
+        return edges
+
+
+def _level(finding: Finding | None, before: Standing | None, status: SystemStatus) -> Level:
+    """Return how a finding stands; one that is gone keeps its words."""
+    if finding is None:
+        why = "" if before is None else before.why
+        return Level(is_bad=False, since=status.judged_at, why=why)
+    why = f"{finding.what}. {finding.remedy}"
+    return Level(is_bad=True, since=finding.since or status.judged_at, why=why)
+
+
+def _name(edges: Sequence[Edge]) -> UUID:
+    words = "\n".join(f"{edge.turn} {edge.level.since} {edge.level.why}" for edge in edges)
+    return UUID(bytes=blake2b(words.encode(), digest_size=16).digest(), version=5)
+
+
+def _message(turn: Turn, edges: Sequence[Edge]) -> Message:
+    title = {
+        Turn.BAD: "Matins: something is wrong",
+        Turn.WELL: "Matins: well again",
+        Turn.FLAPPING: "Matins: something keeps changing",
+    }[turn]
+    lines = [
+        f"- {edge.level.why} (since {edge.level.since:%Y-%m-%d %H:%M:%S} UTC)"
+        if turn is not Turn.WELL
+        else f"- it was: {edge.level.why}"
+        for edge in edges
+    ]
+    return Message(title, "\n".join([*lines, "Look: matins status"]))
