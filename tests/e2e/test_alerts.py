@@ -44,11 +44,9 @@ async def test_each_failed_job_is_told_once_whatever_is_killed() -> None:
             await cluster.ready(api, address)
 
         async def all_told() -> bool:
-            open_ones = await cluster.value(
-                "SELECT count(*) FROM deliveries WHERE ended_at IS NULL"
-            )
+            unsent = await cluster.value("SELECT count(*) FROM deliveries WHERE ended_at IS NULL")
             rows = await cluster.value("SELECT count(*) FROM notices")
-            return bool(rows == JOBS and open_ones == 0)
+            return bool(rows == JOBS and unsent == 0)
 
         await until(all_told, 100, 0.5)
         notices = Counter(

@@ -52,7 +52,7 @@ def facts(now: float, *runs: SeenRun, **given: Any) -> Facts:
         state=JobState.ACTIVE,
         reason="",
         changed_at=NOON - 60 * MINUTE,
-        runs=sorted(runs, key=lambda one: one.due_at, reverse=True),
+        runs=sorted(runs, key=lambda seen: seen.due_at, reverse=True),
         watched_from=NOON - MINUTE,
         expect_from=NOON - MINUTE,
     )
