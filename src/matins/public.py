@@ -53,6 +53,7 @@ from matins.domain.runs.backfills.values import (
 )
 from matins.domain.runs.cluster import Cluster, SchedulerRecord
 from matins.domain.runs.dead import (
+    ChangeSince,
     DeadCounts,
     DeadFilter,
     DeadGroup,
@@ -60,6 +61,7 @@ from matins.domain.runs.dead import (
     DeadPage,
     DismissDead,
     Dismissed,
+    LastSuccess,
     RunFailure,
 )
 from matins.domain.runs.inputs import RunInput
@@ -126,6 +128,7 @@ __all__ = [
     "CalendarChanged",
     "CalendarItem",
     "CalendarRecord",
+    "ChangeSince",
     "Changed",
     "Channel",
     "ChannelChanged",
@@ -162,6 +165,7 @@ __all__ = [
     "JobState",
     "Keep",
     "KeepLimits",
+    "LastSuccess",
     "LeftOut",
     "Limit",
     "LimitChanged",

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 import pytest_asyncio
-from tests.api.served import JOBS, Owner
+from tests.api.served import JOBS, SPEC, Owner
 from tests.api.test_runs import Fleet
 
 from matins.domain.runs.states import Outcome, RunState
@@ -134,3 +134,25 @@ async def test_a_replay_that_is_not_sound_is_refused(owner: Owner, dead: list[st
     assert (await owner.post("/v1/teams/nobody/dead/replay", {"everything": True})).status == 404
     assert (await owner.get(f"/v1/replays/{UUID(int=7)}")).status == 404
     assert len((await owner.get(DEAD)).json["letters"]) == len(dead)
+
+
+async def test_a_failure_tells_of_the_runs_before_it_and_of_changes_since_the_last_success(
+    owner: Owner, database: Database
+) -> None:
+    fleet = Fleet(database)
+    await owner.job()
+    await die(owner, fleet)
+    good = (await owner.post(f"{JOBS}/nightly/trigger")).json["id"]
+    [taken] = await fleet.dequeue()
+    await fleet.end(taken, Outcome.SUCCEEDED, RunState.SUCCEEDED)
+    await owner.put(f"{JOBS}/nightly?reason=faster", SPEC | {"timeout": "5m"})
+    bad = await die(owner, fleet)
+    failure = (await owner.get(f"/v1/runs/{bad}/failure")).json
+    assert (failure["failed_alike"], failure["looked_at"]) == (1, 2)
+    assert failure["last_success"]["run_id"] == good
+    [change] = failure["changes"]
+    assert (change["revision"], change["author"], change["reason"]) == (2, "admin", "faster")
+    assert "timeout" in " ".join(change["changes"])
+    await owner.put(f"{JOBS}/nightly", SPEC | {"timeout": "6m"})
+    again = (await owner.get(f"/v1/runs/{bad}/failure")).json
+    assert again["changes"] == failure["changes"]

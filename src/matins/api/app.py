@@ -148,11 +148,10 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
 
 
 def _of_dead_runs(database: Database, reads: PostgresReads) -> dict[str, object]:
-    letters = PostgresDeadLetters(database)
     return {
-        "letters": letters,
+        "letters": PostgresDeadLetters(database),
         "replays": PostgresReplayChanges(database),
-        "failures": PostgresFailures(reads, letters),
+        "failures": PostgresFailures(database, reads),
     }
 
 

@@ -118,7 +118,11 @@ async def cancel_replay(owners: Owners, replay_id: FromPath[UUID]) -> Replay:
 
 @get("/runs/{run_id:uuid}/failure")
 async def show_failure(failures: Failures, run_id: FromPath[UUID]) -> RunFailure:
-    """Show why a run failed, with its dead letter if it has one. 409 when no attempt of it did."""
+    """Show why a run failed: its last error, its dead letter if it has one, how often runs of the
+    job before it have failed alike, and what changed in the job since the last success.
+
+    409 when no attempt of it failed.
+    """
     return await failures.of_run(run_id)
 
 

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
+from matins.cli.failing import failure_pairs
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.runs import TheRun, show_attempts
 from matins.cli.showing import AsJson, local, print_json
@@ -107,7 +108,7 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     if as_json:
         print_json(view)
         return
-    console().print(facts(_failure_pairs(view.failure)))
+    console().print(facts(_letter_pairs(view.failure)))
     show_attempts(view.attempts)
 
 
@@ -264,24 +265,15 @@ def _group_row(team: str, group: DeadGroup) -> tuple[Cell, ...]:
     )
 
 
-def _failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
+def _letter_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
     pairs: list[tuple[str, Cell]] = [
         ("run", str(failure.run_id)),
         ("job", f"{failure.team}/{failure.job}"),
-        ("error", failure.error),
-        ("fingerprint", failure.fingerprint),
     ]
-    letter = failure.letter
-    if letter is None:
-        return pairs
-    pairs += [
-        ("due time", local(letter.due_at)),
-        ("died", local(letter.dead_at)),
-        ("reason", letter.reason),
-    ]
-    if letter.dismissed_at is not None:
+    if failure.letter is not None:
         pairs += [
-            ("dismissed", f"{local(letter.dismissed_at)} by {letter.dismissed_by or 'unknown'}"),
-            ("note", letter.note),
+            ("due time", local(failure.letter.due_at)),
+            ("died", local(failure.letter.dead_at)),
+            ("reason", failure.letter.reason),
         ]
-    return pairs
+    return pairs + failure_pairs(failure)

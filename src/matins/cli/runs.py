@@ -18,12 +18,14 @@ from rich.text import Text
 
 from matins.cli.connecting import change, split_name, with_api
 from matins.cli.documents import yaml_text
+from matins.cli.failing import failure_pairs, find_failure
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.outlooks import find_outlook, outlook_pairs
 from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.dead import RunFailure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import Kind, RunState
@@ -55,12 +57,13 @@ _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", 
 
 
 class RunView(msgspec.Struct, frozen=True):
-    """A run with its attempts, its input and its outlook, as `runs show --json` prints it."""
+    """A run with its attempts, input, outlook and failure, as `runs show --json` prints it."""
 
     run: RunStatus
     attempts: list[AttemptRecord]
     input: RunInput = NO_INPUT
     outlook: Outlook | None = None
+    failure: RunFailure | None = None
 
 
 class RunQuery(msgspec.Struct, frozen=True):
@@ -129,13 +132,17 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
         status = await client.get_run(run)
         run_input = await client.get_run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
         outlook = await find_outlook(client, status)
-        return RunView(status, await client.list_attempts(run), run_input, outlook)
+        failure = await find_failure(client, status)
+        return RunView(status, await client.list_attempts(run), run_input, outlook, failure)
 
     view = with_api(work)
     if as_json:
         print_json(view)
         return
     console().print(_details(view.run, view.outlook))
+    if view.failure is not None:
+        console().print("\nwhy it failed", style="bold")
+        console().print(facts(failure_pairs(view.failure)))
     if view.input != NO_INPUT:
         console().print("\ninput", style="bold")
         tell(yaml_text(view.input))

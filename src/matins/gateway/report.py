@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.checks import check_report
 from matins.kernel.hinting import HintSender
-from matins.kernel.metrics import RECORDED, SUPERSEDED
+from matins.kernel.metrics import RECORDED, SUPERSEDED, count_ends
 
 log = structlog.get_logger()
 
@@ -271,8 +271,8 @@ def _bare_ending(end: End, error: Exception) -> Ending:
     )
 
 
-def _count(endings: Sequence[Ending], recorded: Iterable[RunStatus]) -> None:
-    done = {(status.id, status.attempt) for status in recorded}
+def _count(endings: Sequence[Ending], statuses: Sequence[RunStatus]) -> None:
+    done = {(status.id, status.attempt) for status in statuses}
     outcomes = Counter(
         ending.end.result.outcome
         for ending in endings
@@ -280,3 +280,9 @@ def _count(endings: Sequence[Ending], recorded: Iterable[RunStatus]) -> None:
     )
     for outcome, count in outcomes.items():
         RECORDED.labels(outcome.value).inc(count)
+    if outcomes.keys() <= {Outcome.SUCCEEDED}:
+        return
+    count_ends(Counter(status.state for status in statuses))
+    if dead := [status for status in statuses if status.state is RunState.DEAD]:
+        told = {"run": str(dead[0].id), "job": f"{dead[0].team}/{dead[0].job}"}
+        log.warning("runs.dead", count=len(dead), **told, reason=dead[0].reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import nan
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
@@ -16,6 +17,8 @@ CLAIM_BLOCKED = Counter("matins_claim_blocked", "Claims put aside, since others 
 CLAIM_REPEATED = Counter("matins_claim_repeated", "Claims of due times that had their row already")
 SKIPPED = Counter("matins_skipped", "Due times that a scheduler skipped", ["reason"])
 ADMISSIONS = Counter("matins_admissions", "Decisions about runs that wait", ["state"])
+RUNS_RETRIED = Counter("matins_runs_retried", "Runs that are tried again after an attempt")
+RUNS_DEAD = Counter("matins_runs_dead", "Runs that were given up")
 REPLAYED = Counter("matins_replayed", "Dead runs replayed by replays of many, at their rates")
 CLAIM_LAG = Histogram(
     "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS
@@ -91,6 +94,12 @@ ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this ex
 KEEPERS_LOST = Counter("matins_keepers_lost", "Keepers that ended before their executor did")
 UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")
 GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor to the gateway")
+
+
+def count_ends(states: Mapping[str, int]) -> None:
+    """Count the runs that go on after an attempt, or are given up; by state how many there are."""
+    RUNS_RETRIED.inc(states.get("retrying", 0))
+    RUNS_DEAD.inc(states.get("dead", 0))
 
 
 def exposition() -> bytes:

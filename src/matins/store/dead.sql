@@ -73,3 +73,30 @@ SET dismissed_at = coalesce(:now::timestamptz, clock_timestamp()), dismissed_by 
 FROM chosen c
 WHERE d.run_id = c.run_id
 RETURNING d.run_id
+
+-- name: runs_before
+-- By the unique key (job_id, due_at, kind), in a stretch of days: so many of the runs of a job that
+-- were due before one of them.
+WITH before AS MATERIALIZED (
+    SELECT id, due_at, state, started_at
+    FROM all_runs
+    WHERE job_id = :job_id::uuid AND due_at < :due_at::timestamptz AND state <> 'skipped'
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+    ORDER BY due_at DESC
+    LIMIT :limit
+),
+success AS (
+    SELECT id, due_at, started_at
+    FROM before
+    WHERE state = 'succeeded'
+    ORDER BY due_at DESC
+    LIMIT 1
+)
+SELECT (SELECT count(*)::integer FROM before) AS looked_at, (
+    SELECT count(DISTINCT b.id)::integer
+    FROM before b
+    JOIN all_attempts a ON a.run_id = b.id AND a.due_at = b.due_at
+    WHERE a.fingerprint = :fingerprint AND a.due_at >= :first AND a.due_at < :past
+) AS failed_alike, success.id AS run_id, success.due_at, success.started_at
+FROM (VALUES (true)) AS always
+LEFT JOIN success ON true

@@ -112,3 +112,15 @@ async def test_for_programs_all_of_it_is_json(
     assert [attempt["exit_code"] for attempt in view["attempts"]] == [3]
     done = await typed("dead", "dismiss", str(run), "--json")
     assert done.json == {"dismissed": 1}
+
+
+async def test_runs_show_tells_why_a_run_failed(
+    typed: Typist, matins: Matins, database: Database
+) -> None:
+    runs = await die(matins, database, 2)
+    shown = (await typed("runs", "show", str(runs[1]))).out
+    assert "why it failed" in shown
+    assert "exit code 3: order 4712 refused" in shown
+    assert "1 of the 1 run before" in shown
+    view = (await typed("runs", "show", str(runs[1]), "--json")).json
+    assert view["failure"]["letter"]["run_id"] == str(runs[1])

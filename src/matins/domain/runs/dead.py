@@ -135,8 +135,30 @@ class DeadCounts(msgspec.Struct, frozen=True):
     jobs: dict[str, int]
 
 
+class LastSuccess(msgspec.Struct, frozen=True):
+    """The last run of a job that succeeded before one that failed."""
+
+    run_id: UUID
+    due_at: datetime
+    started_at: datetime
+
+
+class ChangeSince(msgspec.Struct, frozen=True):
+    """A change of a job after its last success: who made it, why, and what is different."""
+
+    revision: int
+    at: datetime
+    author: str
+    reason: str
+    changes: list[str]
+
+
 class RunFailure(msgspec.Struct, frozen=True):
-    """Why a run failed, at its last attempt that did; with its dead letter, if it has one."""
+    """Why a run failed, at its last attempt that did; with its dead letter, if it has one.
+
+    So many of the `looked_at` runs of the job before it have `failed_alike`, with an attempt of the
+    same fingerprint. `changes` of the job came between its last success and the attempt.
+    """
 
     run_id: UUID
     team: str
@@ -145,3 +167,7 @@ class RunFailure(msgspec.Struct, frozen=True):
     error: str
     fingerprint: str
     letter: DeadLetter | None = None
+    failed_alike: int = 0
+    looked_at: int = 0
+    last_success: LastSuccess | None = None
+    changes: list[ChangeSince] = []

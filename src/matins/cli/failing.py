@@ -1,0 +1,42 @@
+"""Why a run failed, as `runs show` and `dead show` tell it."""
+
+from __future__ import annotations
+
+from matins.cli.showing import local
+from matins.cli.tables import Cell
+from matins.client.sdk import Matins
+from matins.domain.executors.protocol import RunStatus
+from matins.domain.runs.dead import RunFailure
+from matins.domain.runs.states import RunState
+from matins.insight.explain.english import counted
+
+
+async def find_failure(client: Matins, status: RunStatus) -> RunFailure | None:
+    """Return why a run failed that is dead, or is tried again; None for any other."""
+    if status.state not in (RunState.DEAD, RunState.RETRYING):
+        return None
+    return await client.get_failure(status.id)
+
+
+def failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
+    """Return what is told of a failure, a line each."""
+    alike = f"{failure.failed_alike} of the {counted(failure.looked_at, 'run')} before"
+    pairs: list[tuple[str, Cell]] = [
+        ("error", failure.error),
+        ("fingerprint", failure.fingerprint),
+        ("failed alike", alike),
+    ]
+    if failure.last_success is not None:
+        told = f"{failure.last_success.run_id}, due {local(failure.last_success.due_at)}"
+        pairs.append(("last success", told))
+        changes = [
+            f"{', '.join(change.changes)} (revision {change.revision}, {local(change.at)}"
+            f"{f', by {change.author}' if change.author else ''})"
+            for change in failure.changes
+        ]
+        pairs.append(("changed since", "\n".join(changes) or "nothing of the job"))
+    if failure.letter is not None and failure.letter.dismissed_at is not None:
+        by = failure.letter.dismissed_by or "unknown"
+        pairs.append(("dismissed", f"{local(failure.letter.dismissed_at)} by {by}"))
+        pairs.append(("note", failure.letter.note))
+    return pairs
