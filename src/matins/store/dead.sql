@@ -1,19 +1,23 @@
 -- Dead letters, as owners see and close them.
 
 -- name: page
--- By dead_letters_of_team.
+-- By dead_letters_of_team. Jobs and teams are joined to the page alone, and not to all that is chosen.
 SELECT
     -- include: letter_columns
-FROM dead_letters d
+FROM (
+    SELECT *
+    FROM dead_letters d
+    WHERE (
+        -- include: chosen_letters
+    )
+      AND (d.dismissed_at IS NOT NULL) = :dismissed::boolean
+      AND d.run_id < :before::uuid
+    ORDER BY d.run_id DESC
+    LIMIT :limit
+) AS d
 JOIN jobs j ON j.id = d.job_id
 JOIN teams t ON t.id = d.team_id
-WHERE (
-    -- include: chosen_letters
-)
-  AND (d.dismissed_at IS NOT NULL) = :dismissed::boolean
-  AND d.run_id < :before::uuid
 ORDER BY d.run_id DESC
-LIMIT :limit
 
 -- name: groups
 -- All open letters of the team are looked at, which is what lasts until somebody closes them.
