@@ -12,7 +12,7 @@ from matins.testing.simulation import Simulation
 HOURS = 0.07
 SEEDS = range(20)
 RARE = (
-    "abandoned: came late",
+    "abandoned_runs: came late",
     "advance: came late",
     "api crashed",
     "attempt lost",
@@ -25,9 +25,9 @@ RARE = (
     "links: answer lost",
     "owner: replay",
     "run that follows others",
-    "settle: answer lost",
+    "advance_chains: answer lost",
     "skipped -> waiting",
-    "in_line: answer lost",
+    "gate_lines: answer lost",
     "owner: put_limit",
     "owner: delete_limit",
     "owner: put_quotas",
@@ -40,8 +40,8 @@ RARE = (
     "executor stopped",
     "executor's answers cut off",
     "executor's calls cut off",
-    "follow: answer lost",
-    "follow: came late",
+    "write_follow_ups: answer lost",
+    "write_follow_ups: came late",
     "gateway frozen",
     "gateway's answers cut off",
     "gateway's calls cut off",

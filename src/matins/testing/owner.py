@@ -15,7 +15,7 @@ from matins.domain.jobs.limits import Concurrency, Limit, Quotas
 from matins.domain.jobs.misfire import Misfire, Missed
 from matins.domain.jobs.overlap import Overlap, WrittenOverlap
 from matins.domain.jobs.pausing import Pause
-from matins.domain.jobs.retry import Backoff, RetryPolicy
+from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
@@ -35,6 +35,7 @@ from matins.testing import dead_deeds
 from matins.testing.deeds import Work
 from matins.testing.memory.link import Calls
 from matins.testing.memory.world import JobRow, World
+from matins.testing.retry_checks import ATTEMPTS, BACKOFF
 
 TEAM: Final = "default"
 CALENDAR: Final = "closing"
@@ -75,7 +76,6 @@ OVERLAPS: Final[tuple[WrittenOverlap, ...]] = (
     *("skip", "skip", "allow", "queue", "replace"),
     Overlap("queue", depth=3),
 )
-BACKOFF: Final = Backoff(initial="2s", max="20s")
 
 _PATIENCE_S = 20.0
 """How long the owner waits for an answer."""
@@ -108,7 +108,7 @@ def spec_of(number: int, rng: Random) -> JobSpec:
         timeout="2m",  # longer than any attempt lasts
         misfire=rng.choice(MISFIRES),
         overlap=rng.choice(OVERLAPS),
-        retry=RetryPolicy(attempts=3, lost=4, backoff=BACKOFF),
+        retry=RetryPolicy(attempts=ATTEMPTS, lost=4, backoff=BACKOFF),
         max_running=MAX_RUNNING.get(number),
         concurrency=Concurrency(KEY, limit=4) if number in KEYED else None,
     )
@@ -342,6 +342,6 @@ def _edited(spec: JobSpec, rng: Random) -> JobSpec:
         max_running=rng.choice((2, 5, None)) if limited else spec.max_running,
         misfire=rng.choice(MISFIRES),
         overlap=rng.choice(OVERLAPS),
-        retry=RetryPolicy(attempts=rng.choice((1, 3)), lost=4, backoff=BACKOFF),
+        retry=RetryPolicy(attempts=rng.choice((1, ATTEMPTS)), lost=4, backoff=BACKOFF),
         priority=rng.choice(("high", "normal", "low")),
     )

@@ -37,6 +37,7 @@ from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
 from matins.testing.nemesis import Nemesis
 from matins.testing.owner import TEAM, SimulatedOwner, closing, spec_of
+from matins.testing.retry_checks import watch_retries
 from matins.testing.roles import (
     Role,
     Stage,
@@ -104,6 +105,7 @@ class Simulation:
         self._time = VirtualTime()
         world = World(self._time.now)
         self._checker = Checker(world, self.seen)
+        watch_retries(world, self._checker.violations)
         self._stage = Stage(world, Settings(), self._checker)
         self.plant(self._stage)
         roles: tuple[tuple[str, int, Role], ...] = (
