@@ -12,6 +12,8 @@ from matins.alerts.channels.by_apprise import send_by_apprise
 from matins.alerts.channels.webhook import WebhookSender
 from matins.alerts.delivering import Delivery
 from matins.alerts.watching import AlertWatch
+from matins.domain.status.findings import Finding, FindingKind
+from matins.domain.status.judging import Sight, judge
 from matins.domain.values.ids import partition_of, run_id
 from matins.kernel.clock import HostClock
 from matins.kernel.sealing import Sealer
@@ -19,6 +21,7 @@ from matins.store.alerts import PostgresLookout
 from matins.store.database import Database
 from matins.store.locks import PostgresLocks
 from matins.store.outbox import PostgresOutbox
+from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -124,6 +127,13 @@ class Ground:
         await self.look()
         self.go(minutes=1)
         await self.deliver()
+
+    async def failing(self) -> list[Finding]:
+        """Return what the status says of channels."""
+        late = timedelta(seconds=1)
+        facts = await PostgresStatusReads(self._database).facts(late)
+        found = judge(Sight(self.now, facts), late).findings
+        return [finding for finding in found if finding.kind is FindingKind.CHANNEL]
 
     async def alert(self, job: UUID) -> dict[str, tuple[bool, bool]]:
         """Return of each rule whether the job is bad by it, and whether that was told."""

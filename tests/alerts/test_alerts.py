@@ -111,6 +111,8 @@ async def test_a_receiver_that_is_down_gets_its_message_later_and_once(ground: G
     [channel] = (await ground.owner.get(f"{TEAM}/channels")).json
     assert channel["failing_since"]
     assert "no connection" in channel["failure"]
+    [failing] = await ground.failing()
+    assert (failing.kind, failing.subject) == ("channel", "payments/oncall")
     async with webhooks(port) as hooks:
         ground.go(hours=1)
         for _ in range(3):

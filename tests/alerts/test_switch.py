@@ -67,7 +67,7 @@ async def test_the_switch_is_called_while_all_is_well_only(outside: Outside) -> 
     assert await switch.call()
     system.findings = [FROZEN]
     assert not await switch.call()
-    system.findings = []
+    system.findings = [msgspec.structs.replace(FROZEN, kind=FindingKind.CHANNEL)]
     outside.status = 500
     assert not await switch.call()
     assert outside.calls == 2

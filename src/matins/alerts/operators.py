@@ -20,7 +20,7 @@ from matins.domain.alerts.edges import Edge, Level, Standing, Turn, step
 from matins.domain.alerts.texts import Message
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
-from matins.domain.status.findings import Finding, FindingKind, SystemStatus
+from matins.domain.status.findings import Finding, FindingKind, SystemStatus, beside_channels
 from matins.kernel.service import repeat
 
 _TRY_S: Final = 20.0
@@ -72,7 +72,7 @@ class OperatorAlerts:
 
     def _edges(self, status: SystemStatus) -> list[Edge]:
         """Compare what is found with what was told."""
-        found = {finding.key: finding for finding in status.findings}
+        found = {finding.key: finding for finding in beside_channels(status)}
         edges = []
         for key in {**self._standings, **found}:
             before, finding = self._standings.get(key), found.get(key)

@@ -11,6 +11,7 @@ import structlog
 
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
+from matins.domain.status.findings import beside_channels
 from matins.kernel.connection import ConnectError
 from matins.kernel.http_client import HttpClient, LostAnswerError
 from matins.kernel.service import repeat
@@ -49,8 +50,8 @@ class DeadMansSwitch:
     async def call(self) -> bool:
         """Call if all is well; return whether the call was answered well."""
         status = await self._system.status()
-        if not status.is_well:
-            log.warning("switch.not_called", findings=[found.what for found in status.findings])
+        if wrong := beside_channels(status):
+            log.warning("switch.not_called", findings=[finding.what for finding in wrong])
             return False
         try:
             code, _ = await self._http.exchange("GET", self._url, None, _CALL_S)

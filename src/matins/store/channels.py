@@ -53,11 +53,6 @@ class PostgresChannels:
             raise NotFoundError(f"there is no delivery {delivery}")
         return _delivery(row)
 
-    async def failing(self) -> list[tuple[str, str, str]]:
-        """Return team, name and failure of channels to which nothing arrives."""
-        rows = await self._database.fetch(_Q["failing"])
-        return [(row["team"], row["name"], row["failure"]) for row in rows]
-
     async def put(
         self, team: str, channel: Channel, seal: Callable[[str | None], str | None]
     ) -> tuple[ChannelRecord, bool]:

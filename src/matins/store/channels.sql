@@ -62,15 +62,6 @@ WHERE t.name = :team AND (:name::text IS NULL OR c.name = :name)
 ORDER BY c.name
 LIMIT 1000
 
--- name: failing
--- For who looks at the whole.
-SELECT t.name AS team, c.name, c.failing_since, c.failure
-FROM channels c
-JOIN teams t ON t.id = c.team_id
-WHERE c.failing_since IS NOT NULL
-ORDER BY c.failing_since
-LIMIT 100
-
 -- name: deliveries
 -- By deliveries_of_team, newest first.
 SELECT d.id, t.name AS team, c.name AS channel, d.kind, d.state, d.made_at, d.send_at, d.ended_at,

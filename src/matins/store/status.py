@@ -8,7 +8,14 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 
-from matins.domain.status.facts import COUNT_MAX, OVERDUE_MAX, Facts, LiveRuns, PoolStatus
+from matins.domain.status.facts import (
+    COUNT_MAX,
+    OVERDUE_MAX,
+    Facts,
+    FailingChannel,
+    LiveRuns,
+    PoolStatus,
+)
 from matins.store.database import Database, check_writable
 from matins.store.queries import load_queries
 from matins.store.restores import PostgresRestores
@@ -33,6 +40,7 @@ class PostgresStatusReads:
         queues = await fetch(_Q["queues"], most=COUNT_MAX)
         served = await fetch(_Q["served"], silent=late)
         [counts] = await fetch(_Q["counts"], most=COUNT_MAX)
+        channels = await fetch(_Q["failing_channels"])
         dead_letters, runs = counts["dead_letters"], dict(counts)
         del runs["dead_letters"]
         facts = Facts(
@@ -41,6 +49,7 @@ class PostgresStatusReads:
             runs=LiveRuns(**runs),
             dead_letters=dead_letters,
             restore=await self._restores.unresolved_restore(),
+            failing_channels=[FailingChannel(**dict(row)) for row in channels],
         )
         return _with_partitions(facts, partitions)
 

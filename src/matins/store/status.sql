@@ -74,6 +74,15 @@ CROSS JOIN LATERAL unnest(pools) AS pool
 GROUP BY pool
 LIMIT 1000
 
+-- name: failing_channels
+-- By channels_failing.
+SELECT t.name || '/' || c.name AS name, c.failing_since, c.failure
+FROM channels c
+JOIN teams t ON t.id = c.team_id
+WHERE c.failing_since IS NOT NULL
+ORDER BY c.failing_since
+LIMIT 20
+
 -- name: counts
 -- Of dead letters by dead_letters_open.
 SELECT count(*) FILTER (WHERE cause <> 'retry')::integer AS waiting,

@@ -31,6 +31,14 @@ class PoolStatus(msgspec.Struct, frozen=True):
     queued_since: datetime | None = None
 
 
+class FailingChannel(msgspec.Struct, frozen=True):
+    """A channel of a team to which nothing has arrived since then, and why."""
+
+    name: str
+    failing_since: datetime
+    failure: str
+
+
 class LiveRuns(msgspec.Struct, frozen=True):
     """How many runs are in each state that does not last; each is counted up to 10,000."""
 
@@ -47,7 +55,8 @@ class Facts(msgspec.Struct, frozen=True):
     `began_at`. `without_holder` are the partitions that no scheduler holds; all of their fire times
     have rows up to `uncovered_since`. The oldest fire time that may lack its row is
     `unclaimed_since`, and `behind_since` among the partitions that have a holder. So many jobs are
-    `overdue`, of which 100 are counted for each partition.
+    `overdue`, of which 100 are counted for each partition. Of the channels that fail, the first are
+    told.
     """
 
     now: datetime
@@ -64,3 +73,4 @@ class Facts(msgspec.Struct, frozen=True):
     runs: LiveRuns = LiveRuns()
     dead_letters: int = 0
     restore: Restore | None = None
+    failing_channels: list[FailingChannel] = []

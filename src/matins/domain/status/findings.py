@@ -28,6 +28,7 @@ class FindingKind(StrEnum):
     BACKLOG = "backlog"
     RESTORE = "restore"
     CACHE = "cache"
+    CHANNEL = "channel"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -68,3 +69,8 @@ class SystemStatus(msgspec.Struct, frozen=True):
     pools: list[PoolStatus] = []
     runs: LiveRuns = LiveRuns()
     dead_letters: int = 0
+
+
+def beside_channels(status: SystemStatus) -> list[Finding]:
+    """Return what is wrong with Matins itself: that alerts don't arrive makes no further alerts."""
+    return [finding for finding in status.findings if finding.kind is not FindingKind.CHANNEL]

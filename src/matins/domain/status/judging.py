@@ -202,6 +202,19 @@ def _restore(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _channels(facts: Facts) -> Iterator[Finding]:
+    for channel in facts.failing_channels:
+        yield Finding(
+            FindingKind.CHANNEL,
+            "degraded",
+            channel.failing_since,
+            f"alerts do not arrive at the channel {channel.name}: {channel.failure}",
+            f"see that its receiver is there, or change it (`matins channels add {channel.name}`);"
+            " what waits is sent again for a day",
+            channel.name,
+        )
+
+
 MEMBERS: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
     _schedulers,
     _partitions,
@@ -209,6 +222,7 @@ MEMBERS: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
     _executors,
     _pools,
     _restore,
+    _channels,
 )
 
 

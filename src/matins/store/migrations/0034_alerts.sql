@@ -18,6 +18,8 @@ CREATE TABLE channels (
     UNIQUE (team_id, name)
 );
 
+CREATE INDEX channels_failing ON channels (failing_since) WHERE failing_since IS NOT NULL;
+
 -- Rules of a team, for its jobs that have these labels.
 CREATE TABLE alert_rules (
     team_id integer NOT NULL REFERENCES teams,
