@@ -50,7 +50,7 @@ INSERT INTO handouts (executor, seq, handed_at, run_ids)
 SELECT $1, n, now(), array[gen_random_uuid()] FROM generate_series(1, $2::integer) AS n
 """
 AGENDA, DISPATCH, ROOM = (load_queries(f"{file}.sql") for file in ("agenda", "dispatch", "waiting"))
-QUERIES = AGENDA | DISPATCH | {"load_waiting": ROOM["load"]}
+QUERIES = AGENDA | DISPATCH | {"load_waiting": ROOM["load_waiting"]}
 
 
 @pytest.fixture

@@ -207,6 +207,7 @@ class Checker:
         if run.state in FINAL:
             del unfinished[run.id]
         self._seen[f"{before or 'new'} -> {run.state}"] += 1
+        self._seen[f"overlap: {run.state}"] += run.reason.startswith("overlap:")
         if run.lost_count != self._lost.get(run.id, 0):
             self._lost[run.id] = run.lost_count
             self._seen["attempt lost"] += 1

@@ -23,6 +23,7 @@ from matins.domain.ports.backfills import Backfills
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.dead import Replays
 from matins.domain.ports.jobs import JobChanges
+from matins.domain.ports.pools import Queues
 from matins.domain.ports.restores import Restores
 from matins.domain.ports.upkeep import (
     DayTables,
@@ -56,6 +57,7 @@ from matins.store.hints import PostgresHints
 from matins.store.leases import PostgresLeases
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.locks import PostgresLocks
+from matins.store.pools import PostgresQueues
 from matins.store.queries import Query
 from matins.store.replays import PostgresReplays
 from matins.store.restores import PostgresRestores
@@ -75,6 +77,7 @@ from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.limits import MemoryLimits
+from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.restores import MemoryRestores
 from matins.testing.memory.retention import MemoryLeftovers, MemoryRetention
@@ -230,6 +233,7 @@ class Ground:
     leftovers: Leftovers
     restores: Restores
     replays: Replays
+    queues: Queues
     hints: Hints
     rows: Rows
     changes: JobChanges
@@ -632,6 +636,7 @@ def on_memory() -> Ground:
         MemoryLeftovers(world),
         MemoryRestores(world),
         MemoryReplays(world),
+        MemoryQueues(world),
         hints,
         MemoryRows(world),
         changes,
@@ -673,6 +678,7 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresLeftovers(database),
         PostgresRestores(database),
         PostgresReplays(database, database),
+        PostgresQueues(database),
         hints,
         PostgresRows(database),
         PostgresJobChanges(database, known),
