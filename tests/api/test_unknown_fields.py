@@ -26,6 +26,8 @@ PLACES = {
     "revision": "1",
     "key": "vendor-x",
     "backfill_id": str(UUID(int=7)),
+    "delivery_id": str(UUID(int=7)),
+    "replay_id": str(UUID(int=7)),
 }
 """What stands in the paths."""
 
