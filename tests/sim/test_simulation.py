@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
+from matins.domain import ports
+from matins.testing.nemesis import TRAPS
 from matins.testing.simulation import Simulation
 
 HOURS = 0.07
@@ -137,3 +141,16 @@ def test_the_same_seed_is_the_same_history() -> None:
     first, second = Simulation(77, hours=0.02), Simulation(77, hours=0.02)
     assert first.run() == second.run()
     assert first.seen == second.seen
+
+
+def test_each_trap_is_a_method_of_a_port() -> None:
+    found = iter_modules(ports.__path__, f"{ports.__name__}.")
+    modules = [import_module(module.name) for module in found]
+    methods = {
+        name
+        for module in (ports, *modules)
+        for port in vars(module).values()
+        if isinstance(port, type)
+        for name in vars(port)
+    }
+    assert {name for names in TRAPS.values() for name in names} - methods == set()

@@ -105,9 +105,8 @@ class Checker:
     def check_ledger(self, now: datetime) -> None:
         """Every due time of every job has a row.
 
-        What follows ends is left out once the clock went back: ends lie before due times then, and
-        which due time follows which can't be read out of the rows. What a job is due by a later
-        schedule is not left out.
+        What follows ends is left out once the clock went back: ends lie before due times then, so
+        no row tells which follows which. What is due by a later schedule is not left out.
         """
         rows: dict[UUID, list[LedgerRow]] = {}
         for run in self._world.runs.values():

@@ -14,9 +14,9 @@ from matins.testing.memory.rewinding import copy_rows, go_back
 from matins.testing.roles import Stage
 from matins.testing.virtual import VirtualTime
 
-_TRAPS = {
+TRAPS = {
     "scheduler": (
-        *("claim", "claim", "claim", "renew", "acquire", "advance", "follow", "record"),
+        *("claim", "claim", "claim", "renew", "acquire", "advance", "write_follow_ups", "record"),
         *("offer", "reserve", "release"),
         *("carry_out", "carry_out", "proceed", "proceed"),
     ),
@@ -119,7 +119,7 @@ class Nemesis:
             case "trap":
                 crashes = self._rng.random() < 0.4
                 process.trap_s = None if crashes else self._rng.choice(_FREEZES_S)
-                process.trap = self._rng.choice(_TRAPS[role])
+                process.trap = self._rng.choice(TRAPS[role])
             case "cut":
                 await self._cut(role, process)
             case "step":
