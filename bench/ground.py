@@ -33,7 +33,7 @@ GATE_LIMIT = 1_000_000
 COLUMNS = (
     *("id", "team_id", "partition", "name", "revision", "state", "spec", "schedule", "misfire"),
     *("pool", "priority", "anchor", "created_at", "changed_at", "next_due_at", "next_fire_at"),
-    "overlap",
+    *("overlap", "gates"),
 )
 
 
@@ -100,21 +100,40 @@ async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
     when = msgspec.json.encode(schedule).decode() if schedule else None
     shared = (when, "{}", "default", priority, now, now, now)
     texts = [_spec_text(fields, key if gated else None) for key in range(KEYS if gated else 1)]
+    gates = await _make_gates(session, team_id) if gated else [None]
 
     def rows() -> Iterator[tuple[object, ...]]:
         for at, job in enumerate(ids):
             due = next_due_at
             if due is not None:
                 due += spread_over * at // count // SECOND * SECOND
-            text = texts[at % len(texts)]
+            text, gate = texts[at % len(texts)], gates[at % len(gates)]
             own = (job, team_id, partition_of(job), f"bench-{job}", 1, "active", text)
-            yield (*own, *shared, due, due, overlap)
+            yield (*own, *shared, due, due, overlap, [] if gate is None else [gate])
 
+    # All in one transaction: the trigger would go through all versions of a gate for each job.
+    await session.execute("ALTER TABLE jobs DISABLE TRIGGER jobs_enter_gates")
     await session.copy_records_to_table("jobs", records=rows(), columns=COLUMNS)
+    await session.execute("ALTER TABLE jobs ENABLE TRIGGER jobs_enter_gates")
     await session.execute("VACUUM ANALYZE jobs")
     await session.execute("CHECKPOINT")
     await session.close()
     return ids
+
+
+async def _make_gates(session: asyncpg.Connection, team_id: int) -> list[int]:
+    """Make a gate for each key; return their ids."""
+    rows = await session.fetch(
+        "INSERT INTO gates (team_id, kind, name, own_limit)"
+        " SELECT $1, 'key', 'key-' || key, $2 FROM generate_series(0, $3 - 1) AS key"
+        " ON CONFLICT (team_id, kind, name) DO UPDATE SET own_limit = excluded.own_limit"
+        " RETURNING id, name",
+        team_id,
+        GATE_LIMIT,
+        KEYS,
+    )
+    ids: dict[str, int] = {row["name"]: row["id"] for row in rows}
+    return [ids[f"key-{key}"] for key in range(KEYS)]
 
 
 def _spec_text(fields: Mapping[str, object], key: int | None) -> str:
