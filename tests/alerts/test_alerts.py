@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.alerts.ground import NOON, TEAM, Ground
+from tests.alerts.ground import COMMAND, DAILY, NOON, TEAM, Ground
 from tests.alerts.receivers import Hooks, Mails, body_of, webhooks
+
+from matins.alerts.watching import PAGE
 
 
 async def test_a_dead_run_is_told_once_and_so_is_the_success_after_it(
@@ -343,3 +345,30 @@ async def test_a_deleted_job_is_watched_no_more(ground: Ground, hooks: Hooks) ->
     await ground.look()
     assert await ground.value("SELECT count(*) FROM watches") == 0
     assert await ground.alert(job) == {}
+
+
+async def test_hundreds_of_jobs_that_die_while_the_receiver_is_down_are_one_message(
+    ground: Ground, hooks: Hooks
+) -> None:
+    count = PAGE + 100
+    await ground.channel(webhook=hooks.url)
+    hooks.status = 503
+    jobs = [
+        {"name": f"job-{number}", "target": COMMAND, "schedule": DAILY} for number in range(count)
+    ]
+    reply = await ground.owner.put(f"{TEAM}/jobs", {"jobs": jobs})
+    assert reply.status == 200, reply.text
+    await ground.look()
+    ground.go(seconds=5)
+    for row in await ground.rows("SELECT id FROM jobs"):
+        await ground.run(row["id"], "dead")
+    for _ in range(4):
+        await ground.tell()
+    hooks.status = 204
+    ground.go(minutes=30)
+    for _ in range(3):
+        await ground.tell()
+    [event] = hooks.events
+    assert event["data"]["count"] == count
+    assert event["data"]["title"] == f"payments: {count} alerts turned bad"
+    assert await ground.value("SELECT count(*) FROM deliveries") == 1

@@ -203,6 +203,13 @@ def test_what_is_due_no_more_is_not_expected() -> None:
     assert expected_by(timetable, NOON, 0.0) is None
 
 
+def test_without_a_schedule_the_period_must_be_said() -> None:
+    bare = msgspec.structs.replace(SPEC, schedule=None, alerts=[AlertRule("did_not_run")])
+    assert [problem.where for problem in bare.problems()] == ["alerts[0].within"]
+    said = msgspec.structs.replace(bare, alerts=[AlertRule("did_not_run", within="1d")])
+    assert said.problems() == []
+
+
 def test_a_jobs_own_rules_count_before_those_of_its_team_and_those_before_the_defaults() -> None:
     wide = AlertRules("wide", [AlertRule("late", after="1h"), AlertRule("dead", to=["wide"])])
     gold = AlertRules("gold", [AlertRule("late", after="10m")], {"tier": "gold"})

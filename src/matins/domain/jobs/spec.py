@@ -109,8 +109,17 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         problems += limit_problems("max_running", self.max_running)
         problems += rate_problems("rate", self.rate)
         problems += length_problems("description", self.description, _TEXT_MAX)
-        problems += rule_problems("alerts", self.alerts)
+        problems += rule_problems("alerts", self.alerts) + self._period_problems()
         return problems + label_problems(self.labels) + nul_problems(self)
+
+    def _period_problems(self) -> list[Problem]:
+        """Return the rules that need a period where no schedule tells one."""
+        message = "is missing; no schedule tells how often the job should succeed"
+        return [
+            Problem(f"alerts[{index}].within", message)
+            for index, rule in enumerate(self.alerts)
+            if rule.on == "did_not_run" and not (rule.within or rule.off or self.is_timed)
+        ]
 
 
 class JobFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
