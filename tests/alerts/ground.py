@@ -132,7 +132,7 @@ class Ground:
         """Return what the status says of channels."""
         late = timedelta(seconds=1)
         facts = await PostgresStatusReads(self._database).facts(late)
-        found = judge(Sight(self.now, facts), late).findings
+        found = judge(Sight(self.now, self.now - 2 * late, facts), late).findings
         return [finding for finding in found if finding.kind is FindingKind.CHANNEL]
 
     async def alert(self, job: UUID) -> dict[str, tuple[bool, bool]]:

@@ -65,7 +65,7 @@ def test_what_the_page_shows_is_what_is_printed(monkeypatch: pytest.MonkeyPatch)
     printed = io.StringIO()
     monkeypatch.setattr(system, "console", lambda: plain(printed))
     monkeypatch.setattr(system, "tell", lambda text: print(text, file=printed))
-    system._print(judge(Sight(AT, facts), timedelta(seconds=20)))
+    system._print(judge(Sight(AT, AT - timedelta(hours=1), facts), timedelta(seconds=20)))
     [shown] = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
     assert [line.rstrip() for line in printed.getvalue().splitlines()] == shown.splitlines()
 

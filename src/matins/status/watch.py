@@ -44,6 +44,7 @@ class StatusWatch:
         self._clock = clock
         self._every_s = every_s
         self._told_after = timedelta(seconds=told_after_s)
+        self._first_at: datetime | None = None
         self._facts: Facts | None = None
         self._read_s = 0.0
         self._looked_s = 0.0
@@ -81,7 +82,8 @@ class StatusWatch:
         fault = await self._cache.fault()
         since = now if self._cache_outage is None else self._cache_outage.since
         self._cache_outage = Outage(since, fault) if fault else None
-        sight = Sight(now, self._facts, database, self._cache_outage)
+        self._first_at = self._first_at or now
+        sight = Sight(now, self._first_at, self._facts, database, self._cache_outage)
         status = judge(sight, self._told_after)
         _tell_changes(self._status, status)
         show(status, has_answered=database is None)

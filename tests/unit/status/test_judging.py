@@ -16,6 +16,7 @@ from matins.domain.status.findings import Finding, FindingKind
 from matins.domain.status.judging import Outage, Sight, judge
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=1)
 AFTER = timedelta(seconds=20)
 SERVED = PoolStatus("default", executors=2, heard_at=NOW)
 WELL = Facts(NOW, 2, NOW - timedelta(days=1), NOW, has_due_jobs=True, pools=[SERVED])
@@ -26,7 +27,7 @@ def ago(seconds: float) -> datetime:
 
 
 def found(facts: Facts, **more: Any) -> list[Finding]:
-    return judge(Sight(NOW, facts, **more), AFTER).findings
+    return judge(Sight(NOW, LONG_AGO, facts, **more), AFTER).findings
 
 
 def changed(**facts: Any) -> Facts:
@@ -39,7 +40,7 @@ def waits(executors: int = 0, since_s: float = 60, heard_s: float | None = None)
 
 
 def test_where_nothing_is_wrong_all_is_well() -> None:
-    status = judge(Sight(NOW, WELL), AFTER)
+    status = judge(Sight(NOW, LONG_AGO, WELL), AFTER)
     assert (status.is_well, status.findings) == (True, [])
     assert (status.schedulers, status.partitions_held, status.pools) == (2, 256, [SERVED])
 
@@ -126,14 +127,16 @@ def test_without_schedulers_their_partitions_are_not_told_of_as_well() -> None:
 def test_while_the_database_is_away_what_was_found_before_still_counts() -> None:
     facts = changed(schedulers=0, seen_at=ago(60))
     later = NOW + timedelta(minutes=5)
-    status = judge(Sight(later, facts, Outage(NOW, "refused"), Outage(NOW, "gone")), AFTER)
+    status = judge(
+        Sight(later, LONG_AGO, facts, Outage(NOW, "refused"), Outage(NOW, "gone")), AFTER
+    )
     kinds = [finding.kind for finding in status.findings]
     assert kinds == [FindingKind.DATABASE, FindingKind.SCHEDULERS, FindingKind.CACHE]
     assert "refused" in status.findings[0].what
 
 
-def test_a_database_that_was_never_seen_is_told_at_once() -> None:
-    status = judge(Sight(NOW, None, Outage(None, "refused")), AFTER)
+def test_a_database_that_was_never_seen_is_told() -> None:
+    status = judge(Sight(NOW, LONG_AGO, None, Outage(None, "refused")), AFTER)
     assert [finding.kind for finding in status.findings] == [FindingKind.DATABASE]
     assert not status.is_well
 
@@ -167,7 +170,7 @@ FACTS = st.builds(
 def test_findings_are_told_late_enough_once_each_and_the_gravest_first(
     facts: Facts, database: Outage | None, cache: Outage | None
 ) -> None:
-    status = judge(Sight(NOW, facts, database, cache), AFTER)
+    status = judge(Sight(NOW, LONG_AGO, facts, database, cache), AFTER)
     assert status.is_well == (not status.findings)
     keys = [finding.key for finding in status.findings]
     assert len(keys) == len(set(keys))
@@ -178,5 +181,15 @@ def test_findings_are_told_late_enough_once_each_and_the_gravest_first(
 
 @given(FACTS)
 def test_what_is_told_is_told_as_well_by_who_waits_less(facts: Facts) -> None:
-    told = {finding.key for finding in judge(Sight(NOW, facts), AFTER).findings}
-    assert told <= {finding.key for finding in judge(Sight(NOW, facts), AFTER / 2).findings}
+    told = {finding.key for finding in judge(Sight(NOW, LONG_AGO, facts), AFTER).findings}
+    assert told <= {
+        finding.key for finding in judge(Sight(NOW, LONG_AGO, facts), AFTER / 2).findings
+    }
+
+
+def test_what_was_never_otherwise_counts_from_the_first_look_on() -> None:
+    nothing = Facts(NOW)
+    first = judge(Sight(NOW, NOW, nothing), AFTER)
+    assert first.is_well  # all roles may just be starting
+    later = judge(Sight(NOW, NOW - AFTER, nothing), AFTER)
+    assert FindingKind.SCHEDULERS in {finding.kind for finding in later.findings}

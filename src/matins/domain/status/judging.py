@@ -27,10 +27,12 @@ class Outage(msgspec.Struct, frozen=True):
 class Sight(msgspec.Struct, frozen=True):
     """What a process saw when it looked, and what it could not see.
 
-    `facts` are the last ones; while the database is away they are older than `now`.
+    It looks since `first_at`. `facts` are the last ones; while the database is away they are older
+    than `now`.
     """
 
     now: datetime
+    first_at: datetime
     facts: Facts | None = None
     database: Outage | None = None
     cache: Outage | None = None
@@ -39,12 +41,15 @@ class Sight(msgspec.Struct, frozen=True):
 def judge(sight: Sight, told_after: timedelta) -> SystemStatus:
     """Return what is wrong for at least `told_after`, the gravest first, and the figures.
 
-    What is shorter may be a restart. While the database is away, what was found before still
-    counts: nobody can say that it is over.
+    What is shorter may be a restart; what was never otherwise counts from the first look on. While
+    the database is away, what was found before still counts: nobody can say that it is over.
     """
-    found = [] if sight.facts is None else _standing(sight.facts, told_after)
-    away = [*_database(sight), *_cache(sight)]
-    found = [finding for finding in away if _is_told(finding, sight.now, told_after)] + found
+    found = [] if sight.facts is None else _standing(sight.facts, sight.first_at, told_after)
+    found += [
+        finding
+        for finding in (*_database(sight), *_cache(sight))
+        if sight.now - (finding.since or sight.first_at) >= told_after
+    ]
     found.sort(
         key=lambda finding: (finding.grade == "degraded", list(FindingKind).index(finding.kind))
     )
@@ -63,17 +68,13 @@ def judge(sight: Sight, told_after: timedelta) -> SystemStatus:
     )
 
 
-def _standing(facts: Facts, told_after: timedelta) -> list[Finding]:
+def _standing(facts: Facts, first_at: datetime, told_after: timedelta) -> list[Finding]:
     return [
         finding
         for member in MEMBERS
         for finding in member(facts)
-        if _is_told(finding, facts.now, told_after)
+        if facts.now - (finding.since or first_at) >= told_after
     ]
-
-
-def _is_told(finding: Finding, now: datetime, told_after: timedelta) -> bool:
-    return finding.since is None or now - finding.since >= told_after
 
 
 def _database(sight: Sight) -> Iterator[Finding]:
