@@ -28,8 +28,9 @@ from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.checks import check_report
+from matins.kernel.ends import note_ends
 from matins.kernel.hinting import HintSender
-from matins.kernel.metrics import RECORDED, SUPERSEDED, count_ends
+from matins.kernel.metrics import RECORDED, SUPERSEDED
 
 log = structlog.get_logger()
 
@@ -280,9 +281,5 @@ def _count(endings: Sequence[Ending], statuses: Sequence[RunStatus]) -> None:
     )
     for outcome, count in outcomes.items():
         RECORDED.labels(outcome.value).inc(count)
-    if outcomes.keys() <= {Outcome.SUCCEEDED}:
-        return
-    count_ends(Counter(status.state for status in statuses))
-    if dead := [status for status in statuses if status.state is RunState.DEAD]:
-        told = {"run": str(dead[0].id), "job": f"{dead[0].team}/{dead[0].job}"}
-        log.warning("runs.dead", count=len(dead), **told, reason=dead[0].reason)
+    if not outcomes.keys() <= {Outcome.SUCCEEDED}:
+        note_ends(statuses)

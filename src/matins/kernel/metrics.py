@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
@@ -94,12 +93,6 @@ ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this ex
 KEEPERS_LOST = Counter("matins_keepers_lost", "Keepers that ended before their executor did")
 UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")
 GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor to the gateway")
-
-
-def count_ends(states: Mapping[str, int]) -> None:
-    """Count the runs that go on after an attempt, or are given up; by state how many there are."""
-    RUNS_RETRIED.inc(states.get("retrying", 0))
-    RUNS_DEAD.inc(states.get("dead", 0))
 
 
 def exposition() -> bytes:

@@ -24,6 +24,7 @@ from matins.domain.values.errors import (
 )
 from matins.domain.values.ids import names_instant, partition_of, run_id, whole_ms
 from matins.domain.values.names import check_name
+from matins.kernel.ends import note_ends
 from matins.kernel.hints import notify
 
 CANCELLED = "cancelled by its owner"
@@ -120,6 +121,7 @@ class Runs:
         stopped = await self._changes.stop_retrying(run, _stopped(author))
         if stopped is None:
             raise await self._no_retry(run)
+        note_ends([stopped.status])
         await notify(self._hints, CHANNEL, job_word(stopped.job_id))
         return stopped.status
 

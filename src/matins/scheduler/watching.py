@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from random import Random
 from uuid import UUID
 
@@ -16,8 +15,9 @@ from matins.domain.ports import Clock, Watch
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState, decide
 from matins.domain.values.ids import partition_of
+from matins.kernel.ends import note_ends
 from matins.kernel.hinting import HintSender
-from matins.kernel.metrics import EXECUTORS_LOST, MASS_LOSS_GUARD, RECORDED, count_ends
+from matins.kernel.metrics import EXECUTORS_LOST, MASS_LOSS_GUARD, RECORDED
 from matins.kernel.service import repeat
 from matins.scheduler.leases import LeaseHolder
 
@@ -110,7 +110,7 @@ class Watcher:
                 recorded = await self._watch.record(executor, endings)
                 self._admission_hints.send(awaited_words(recorded))
                 RECORDED.labels(Outcome.LOST).inc(len(runs))
-                count_ends(Counter(end.status.state for end in recorded))
+                note_ends(end.status for end in recorded)
                 log.info("attempts.lost", executor=str(executor), attempts=len(runs))
                 await self._watch.drop_handouts(executor)
             if not own:

@@ -33,6 +33,7 @@ from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tr
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import BlockedError, InvalidInputError, ScheduleError
 from matins.domain.values.ids import due_of, partition_of
+from matins.kernel.ends import note_ends
 from matins.store.chains import wake_followers
 from matins.store.columns import unless_usual
 from matins.store.database import Database
@@ -127,7 +128,7 @@ class PostgresDispatch:
             except InvalidInputError as error:
                 broken.append(_dead(row, f"{UNFIT}: {error}"))
         if broken:
-            await self.record(executor, broken)
+            note_ends(ended.status for ended in await self.record(executor, broken))
         return Handout(attempts)
 
     async def running_runs(self, executor: UUID, run_ids: Collection[UUID]) -> list[Running]:

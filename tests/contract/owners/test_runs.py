@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 from tests.contract.ports.ground import SPEC, START, Ground, Row, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
@@ -20,6 +21,7 @@ from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.values.ids import PARTITIONS
+from matins.kernel.metrics import RUNS_DEAD
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
@@ -117,9 +119,14 @@ async def test_a_run_whose_job_has_got_another_kind_of_target_is_dead(ground: Gr
     await ground.owners.runs.trigger(TEAM, "job", GIVEN)
     http = Target(http=HttpTarget(url="http://127.0.0.1:9/"))
     await ground.owners.jobs.put(TEAM, msgspec.structs.replace(COMMAND, target=http))
-    assert await handed_out(ground, 1) == []
+    before = RUNS_DEAD._value.get()
+    with capture_logs() as logs:
+        assert await handed_out(ground, 1) == []
     [row] = await ground.rows.runs(job.id)
     assert (row.state, "does not fit" in row.reason) == ("dead", True)
+    assert RUNS_DEAD._value.get() == before + 1
+    [line] = [entry for entry in logs if entry["event"] == "runs.dead"]
+    assert line["reason"] == row.reason
 
 
 async def test_a_key_stands_for_one_run_of_one_job(ground: Ground) -> None:

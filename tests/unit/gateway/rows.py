@@ -208,7 +208,16 @@ class Rows:
     def _status(self, row: Row) -> RunStatus:
         at = DUE if row.state in FINAL else None
         return RunStatus(
-            row.id, "default", "job", "scheduled", row.state, DUE, DUE, row.attempt, finished_at=at
+            id=row.id,
+            team="default",
+            job="job",
+            kind="scheduled",
+            state=row.state,
+            due_at=DUE,
+            fire_at=DUE,
+            attempt=row.attempt,
+            reason=row.reason,
+            finished_at=at,
         )
 
     async def _enter(self, name: str) -> None:

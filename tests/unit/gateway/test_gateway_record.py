@@ -7,6 +7,7 @@ from random import Random
 from uuid import UUID, uuid4
 
 import pytest
+from structlog.testing import capture_logs
 from tests.unit.gateway.rows import Rows, Statuses, until
 
 from matins.domain.executors.protocol import End, Heartbeat, Poll, Report, ReportAnswer
@@ -15,7 +16,7 @@ from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.gateway.report import CACHE_QUEUE_MAX, Recorder
-from matins.kernel.metrics import SUPERSEDED
+from matins.kernel.metrics import RUNS_DEAD, RUNS_RETRIED, SUPERSEDED
 from matins.testing.memory.hints import MemoryHints
 
 OK = Result(Outcome.SUCCEEDED)
@@ -105,6 +106,31 @@ async def test_a_policy_has_tried_again_what_the_executor_takes_for_permanent() 
     result = Result(Outcome.FAILED, "HTTP 404", permanent=True, http_status=404)
     await desk.report(End(run, 1, result))
     assert desk.state(run) is RunState.RETRYING
+
+
+async def test_what_the_executor_takes_for_permanent_is_not_tried_again() -> None:
+    desk = Desk()
+    [run] = await desk.started(policy=RetryPolicy(attempts=5))
+    result = Result(Outcome.FAILED, "HTTP 404", permanent=True, http_status=404)
+    await desk.report(End(run, 1, result))
+    assert (desk.state(run), desk.rows.runs[run].reason) == (RunState.DEAD, "HTTP 404")
+
+
+async def test_runs_that_are_given_up_or_tried_again_are_counted_and_the_dead_leave_a_line() -> (
+    None
+):
+    desk = Desk()
+    good, *bad = await desk.started(4, policy=RetryPolicy(attempts=2))
+    for run in bad[:2]:
+        desk.rows.runs[run].policy = RetryPolicy(attempts=1)
+    before = RUNS_DEAD._value.get(), RUNS_RETRIED._value.get()
+    ends = [End(good, 1, OK), *(End(run, 1, BAD) for run in bad)]
+    with capture_logs() as logs:
+        await desk.report(*ends)
+        await desk.report(*ends)
+    assert (RUNS_DEAD._value.get(), RUNS_RETRIED._value.get()) == (before[0] + 2, before[1] + 1)
+    [line] = [entry for entry in logs if entry["event"] == "runs.dead"]
+    assert (line["count"], line["run"], line["reason"]) == (2, str(bad[0]), "exit code 1")
 
 
 async def test_the_wait_that_a_target_asks_for_is_kept() -> None:

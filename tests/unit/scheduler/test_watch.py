@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from structlog.testing import capture_logs
 from tests.unit.scheduler.ground import Ground
 
 from matins.domain.executors.liveness import ExecutorSeen
@@ -14,6 +15,7 @@ from matins.domain.executors.protocol import Handout, Heartbeat, Poll
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.metrics import RUNS_DEAD
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.virtual import in_virtual_time
 
@@ -157,9 +159,15 @@ async def test_a_run_that_was_lost_too_often_is_a_dead_letter() -> None:
         await asyncio.sleep(61)
         await side.dequeue(side.names[0])
         side.silent = {side.names[0]}
-        await asyncio.sleep(LOST_AFTER_S + 6)
-        assert [run.state for run in ground.runs(job)] == [RunState.DEAD]
+        before = RUNS_DEAD._value.get()
+        with capture_logs() as logs:
+            await asyncio.sleep(LOST_AFTER_S + 6)
+        [run] = ground.runs(job)
+        assert run.state is RunState.DEAD
         assert len(ground.world.dead_letters) == 1
+        assert RUNS_DEAD._value.get() == before + 1
+        [line] = [entry for entry in logs if entry["event"] == "runs.dead"]
+        assert (line["run"], line["reason"]) == (str(run.id), run.reason)
     heartbeats.cancel()
 
 

@@ -29,6 +29,7 @@ from matins.domain.runs.inputs import with_input
 from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.errors import InvalidInputError
+from matins.kernel.ends import note_ends
 from matins.testing.memory.pools import note_starts
 from matins.testing.memory.revisions import spec_of
 from matins.testing.memory.rows import ExecutorRow, LetterRow, RunRow, StoredAttempt
@@ -207,6 +208,7 @@ class MemoryDispatch:
         assert run.executor is not None
         end = End(run.id, run.attempt, Result(outcome, reason))
         _end(self._world, run, run.executor, Ending(end, state, reason))
+        note_ends([status_of(self._world, run)])
 
     def _attempt(self, run: RunRow) -> Attempt:
         job, spec = self._world.jobs[run.job_id], spec_of(self._world, run)
