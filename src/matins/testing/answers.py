@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
@@ -67,6 +68,12 @@ async def _flaky(request: Request) -> AsyncIterator[bytes]:
     yield _whole(503 if attempt <= request.number("fail", 1) else 200)
 
 
+async def _mended(request: Request) -> AsyncIterator[bytes]:
+    """`/mended?at=1796000000`: 503 to runs due before that instant, 200 to those from then on."""
+    due_at = datetime.fromisoformat(request.headers["matins-due-at"])
+    yield _whole(503 if due_at.timestamp() < request.number("at", 0) else 200)
+
+
 async def _drip(request: Request) -> AsyncIterator[bytes]:
     """`/drip?s=0.5&n=100`: a body of n bytes, one every s seconds."""
     number = int(request.number("n", 100))
@@ -118,6 +125,7 @@ ANSWERS: dict[str, Answer] = {
     "slow": _slow,
     "status": _status,
     "flaky": _flaky,
+    "mended": _mended,
     "drip": _drip,
     "endless": _endless,
     "reset": _reset,

@@ -112,6 +112,8 @@ async def test_stopping_the_server_ends_the_calls_that_it_holds(
         ("/flaky?fail=2", 1, 503),
         ("/flaky?fail=2", 2, 503),
         ("/flaky?fail=2", 3, 200),
+        ("/mended?at=1795917600", 1, 200),
+        ("/mended?at=1795917601", 1, 503),
         ("/redirect", 1, 302),
         ("/nowhere", 1, 404),
         ("/drip?s=0&n=3", 1, 200),
