@@ -42,7 +42,7 @@ _OVERLAP: Final[msgspec.json.Decoder[WrittenOverlap]] = msgspec.json.Decoder(Wri
 _WINDOWS: Final = msgspec.json.Decoder(list[Window])
 
 
-_IN_LINE = ("run_id", "partition", "team_id", "cause", "pool", "priority")
+_IN_LINE = ("run_id", "partition", "team_id", "cause", "pool", "priority", "let_in")
 
 
 class PostgresWaitingRoom:
@@ -79,7 +79,7 @@ class PostgresWaitingRoom:
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
         candidates = await self._candidates(runs) if runs else {}
         gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
-        beside = sum(run.cause == GATE for run in candidates.values())
+        beside = sum(run.cause == GATE for run in runs.values())
         lines = await self._lines(gate_ids, len(batch) + beside, beside) if gate_ids else None
         return Facts(now, rules, candidates, lines)
 
@@ -184,7 +184,7 @@ class PostgresWaitingRoom:
         return {
             row["id"]: Candidate(
                 **_open_columns(row),
-                cause=runs[row["id"]].cause,
+                cause=runs[row["id"]].cause_under(row["job_revision"]),
                 fire_at=row["fire_at"],
                 job_id=row["job_id"],
                 job_revision=row["job_revision"],
@@ -263,6 +263,7 @@ def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
         "line_ranks": unless_usual(
             (None if line is None else line[1].rank for line in lines), None
         ),
+        "line_revisions": unless_usual((decision.let_in for decision in decisions), None),
         "permit_runs": [run_id for run_id, _ in permits],
         "permit_dues": [due_of(run_id) for run_id, _ in permits],
         "permit_gates": [permit.gate_id for _, permit in permits],

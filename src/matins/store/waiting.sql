@@ -2,12 +2,12 @@
 
 -- name: load_waiting
 -- By the primary key, page by page as jobs are loaded. A row without a team is of a run that is gone.
-SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause, coalesce(r.pool, '') AS pool,
+SELECT w.run_id, w.partition, w.ready_at, w.team_id, w.cause, w.let_in, coalesce(r.pool, '') AS pool,
        coalesce(r.priority, 1) AS priority
 FROM unnest(:partitions::smallint[], :after_ats::timestamptz[], :after_ids::uuid[])
     AS held (partition, after_at, after_id)
 CROSS JOIN LATERAL (
-    SELECT run_id, due_at, partition, ready_at, team_id, cause
+    SELECT run_id, due_at, partition, ready_at, team_id, cause, let_in
     FROM waiting
     WHERE waiting.partition = held.partition
       AND (ready_at, run_id) > (held.after_at, held.after_id)
@@ -189,14 +189,14 @@ asked AS (
     SELECT id FROM lined WHERE id IS NOT NULL UNION SELECT unnest(:gate_ids)
 )
 SELECT g.id AS gate_id, g.kind, g.name, g.run_limit, g.rate, g.next_start_at, g.revision,
-       permits.taken, clock.now, w.line_rank, w.run_id, w.partition, w.team_id, w.cause,
+       permits.taken, clock.now, w.line_rank, w.run_id, w.partition, w.team_id, w.cause, w.let_in,
        coalesce(r.pool, '') AS pool, coalesce(r.priority, 1) AS priority
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN asked
 JOIN gates g ON g.id = asked.id
 CROSS JOIN LATERAL (SELECT count(*)::integer AS taken FROM permits WHERE gate_id = g.id) AS permits
 LEFT JOIN LATERAL (
-    SELECT w.run_id, w.due_at, w.partition, w.team_id, w.cause, w.line_rank
+    SELECT w.run_id, w.due_at, w.partition, w.team_id, w.cause, w.line_rank, w.let_in
     FROM waiting w
     JOIN leases l ON l.partition = w.partition AND l.expires_at > clock.now
     WHERE w.gate_id = g.id

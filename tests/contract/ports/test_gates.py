@@ -11,6 +11,7 @@ from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.jobs.limits import Concurrency, Limit, Quotas
+from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.runs.admission.waiting import GATE, Waiting
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
@@ -246,6 +247,53 @@ async def test_who_was_let_in_beside_another_is_not_skipped_in_line(
     await ground.rows.respec(alone, changed)
     assert await asked_in_line(ground, epochs) == [claims[1].run_id]
     assert await taken(ground, 2) == [claims[1].run_id]
+
+
+@pytest.mark.parametrize(
+    ("overlap", "states"),
+    [
+        ("allow", ["running", "queued", "waiting"]),
+        ("skip", ["running", "skipped", "waiting"]),
+        ("queue", ["running", "waiting", "waiting"]),
+    ],
+)
+async def test_a_policy_that_came_since_holds_for_those_in_line(
+    ground: Ground, epochs: dict[int, int], overlap: OverlapPolicy, states: list[str]
+) -> None:
+    alone = UUID(int=9)
+    spec = msgspec.structs.replace(SPEC, overlap="allow", max_running=1)
+    await ground.rows.add_job(alone, spec)
+    claims = [claim(alone, START + SECOND * number) for number in range(3)]
+    answer = await ground.agenda.claim(HOLDER, epochs, claims)
+    await ground.admit(HOLDER, epochs, answer.waiting)
+    assert await taken(ground) == [claims[0].run_id]
+    changed = msgspec.structs.replace(spec, overlap=overlap, max_running=2)
+    await ground.rows.respec(alone, changed)
+    await ground.rows.revise(alone)
+    assert await asked_in_line(ground, epochs) == [claims[1].run_id]
+    assert [row.state for row in await ground.rows.runs(alone)] == states
+
+
+async def test_nobody_passes_the_line_while_one_in_it_is_asked_by_another_policy(
+    ground: Ground, epochs: dict[int, int]
+) -> None:
+    alone = UUID(int=9)
+    spec = msgspec.structs.replace(KEYED, overlap="allow")
+    await ground.rows.add_job(alone, spec)
+    jobs = (alone, JOB, alone, OTHER)
+    claims = [claim(job, START + SECOND * number) for number, job in enumerate(jobs)]
+    answer = await ground.agenda.claim(HOLDER, epochs, claims)
+    await ground.admit(HOLDER, epochs, answer.waiting)
+    await taken(ground)
+    await ended(ground, claims[1].run_id)
+    await ground.rows.respec(alone, msgspec.structs.replace(spec, overlap="skip"))
+    await ground.rows.revise(alone)
+    later = await ground.agenda.claim(HOLDER, epochs, [claim(JOB, START + 10 * SECOND)])
+    first = await first_in_lines(ground, epochs)
+    await ground.admit(HOLDER, epochs, [*first, *later.waiting])
+    assert [row.state for row in await ground.rows.runs(alone)] == ["running", "skipped"]
+    assert await taken(ground, 2) == []
+    assert await asked_in_line(ground, epochs) == [claims[3].run_id]
 
 
 async def test_permits_of_runs_that_are_over_are_healed(

@@ -10,5 +10,5 @@ SET state = d.state,
 FROM decided d
 WHERE r.id = d.run_id AND r.due_at = d.due_at AND r.state IN ('waiting', 'retrying')
 RETURNING r.id, r.due_at, r.pool, r.rank, r.partition, r.team_id, r.state, d.until, d.cause,
-          d.blocker, d.asked, d.gate_id, d.line_rank, d.left_gate_id, r.holds_permits,
+          d.blocker, d.asked, d.gate_id, d.line_rank, d.let_in, d.left_gate_id, r.holds_permits,
           r.shared_losses >= :suspect_after::integer AS alone

@@ -171,6 +171,8 @@ class WaitingRow:
     gate_id: int | None = None
     line_rank: int | None = None
     """Its place in the line of that gate."""
+    let_in: int | None = None
+    """The revision of its job under which it was let into that line."""
 
 
 @dataclass(slots=True)

@@ -65,7 +65,8 @@ class MemoryWaitingRoom:
     def _waiting(self, partition: int, mark: Mark, row: WaitingRow) -> Waiting:
         run = self._world.runs_by_id.get(mark.id)
         pool, priority = (run.pool, run.priority) if run else ("", 1)
-        return Waiting(mark.id, partition, mark.at, row.team_id, row.cause, pool, priority)
+        place = (mark.id, partition, mark.at, row.team_id, row.cause)
+        return Waiting(*place, pool, priority, row.let_in)
 
     async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
@@ -73,7 +74,7 @@ class MemoryWaitingRoom:
         now = self._world.now()
         rules = {team: _from(self._world.rules_of(team), now) for team in teams}
         candidates = {
-            run.run_id: self._candidate(run.cause, self._world.runs_by_id[run.run_id])
+            run.run_id: self._candidate(run, self._world.runs_by_id[run.run_id])
             for run in batch
             if run.team_id is not None
         }
@@ -196,11 +197,11 @@ class MemoryWaitingRoom:
                 earliest = min(at, job.next_due_at or at, job.follows or at)
                 job.open_since = max(job.open_since, earliest)
 
-    def _candidate(self, cause: str, run: RunRow) -> Candidate:
+    def _candidate(self, waiting: Waiting, run: RunRow) -> Candidate:
         job = self._world.jobs[run.job_id]
         return Candidate(
             **msgspec.structs.asdict(open_run(run)),
-            cause=cause,
+            cause=waiting.cause_under(job.revision),
             fire_at=run.fire_at,
             job_id=job.id,
             job_revision=job.revision,
@@ -234,7 +235,7 @@ class MemoryWaitingRoom:
                 verdict.cause,
                 blocker=verdict.blocker,
                 asked=decision.asked,
-                line=(None, None) if line is None else (line[0], line[1].rank),
+                line=(line[0], line[1].rank, decision.let_in) if line else (None, None, None),
             )
         run.holds_permits = bool(decision.permits)
         self._world.gates.grant(run.id, decision.permits)

@@ -300,9 +300,9 @@ class World:
         *,
         blocker: str = "",
         asked: int | None = None,
-        line: tuple[int, int] | tuple[None, None] = (None, None),
+        line: tuple[int | None, int | None, int | None] = (None, None, None),
     ) -> None:
-        """Put a run into the waiting room; `line` is a gate, and the run's place in its line."""
+        """Put a run into the waiting room; `line`: a gate, the place in its line, `let_in`."""
         team_id = self.jobs[run.job_id].team_id
         row = WaitingRow(ready_at, team_id, cause, blocker, asked, *line)
         self.waiting[run.partition, run.id] = row

@@ -45,6 +45,15 @@ class Waiting(msgspec.Struct, frozen=True):
     cause: str
     pool: str = ""
     priority: int = 1
+    let_in: int | None = None
+    """The revision of its job under which it was let into a gate's line."""
+
+    def cause_under(self, job_revision: int) -> str:
+        """Return why it waits, now that its job is at a revision: who was let into a line under
+        another one is asked about as if it had just been claimed.
+        """
+        is_outdated = self.cause == GATE and self.let_in != job_revision
+        return CLAIM if is_outdated else self.cause
 
 
 class Candidate(OpenRun, frozen=True, kw_only=True):
@@ -172,6 +181,11 @@ class Decision(msgspec.Struct, frozen=True):
     rank: int | None = None
     permits: tuple[Permit, ...] = ()
     line: tuple[int, Place] | None = None
+
+    @property
+    def let_in(self) -> int | None:
+        """The revision of its job under which it is let into a line."""
+        return None if self.line is None else self.job_revision
 
     @property
     def asked(self) -> int | None:
