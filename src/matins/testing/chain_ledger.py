@@ -30,12 +30,14 @@ def audit_links(world: World, job: JobRow, span: Span) -> JobAudit:
 
 
 def _due(world: World, job: JobRow, leader: JobRow, run: RunRow) -> LeaderDue:
-    """What a chain waits for is known of the one that it has now."""
+    """What a chain waits for is known of the one that it has now. It may long be over, as the run
+    of another job that counts as the latest; a link comes with its leader's row, no earlier.
+    """
     open_since = run.finished_at
     if job.spec.upstream[:1] == [leader.spec.name]:
         link = MemoryChains(world).link(job, leader, run)
-        ends = [run.finished_at for run in link.upstream if run.finished_at is not None]
-        open_since = max(ends) if decide_link(link) is not None and ends else None
+        ends = [led.finished_at for led in link.upstream if led.finished_at is not None]
+        open_since = max([run.claimed_at, *ends]) if decide_link(link) is not None else None
     return LeaderDue(
         leader.spec.name, run.due_at, run.claimed_at, run.due_until, run.due_count, open_since
     )

@@ -175,6 +175,22 @@ async def test_by_latest_the_newest_run_of_the_others_counts(play: Play) -> None
     assert await play.rows("c") == [(120.0, "queued", "")]
 
 
+async def test_a_link_is_not_missed_before_its_leader_has_a_row(play: Play) -> None:
+    await play.put(named("a"), named("b"), chain("c", "a", "b", when="any_success", join="latest"))
+    await play.claim("b")
+    await play.end("b")
+    await play.advance("b", START + timedelta(hours=1))
+    await play.advance("a", DUE + timedelta(minutes=1))
+    play.ground.clock.move(60)
+    await play.claim("a", DUE + timedelta(minutes=1))
+    found = await play.ground.rows.audit(play.ids["c"], play.ground.clock.now())
+    assert (found.due, found.pending, found.agrees) == (1, 1, True)
+    play.ground.clock.move(60)
+    await play.look()
+    found = await play.ground.rows.audit(play.ids["c"], play.ground.clock.now())
+    assert (found.due, found.unfinished, found.agrees) == (1, 1, True)
+
+
 async def test_a_run_that_is_skipped_skips_what_follows_with_its_reason(play: Play) -> None:
     await play.put(named("a"), chain("b", "a", when="all_done"), chain("c", "b"))
     await play.claim("a", state=RunState.SKIPPED, reason="misfire: last")
