@@ -12,19 +12,26 @@ import pytest
 
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
+from matins.domain.runs.admission.deciding import decide
+from matins.domain.runs.admission.open_runs import OpenRuns
+from matins.domain.runs.admission.waiting import CLAIM
+from matins.domain.runs.claims import BEGINNING
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.schedules.schedule import Schedule
-from matins.domain.values.ids import run_id
+from matins.domain.values.ids import PARTITIONS, run_id
 from matins.owners.jobs import Jobs
 from matins.testing.checks import Checker
 from matins.testing.memory.changes import MemoryJobChanges
 from matins.testing.memory.hints import MemoryHints
+from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.rows import RunRow
+from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.world import World
 from matins.testing.virtual import run_virtual
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = UUID(int=1, version=4)
+HOLDER = UUID(int=2)
 AFTER_END = JobSpec(
     name="job",
     target=Target(http=HttpTarget(url="http://target.example/")),
@@ -56,11 +63,18 @@ class House:
         self.world.move(run, RunState.SUCCEEDED)
         self.job.follows = run.due_at
 
-    def claim(self, due: int, state: RunState = RunState.QUEUED) -> RunRow:
+    def claim(
+        self,
+        due: int,
+        state: RunState = RunState.QUEUED,
+        kind: Kind = Kind.SCHEDULED,
+        *,
+        allow_overlap: bool = False,
+    ) -> RunRow:
         """Let a run be claimed when it is due."""
         self.now = at(due)
         run = RunRow(
-            id=run_id(JOB, self.now, Kind.SCHEDULED),
+            id=run_id(JOB, self.now, kind),
             job_id=JOB,
             due_at=self.now,
             fire_at=self.now,
@@ -69,8 +83,9 @@ class House:
             partition=self.job.partition,
             pool=AFTER_END.pool,
             priority=0,
-            kind=Kind.SCHEDULED,
+            kind=kind,
             state=state,
+            allow_overlap=allow_overlap,
         )
         assert self.world.insert(run)
         return run
@@ -115,3 +130,23 @@ def test_what_an_earlier_schedule_makes_while_the_next_is_written_may_go_on_besi
     house.claim(4, RunState.WAITING)
     [violation] = house.checker.violations
     assert "before it goes on" in violation
+
+
+async def test_what_is_admitted_together_is_judged_in_the_order_of_the_decisions() -> None:
+    house = House()
+    runs = [
+        house.claim(2, RunState.WAITING),
+        house.claim(3, RunState.WAITING, Kind.MANUAL, allow_overlap=True),
+    ]
+    for run in runs:
+        house.world.wait(run, house.now, CLAIM)
+    epochs = await MemoryLeases(house.world).acquire(HOLDER, PARTITIONS, 10)
+    room = MemoryWaitingRoom(house.world)
+    batch = await room.load_waiting({house.job.partition: BEGINNING}, house.now, 9)
+    facts = await room.admission_facts(batch)
+    open_runs = await room.open_runs({JOB: OpenRuns(BEGIN)})
+    batch.sort(key=lambda waiting: waiting.run_id == runs[0].id)  # the later one first
+    decisions = decide(batch, msgspec.structs.replace(facts, open_runs=open_runs))
+    await room.carry_out(HOLDER, epochs, decisions)
+    assert [run.state for run in runs] == [RunState.QUEUED] * 2
+    assert house.checker.violations == []

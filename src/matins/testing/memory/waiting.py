@@ -151,7 +151,9 @@ class MemoryWaitingRoom:
         return done
 
     def _take(self, decisions: Iterable[Decision]) -> list[_Taken]:
-        """Take out of the room what was decided about and is still there."""
+        """Take out of the room what was decided about and is still there, in the order in which it
+        was: watchers are told of one after the other, of what is one statement.
+        """
         taken = []
         for decision in decisions:
             place = decision.waiting
@@ -162,7 +164,7 @@ class MemoryWaitingRoom:
                 run = self._world.runs_by_id[place.run_id]
                 if run.state in (RunState.WAITING, RunState.RETRYING):
                     taken.append(_Taken(run, decision, row.gate_id))
-        return taken
+        return sorted(taken, key=_turn)
 
     async def gate_lines(self, gate_ids: Collection[int] | None, limit: int) -> Lines:
         """See `domain.ports.WaitingRoom`."""
@@ -243,6 +245,10 @@ class MemoryWaitingRoom:
             self._world.move(run, verdict.state)
         if verdict.state is RunState.QUEUED:
             self._world.enqueue(run, decision.rank)
+
+
+def _turn(taken: _Taken) -> tuple[datetime, datetime, UUID]:
+    return taken.run.claimed_at, taken.run.due_at, taken.run.id
 
 
 def _line(world: World, gate_id: int) -> list[tuple[Place, int, WaitingRow]]:
