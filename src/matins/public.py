@@ -9,6 +9,7 @@ from __future__ import annotations
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.alerts.channels import Channel, ChannelChanged, ChannelRecord
+from matins.domain.alerts.checkins import CheckinRecord, CheckinToken
 from matins.domain.alerts.deliveries import Delivery, Notice, Try
 from matins.domain.alerts.edges import Turn
 from matins.domain.alerts.views import (
@@ -40,7 +41,7 @@ from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.selecting import JobOutcome, SelectionChanged
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.spec import Job, JobSpec, JobState
-from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
+from matins.domain.jobs.targets import CheckinTarget, CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.backfills.values import (
     Backfill,
@@ -133,6 +134,9 @@ __all__ = [
     "Channel",
     "ChannelChanged",
     "ChannelRecord",
+    "CheckinRecord",
+    "CheckinTarget",
+    "CheckinToken",
     "ClockChanges",
     "ClosedDay",
     "Cluster",

@@ -18,7 +18,7 @@ from matins.cache.status import ValkeyStatusCache
 from matins.kernel.clock import HostClock
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
 from matins.kernel.sealing import Sealer
-from matins.roles.owners import postgres_channels, postgres_owners
+from matins.roles.owners import postgres_channels, postgres_checkins, postgres_owners
 from matins.status.watch import StatusWatch
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
@@ -41,7 +41,7 @@ TABLES = (
         "handouts",
     ),
     *("backfill_runs", "backfill_left_out", "backfills"),
-    *("notices", "deliveries", "channels", "alert_rules", "alerts", "watches"),
+    *("checkins", "notices", "deliveries", "channels", "alert_rules", "alerts", "watches"),
     *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),
     *("calendars", "windows", "teams"),
 )
@@ -151,6 +151,7 @@ async def serve(
         pools=Pools(database, others),
         owners=postgres_owners(database, hints, Random(1)),
         deeds=postgres_channels(database, Sealer([KEY]), Random(2)),
+        checkin_deeds=postgres_checkins(database, Random(3)),
         cache=cache,
         gateway=_gateway,
         system=StatusWatch(

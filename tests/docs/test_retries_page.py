@@ -53,7 +53,7 @@ def test_the_kind_of_target_decides_as_the_page_says(kind: str, attempts: str) -
 
 def test_the_page_names_each_kind_of_target() -> None:
     kinds = {kind for kind, _ in rows(PAGE, "| target | attempts by default |")}
-    assert kinds == set(Target.__struct_fields__)
+    assert kinds == set(Target.__struct_fields__) - {"checkin"}  # which is not tried by us
 
 
 @pytest.mark.parametrize(

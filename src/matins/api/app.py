@@ -1,7 +1,7 @@
 """The owners' side of the API as one ASGI application, with the gateway beside it on its paths.
 
-Order of the doors: what needs no token, the gateway with its own token, then the owners' token,
-the status of a run, and everything else in Litestar.
+Order of the doors: what needs no token, the gateway and pings with their own tokens, then the
+owners' token, the status of a run, and everything else in Litestar.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from matins.api import (
     backfills,
     calendars,
     channels,
+    checkins,
     dead,
     demo,
     explanations,
@@ -29,6 +30,7 @@ from matins.api import (
     forecasts,
     jobs,
     limits,
+    pings,
     previews,
     restores,
     runs,
@@ -56,12 +58,14 @@ from matins.kernel.http import (
 )
 from matins.owners.alert_rules import TeamRules
 from matins.owners.channels import Channels
+from matins.owners.checkins import Checkins
 from matins.owners.owners import Owners
 from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.channels import PostgresChannels
+from matins.store.checkins import PostgresCheckins
 from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
@@ -80,7 +84,7 @@ from matins.store.windows import PostgresWindows
 
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
-    *(channels, alerts),
+    *(channels, alerts, checkins),
     *(previews, forecasts, runs, dead, explanations, fleet, restores, system),
 )
 """The modules whose routers are the API."""
@@ -101,6 +105,7 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     pools: Pools,
     owners: Owners,
     deeds: Channels,
+    checkin_deeds: Checkins,
     cache: StatusCache,
     gateway: App,
     system: StatusView,
@@ -109,7 +114,8 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
 ) -> App:
     """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
 
-    `tokens` are those of owners, by name, and `deeds` what they do to channels. `system` tells
+    `tokens` are those of owners, by name, and `deeds` what they do to channels;
+    `checkin_deeds` takes pings. `system` tells
     whether all is well.
     """
     database = pools.owners
@@ -125,10 +131,7 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
         "owners": owners,
         "calendars": PostgresCalendars(database),
         "windows": PostgresWindows(database),
-        "alerts": PostgresAlerts(database),
-        "rule_deeds": TeamRules(PostgresAlerts(database)),
-        "channels": PostgresChannels(database),
-        "deeds": deeds,
+        **_of_alerts(database, deeds, checkin_deeds),
         "backfills": PostgresBackfillChanges(database, known),
         **_of_dead_runs(database, reads),
         "limits": PostgresLimits(database),
@@ -144,7 +147,19 @@ def build_api(  # noqa: PLR0913 # what stands behind each of its doors
     }
     resources = _resources(dependencies)
     public = Public([*pools.others, database], system, partial(describe, resources))
-    return _Front(resources, gateway, public, status, Principals(tokens), has_demo=demo)
+    doors = _Doors(gateway, pings.Pings(checkin_deeds))
+    return _Front(resources, doors, public, status, Principals(tokens), has_demo=demo)
+
+
+def _of_alerts(database: Database, deeds: Channels, checkin_deeds: Checkins) -> dict[str, object]:
+    return {
+        "deeds": deeds,
+        "checkin_deeds": checkin_deeds,
+        "alerts": PostgresAlerts(database),
+        "rule_deeds": TeamRules(PostgresAlerts(database)),
+        "channels": PostgresChannels(database),
+        "checkins": PostgresCheckins(database),
+    }
 
 
 def _of_dead_runs(database: Database, reads: PostgresReads) -> dict[str, object]:
@@ -170,13 +185,20 @@ def _resources(dependencies: dict[str, object]) -> Litestar:
     )
 
 
+class _Doors(NamedTuple):
+    """What admits by tokens of its own."""
+
+    gateway: App
+    pings: App
+
+
 class _Front:
     """Sends each request to whom it is for. Raises nothing: every error is answered."""
 
     def __init__(
         self,
         resources: Litestar,
-        gateway: App,
+        doors: _Doors,
         public: Public,
         status: StatusReader,
         principals: Principals,
@@ -184,7 +206,7 @@ class _Front:
         has_demo: bool,
     ) -> None:
         self._resources = resources
-        self._gateway = gateway
+        self._doors = doors
         self._public = public
         self._status = status
         self._principals = principals
@@ -203,7 +225,9 @@ class _Front:
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         if path.startswith(GATEWAY_PREFIX):
-            await self._gateway(scope, receive, send)
+            await self._doors.gateway(scope, receive, send)
+        elif path.startswith(pings.PREFIX):
+            await self._doors.pings(scope, receive, send)
         elif path.startswith("/v1/"):
             await self._owners(scope, receive, send)
         elif self._has_demo and path.startswith(demo.PREFIX):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 
 from matins.api.status import StatusReader
-from matins.owners import alert_rules, channels, owners
+from matins.owners import alert_rules, channels, checkins, owners
 from matins.status.watch import StatusWatch
 from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.channels import PostgresChannels
+from matins.store.checkins import PostgresCheckins
 from matins.store.cluster import PostgresCluster
 from matins.store.dead import PostgresDeadLetters
 from matins.store.explanations import PostgresExplanations
@@ -41,6 +42,8 @@ ChannelReads = NamedDependency[PostgresChannels]
 AlertReads = NamedDependency[PostgresAlerts]
 AlertRuleDeeds = NamedDependency[alert_rules.TeamRules]
 ChannelDeeds = NamedDependency[channels.Channels]
+CheckinReads = NamedDependency[PostgresCheckins]
+CheckinDeeds = NamedDependency[checkins.Checkins]
 Windows = NamedDependency[PostgresWindows]
 Previews = NamedDependency[PostgresPreviews]
 Explanations = NamedDependency[PostgresExplanations]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,6 +16,10 @@ _OPEN = {
     "/health": "The process turns",
     "/ready": "The database can be read and written; what stands still is told, a line each",
     "/metrics": "Metrics for Prometheus",
+}
+_PINGS = {
+    "/ping/{token}": "What something else runs has succeeded; GET and HEAD mean the same",
+    "/ping/{token}/{what}": "It has begun (start), failed (fail), or ended with an exit code",
 }
 
 
@@ -35,6 +40,7 @@ def describe(app: Litestar) -> dict[str, Any]:
         "content": {PROBLEM_TYPE: {"schema": problem}},
     }
     schema["paths"] |= {path: {"get": _open(what)} for path, what in _OPEN.items()}
+    schema["paths"] |= {path: {"post": _ping(path, what)} for path, what in _PINGS.items()}
     for path in schema["paths"].values():
         for method in path.keys() & set(_METHODS):
             responses = path[method]["responses"]
@@ -47,3 +53,14 @@ def _open(summary: str) -> dict[str, Any]:
     """Return an operation that needs no token and answers with plain text."""
     answer = {"description": summary, "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {"summary": summary, "tags": ["process"], "security": [], "responses": {"200": answer}}
+
+
+def _ping(path: str, summary: str) -> dict[str, Any]:
+    """Return an operation whose token is in its path."""
+    text = {"type": "string"}
+    named = re.findall(r"{(\w+)}", path)
+    parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in named]
+    took = {"name": "duration", "in": "query", "schema": {"type": "number", "minimum": 0}}
+    body = {"content": {"text/plain": {"schema": text}}}
+    said = {"tags": ["alerts"], "parameters": [*parameters, took], "requestBody": body}
+    return _open(summary) | said

@@ -27,6 +27,7 @@ GROUPS = {
     "quotas": "Look at what teams may have at most, and change it.",
     "alerts": "Look which jobs are bad, and set by what rules that is judged.",
     "channels": "Say where a team is told when a job turns bad, and test it.",
+    "checkins": "Be told of jobs that something else runs, by a URL that they call.",
     "executors": "Look at the executors, which call the targets.",
 }
 COMMANDS = {
@@ -118,6 +119,11 @@ COMMANDS = {
     "channels test": ("channels", "Send a test to a channel, and wait for what comes of it."),
     "channels rotate": ("channels", "Give a webhook a new key."),
     "channels remove": ("channels", "Delete a channel."),
+    "checkins list": ("checkins", "List a team's check-ins, and what was told of them last."),
+    "checkins show": ("checkins", "Show a check-in, and what was told of it last."),
+    "checkins add": ("checkins", "Watch a job that something else runs."),
+    "checkins rotate": ("checkins", "Give a check-in a new token."),
+    "checkins remove": ("checkins", "Delete a check-in."),
     "windows list": (
         "windows",
         "List a team's windows: in force, to come, and those that were over within 30 days.",

@@ -7,6 +7,7 @@ from uuid import UUID
 from matins.client.calls import ApiCalls
 from matins.client.paths import all_of, job_path, one_of, query_of
 from matins.domain.alerts.channels import Channel, ChannelChanged, ChannelRecord
+from matins.domain.alerts.checkins import CheckinRecord, CheckinToken
 from matins.domain.alerts.deliveries import Delivery
 from matins.domain.alerts.views import AlertPage, AlertRulesChanged, JobAlerts
 from matins.domain.jobs.alerting import AlertRules
@@ -77,3 +78,16 @@ class AlertCalls:
         """Delete rules of a team."""
         path = one_of(team, "alert-rules", name)
         return await self._calls.ask(AlertRulesChanged, "DELETE", path)
+
+    async def list_checkins(self, team: str) -> list[CheckinRecord]:
+        """Return a team's check-ins, and what was told of them last."""
+        return await self._calls.ask(list[CheckinRecord], "GET", all_of(team, "checkins"))
+
+    async def get_checkin(self, team: str, name: str) -> CheckinRecord:
+        """Return a check-in, without its token."""
+        return await self._calls.ask(CheckinRecord, "GET", one_of(team, "checkins", name))
+
+    async def rotate_checkin(self, team: str, name: str) -> CheckinToken:
+        """Give a check-in its first token or a new one; the one before is of no use any more."""
+        path = one_of(team, "checkins", name) + "/rotate"
+        return await self._calls.ask(CheckinToken, "POST", path)

@@ -16,6 +16,7 @@ from matins.domain.values.errors import (
     MatinsError,
     ProblemDetails,
     SettingsError,
+    TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
 )
@@ -174,7 +175,7 @@ async def respond_problem(
 
 def problem_headers(problem: ProblemDetails) -> dict[str, str]:
     """Return the headers that go with an error, beside the media type."""
-    if problem.status == UnavailableError.status:
+    if problem.status in (UnavailableError.status, TooManyRequestsError.status):
         return {"retry-after": str(RETRY_AFTER_S)}
     if problem.status == UnauthorizedError.status:
         return {"www-authenticate": "Bearer"}

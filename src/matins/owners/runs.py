@@ -66,6 +66,8 @@ class Runs:
             if job.keyed is not None:
                 asked_for = run_input.fingerprint(allow_overlap=allow_overlap)
                 return await self._made_before(job.keyed, asked_for)
+            if job.target is not None and job.target.checkin is not None:
+                raise ConflictError("the job is a check-in: something else runs it, and not Matins")
             _check_input(job.target, run_input)
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(job.now)
@@ -154,7 +156,7 @@ class Runs:
         if status.state is RunState.DEAD:
             raise ConflictError(
                 "its job is deleted, its day is purged, or its job has gone on after its end"
-                " (after: end): trigger a run instead"
+                " (after: end): trigger a run instead; or something else runs it, as a check-in"
             )
         if status.state not in FINAL:
             raise ConflictError(

@@ -25,7 +25,7 @@ from matins.kernel.sealing import Sealer
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
-from matins.roles.owners import postgres_channels, postgres_owners
+from matins.roles.owners import postgres_channels, postgres_checkins, postgres_owners
 from matins.roles.process import run_role
 from matins.status.watch import LOOK_S, StatusWatch
 from matins.store.alerts import PostgresLookout
@@ -71,6 +71,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             pools=Pools(owners, [dequeues, records, heartbeats]),
             owners=postgres_owners(owners, hints, rng),
             deeds=postgres_channels(owners, sealer, rng),
+            checkin_deeds=postgres_checkins(owners, rng),
             cache=cache,
             gateway=gateway,
             system=system,

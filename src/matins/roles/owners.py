@@ -7,11 +7,13 @@ from random import Random
 from matins.domain.ports import Hints
 from matins.kernel.sealing import Sealer
 from matins.owners.channels import Channels
+from matins.owners.checkins import Checkins
 from matins.owners.owners import Owners, owners_on
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
 from matins.store.channels import PostgresChannels
+from matins.store.checkins import PostgresCheckins
 from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
 from matins.store.limits import PostgresLimits
@@ -44,3 +46,8 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
 def postgres_channels(database: Database, sealer: Sealer, rng: Random) -> Channels:
     """Return what owners do to channels, on a pool."""
     return Channels(PostgresChannels(database), sealer, rng)
+
+
+def postgres_checkins(database: Database, rng: Random) -> Checkins:
+    """Return what is done to check-ins and by them, on a pool."""
+    return Checkins(PostgresCheckins(database), rng)

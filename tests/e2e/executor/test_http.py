@@ -475,7 +475,7 @@ async def test_there_is_a_runner_for_each_kind_of_target(
     keeper: Keeper, contact: GatewayLease
 ) -> None:
     kinds = runners(keeper, contact)
-    assert sorted(kinds) == sorted(Target.__struct_fields__)
+    assert {*kinds, "checkin"} == {*Target.__struct_fields__}  # which nothing of ours runs
     for runner in kinds.values():
         await runner.close()
 

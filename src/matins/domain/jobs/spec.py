@@ -29,6 +29,11 @@ _TEXT_MAX = 2000
 LIST_MAX = 1_000
 """The most jobs that one request may put."""
 
+_CHECKIN_SCHEDULE = (
+    "is of no use to a check-in, which Matins does not start; say how often it should succeed, as"
+    " in alerts: [{on: did_not_run, within: 26h}]"
+)
+
 PRIORITIES = {"high": 0, "normal": 1, "low": 2}
 """The priority classes; the smaller number is handed out first."""
 
@@ -105,6 +110,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             parts.append(("schedule", job_problems(self.schedule)))
         for part, inner in parts:
             problems += below(part, inner)
+        if self.target.checkin is not None and self.schedule is not None:
+            problems.append(Problem("schedule", _CHECKIN_SCHEDULE))
         problems += _timeout_problems(self.timeout)
         problems += limit_problems("max_running", self.max_running)
         problems += rate_problems("rate", self.rate)

@@ -77,6 +77,16 @@ class CommandTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
         return problems
 
 
+class CheckinTarget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Nothing that Matins calls: something else runs the job, and tells of it by `/ping/TOKEN`."""
+
+    EXAMPLE: ClassVar[str] = "{}"
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with it."""
+        return []
+
+
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Exactly one kind of target, named by its key: `{http: {...}}` or `{command: {...}}`."""
 
@@ -84,8 +94,9 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     http: HttpTarget | None = None
     command: CommandTarget | None = None
+    checkin: CheckinTarget | None = None
 
-    def given(self) -> dict[str, HttpTarget | CommandTarget]:
+    def given(self) -> dict[str, HttpTarget | CommandTarget | CheckinTarget]:
         """Return the kinds that are given, by name; one, if the target is valid."""
         kinds = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: kind for name, kind in kinds if kind is not None}

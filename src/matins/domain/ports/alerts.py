@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from matins.domain.alerts.deliveries import Delivery, Notice, Sent, Taken
 from matins.domain.alerts.judging import Judged, Subject
 from matins.domain.alerts.texts import Detail
 from matins.domain.jobs.alerting import AlertRules
+from matins.domain.runs.attempts import Result
 
 
 class ChannelStore(Protocol):
@@ -101,3 +103,39 @@ class Lookout(Protocol):
 
         Left out is what somebody else has looked at meanwhile; return how many were written.
         """
+
+
+class TakenPing(NamedTuple):
+    """A ping that was let through: of which job, when, and when its run has started, if it said."""
+
+    job_id: UUID
+    now: datetime
+    started_at: datetime | None
+
+
+class Pinged(NamedTuple):
+    """A run that something else tells of, by its end."""
+
+    run_id: UUID
+    taken: TakenPing
+    due_at: datetime
+    started_at: datetime | None
+    result: Result
+
+
+class CheckinStore(Protocol):
+    """The check-ins of all teams."""
+
+    async def rotate(self, team: str, name: str, token_hash: bytes) -> bool:
+        """Replace the token of a check-in; False if there is no such."""
+
+    async def take(self, token_hash: bytes, *, begins: bool) -> TakenPing | None:
+        """Take a ping, and note the start of a run if it `begins`; None for a token that is not
+        known, or is used too often.
+        """
+
+    async def knows(self, token_hash: bytes) -> bool:
+        """Return whether a token is known."""
+
+    async def record(self, pinged: Pinged) -> bool:
+        """Write a run; False if its job has one with its due time. Its job is looked at anew."""

@@ -85,6 +85,14 @@ class UnauthorizedError(MatinsError):
     title = "A valid bearer token is needed"
 
 
+class TooManyRequestsError(MatinsError):
+    """The same is asked for too often; nothing was changed."""
+
+    code = "too-many-requests"
+    status = 429
+    title = "Too many requests"
+
+
 class UnavailableError(MatinsError):
     """An engine or a peer can't be reached now, or its answer was lost: the outcome is unknown.
 

@@ -1,11 +1,12 @@
--- The dead runs of `wanted`, as the same runs, by way of a retry. Not of a job that is deleted, nor where
--- the due time after it was counted from its end.
+-- The dead runs of `wanted`, as the same runs, by way of a retry. Not of a job that is deleted or run by
+-- something else, nor where the due time after it was counted from its end.
 UPDATE runs r
 SET state = 'retrying', reason = 'replayed by its owner', finished_at = NULL,
     retry_at = coalesce(:now::timestamptz, clock_timestamp())
 FROM wanted w, jobs j
 WHERE r.id = w.run_id AND r.due_at = w.due_at AND r.state = 'dead'
   AND j.id = r.job_id AND j.state <> 'deleted'
+  AND j.spec #> '{target,checkin}' IS NULL
   AND (r.kind <> 'scheduled' OR NOT EXISTS (
       SELECT FROM revisions v
       WHERE v.job_id = r.job_id AND v.spec -> 'schedule' ->> 'after' = 'end'
