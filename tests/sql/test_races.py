@@ -11,7 +11,9 @@ import asyncpg
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
-from matins.domain.executors.protocol import Heartbeat, Poll
+from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import BlockedError
 from matins.domain.values.ids import partition_of
 from matins.store.agenda import PostgresAgenda
@@ -227,6 +229,27 @@ async def test_an_executor_from_which_is_just_handed_out_again_is_not_noted_as_e
         assert await ground.watch.abandoned_runs(9) == []
     [(executor, running)] = await ground.watch.abandoned_runs(9)
     assert (executor, [attempt.run_id for attempt in running]) == (EXECUTOR, [run])
+    await database.close()
+
+
+async def test_an_attempt_that_is_tried_again_ended_when_its_wait_began(
+    dsn: str, ground: Ground, other: asyncpg.Connection
+) -> None:
+    runs = await queue(ground, 9)
+    await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default")
+    failed = Result(Outcome.FAILED, "exit code 1", exit_code=1)
+    database = Database(dsn, name="by its own clock", by_key_only=True)
+    dispatch = PostgresDispatch(database, database, database)
+    endings = [
+        Ending(End(run, 1, failed), RunState.RETRYING, "exit code 1", 0.1 * number)
+        for number, run in enumerate(runs)
+    ]
+    assert len(await dispatch.record(EXECUTOR, endings)) == 9
+    waits = await other.fetch(
+        "SELECT r.retry_at - a.finished_at AS wait FROM runs r"
+        " JOIN attempts a ON a.run_id = r.id ORDER BY r.due_at"
+    )
+    assert [row["wait"] for row in waits] == [timedelta(seconds=0.1 * n) for n in range(9)]
     await database.close()
 
 

@@ -164,7 +164,7 @@ moved AS (
       AND r.executor = :executor::uuid
     RETURNING r.id, r.job_id, r.team_id, r.due_at, r.fire_at, r.claimed_at, r.started_at,
               r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
-              r.holds_permits,
+              r.holds_permits, e.retry_in,
               e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut,
               e.fingerprint, e.error
 ),
