@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -153,6 +153,8 @@ def _wait_faults(evidence: Evidence) -> Iterator[str]:
             is_lost = before["outcome"] == "lost"
             failed += not is_lost
             wait_s = 1 if is_lost else 2 ** (failed - 1)
+            if attempt["started_at"] - before["finished_at"] < timedelta(seconds=wait_s):
+                yield f"{name} was tried again in less than {wait_s} s by its rows"
             ended = None if is_lost else calls[run_id, before["number"]].ended_ns
             call = calls.get((run_id, attempt["number"]))
             if ended and call and call.arrived_ns - ended < wait_s * _NS:

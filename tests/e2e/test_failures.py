@@ -85,6 +85,7 @@ def test_the_judge_finds_nothing_where_all_is_as_it_must_be() -> None:
             lambda e: {"attempts": [*e.attempts[:2], _attempt(3, 4, "succeeded")]},
             "was answered 503",
         ),
+        (lambda e: {"attempts": [e.attempts[0], _attempt(2, 0.9), e.attempts[2]]}, "by its rows"),
         (lambda e: {"calls": [e.calls[0], _call(2, 0.9), e.calls[2]]}, "called again in less"),
         (lambda e: {"calls": [*e.calls, e.calls[0]]}, "was called 2 times"),
         (lambda e: {"calls": e.calls[:2]}, "never called as attempt 3"),
