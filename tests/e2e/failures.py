@@ -179,7 +179,7 @@ async def _evidence(cluster: Cluster, hooks: Hooks, mended_at: dict[str, datetim
 async def main(load: Load, seed: int) -> int:
     """Play it on engines of its own, with a receiver that takes its time; return an exit code."""
     async with webhooks() as hooks, Cluster() as cluster:
-        hooks.slow_s = 0.5
+        hooks.slow_s = 3.0
         broken, counts = await failures(cluster, hooks, load, seed)
         print(", ".join(f"{number} {what}" for what, number in counts.items()))
         print(*(broken or ["Every promise was kept."]), sep="\n")
