@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import asyncpg
@@ -37,6 +38,10 @@ from matins.store.queries import load_queries
 
 _Q = load_queries("waiting.sql")
 _MANUAL = load_queries("manual.sql")
+_KINDS: Final = {kind.value: kind for kind in Kind}
+_STATES: Final = {state.value: state for state in RunState}
+"""Looked up at every row, where to call the classes would take as long as all the rest."""
+
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 _OVERLAP: Final[msgspec.json.Decoder[WrittenOverlap]] = msgspec.json.Decoder(WrittenOverlap)
 _WINDOWS: Final = msgspec.json.Decoder(list[Window])
@@ -69,15 +74,19 @@ class PostgresWaitingRoom:
 
     async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
         """See `domain.ports.WaitingRoom`."""
-        rows = await self._reads.fetch(
-            _Q["rules"],
-            team_ids=list({run.team_id for run in batch} - {None}),
-            since=min((due_of(run.run_id) for run in batch if run.cause == CLAIM), default=None),
+        runs = {run.run_id: run for run in batch if run.team_id is not None}
+        rows, candidates = await asyncio.gather(
+            self._reads.fetch(
+                _Q["rules"],
+                team_ids=list({run.team_id for run in runs.values()}),
+                since=min(
+                    (due_of(run.run_id) for run in batch if run.cause == CLAIM), default=None
+                ),
+            ),
+            self._candidates(runs),
         )
         rules = {row["team_id"]: _rules(row) for row in rows}
-        runs = {run.run_id: run for run in batch if run.team_id in rules}
         now: datetime = rows[0]["now"] if rows else await self._reads.clock()
-        candidates = await self._candidates(runs) if runs else {}
         gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
         beside = sum(run.cause == GATE for run in runs.values())
         lines = await self._lines(gate_ids, len(batch) + beside, beside) if gate_ids else None
@@ -95,7 +104,7 @@ class PostgresWaitingRoom:
         )
         found: dict[UUID, list[OpenRun]] = {job_id: [] for job_id in jobs}
         for row in rows:
-            found[row["job_id"]].append(OpenRun(**_open_columns(row)))
+            found[row["job_id"]].append(_open_run(row))
         return found
 
     async def cancel_runs(self, run_ids: Sequence[UUID], reason: str) -> None:
@@ -178,12 +187,20 @@ class PostgresWaitingRoom:
         )
 
     async def _candidates(self, runs: Mapping[UUID, Waiting]) -> dict[UUID, Candidate]:
+        if not runs:
+            return {}
         rows = await self._reads.fetch(
             _Q["candidates"], run_ids=list(runs), due_ats=[due_of(run) for run in runs]
         )
         return {
             row["id"]: Candidate(
-                **_open_columns(row),
+                id=row["id"],
+                due_at=row["due_at"],
+                claimed_at=row["claimed_at"],
+                kind=_KINDS[row["kind"]],
+                state=_STATES[row["state"]],
+                attempt=row["attempt"],
+                cancel_at=row["cancel_at"],
                 cause=runs[row["id"]].cause_under(row["job_revision"]),
                 fire_at=row["fire_at"],
                 job_id=row["job_id"],
@@ -199,10 +216,16 @@ class PostgresWaitingRoom:
         }
 
 
-def _open_columns(row: asyncpg.Record) -> dict[str, Any]:
-    columns = ("id", "due_at", "claimed_at", "attempt", "cancel_at")
-    kind, state = Kind(row["kind"]), RunState(row["state"])
-    return {"kind": kind, "state": state} | {column: row[column] for column in columns}
+def _open_run(row: asyncpg.Record) -> OpenRun:
+    return OpenRun(
+        row["id"],
+        row["due_at"],
+        row["claimed_at"],
+        _KINDS[row["kind"]],
+        _STATES[row["state"]],
+        row["attempt"],
+        row["cancel_at"],
+    )
 
 
 def _rules(row: asyncpg.Record) -> Rules:
