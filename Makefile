@@ -50,7 +50,10 @@ format: $(VENV)/.installed-dev  ## Format the code and mend what can be mended
 bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minutes)
 	@$(BIN)/python -m bench.claim
 	@$(BIN)/python -m bench.scheduler
-	@$(BIN)/python -m bench.end_to_end
+	@$(BIN)/python -m bench.end_to_end --gated
+	@$(BIN)/python -m bench.rolling
+	@$(BIN)/python -m bench.fairness
+	@$(BIN)/python -m bench.failures
 	@$(BIN)/python -m bench.schedules
 	@$(BIN)/python -m bench.forecast
 	@$(BIN)/python -m bench.history
