@@ -50,7 +50,16 @@ async def test_no_part_of_the_server_is_described_as_a_parameter(owner: Owner) -
         *("team", "name", "run_id", "due_at", "job", "pool"),
         *("after", "before", "limit", "since", "until", "state", "count", "hours", "dry_run"),
         *("reason", "revision", "Idempotency-Key", "force", "at", "backfill_id", "key"),
-        *("fingerprint", "dismissed", "replay_id", "channel", "delivery_id"),
+        *(
+            "fingerprint",
+            "dismissed",
+            "replay_id",
+            "channel",
+            "delivery_id",
+            "token",
+            "what",
+            "duration",
+        ),
     }
 
 
