@@ -33,6 +33,11 @@ class Plan(NamedTuple):
     fails: int | None = None
     mends: bool = False
 
+    @property
+    def fails_at_once(self) -> bool:
+        """Whether its runs are dead after one attempt; its jobs are told of two in a row."""
+        return self.failures == 1
+
     def path(self, mended_at: datetime) -> str:
         """Return what to call."""
         if self.mends:
@@ -80,8 +85,7 @@ class Evidence(NamedTuple):
 
     def plan(self, run: Mapping[str, Any]) -> Plan:
         """Return the plan of a run's job."""
-        name = self.names[run["job_id"]].rpartition("-")[0]
-        return next(plan for plan in PLANS if plan.name == name)
+        return _plan(self.names[run["job_id"]])
 
 
 Told = tuple[str, str, str]
@@ -208,7 +212,7 @@ def expected_notices(evidence: Evidence) -> Counter[Told]:
         expected[job, "dead", "bad"] = int(died > 0)
         is_mended = job.startswith("mended")
         expected[job, "dead", "well"] = int(is_mended and died > 0 and ends[-1] == "succeeded")
-        expected[job, "failed 2", "bad"] = int(not is_mended and died > 1)
+        expected[job, "failed 2", "bad"] = int(_plan(job).fails_at_once and died > 1)
     return +expected
 
 
@@ -230,6 +234,10 @@ def _by_run(attempts: Sequence[Mapping[str, Any]]) -> dict[UUID, list[Mapping[st
     for attempt in attempts:
         by_run[attempt["run_id"]].append(attempt)
     return by_run
+
+
+def _plan(job: str) -> Plan:
+    return next(plan for plan in PLANS if plan.name == job.rpartition("-")[0])
 
 
 def _name(evidence: Evidence, run: Mapping[str, Any]) -> str:

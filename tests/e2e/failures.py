@@ -135,7 +135,7 @@ def _spec(plan: Plan, name: str, url: str) -> dict[str, Any]:
         {"on": "recovered", "to": [plan.name]},
         {"on": "did_not_run", "off": True},
     ]
-    if not plan.mends:
+    if plan.fails_at_once:
         rules.append({"on": "failed", "times": 2, "to": [f"{plan.name}-again"]})
     target = {"http": {"url": url}}
     return {"name": name, "target": target, "retry": plan.retry, "alerts": rules}
