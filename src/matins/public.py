@@ -65,7 +65,7 @@ from matins.domain.runs.dead import (
     LastSuccess,
     RunFailure,
 )
-from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.inputs import GivenInput, RunInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState
 from matins.domain.runs.restores import Restore, Resumed, Resumption
@@ -157,6 +157,7 @@ __all__ = [
     "Finding",
     "FindingKind",
     "Forecast",
+    "GivenInput",
     "Holidays",
     "HttpTarget",
     "InvalidInputError",

@@ -272,6 +272,34 @@ async def test_a_dead_run_is_replayed_as_the_same_run(owner: Owner, database: Da
     assert missing.status == 404
 
 
+async def test_a_dead_run_is_replayed_with_another_input_as_a_new_run_that_names_it(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job()
+    run = await trigger(owner)
+    fleet = Fleet(database)
+    [taken] = await fleet.dequeue()
+    await fleet.end(taken, Outcome.FAILED, RunState.DEAD)
+    path, changes = f"/v1/runs/{run['id']}/replay", {"body": "mended"}
+    assert (await owner.post(path, {"body": "mended", "tempo": 1})).status == 422
+    replayed = await owner.post(path, changes)
+    assert (replayed.status, replayed.json["kind"]) == (202, "manual")
+    given = await owner.get(f"/v1/runs/{replayed.json['id']}/input")
+    assert given.json == changes | {"replay_of": run["id"]}
+    async with database.session() as session:
+        left = "SELECT count(*) FROM dead_letters WHERE dismissed_at IS NULL"
+        assert await session.fetchval(left) == 0
+    [letter] = (await owner.get(f"/v1/teams/{run['team']}/dead", dismissed="true")).json["letters"]
+    assert letter["replayed_as"] == replayed.json["id"]
+    assert letter["note"] == f"replayed as run {replayed.json['id']}"
+    again = await owner.post(path, changes)
+    assert (again.status, "no dead letter" in again.json["detail"]) == (409, True)
+    same = await owner.post(path)
+    assert (same.status, "another run stands for it" in same.json["detail"]) == (409, True)
+    [dead] = (await owner.get("/v1/runs", state="dead")).json["runs"]
+    assert dead["id"] == run["id"]
+
+
 async def retrying(owner: Owner, fleet: Fleet) -> str:
     run = await trigger(owner)
     [taken] = await fleet.dequeue()

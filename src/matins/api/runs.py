@@ -12,15 +12,15 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
 from matins.api.dependencies import Outlooks, Owners, Principal, Reads, Status
-from matins.api.jobs import Limit
-from matins.api.parameters import check_instant
+from matins.api.jobs import Key, Limit
+from matins.api.parameters import bare, check_instant
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.authors import Author
-from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.inputs import GivenInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.domain.runs.stopping import StopRetrying
-from matins.domain.views import AttemptRecord, RunPage
+from matins.domain.views import AttemptRecord, RunPage, Trigger
 
 
 @get("/runs")
@@ -55,8 +55,10 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
 
 
 @get("/runs/{run_id:uuid}/input")
-async def show_input(reads: Reads, run_id: FromPath[UUID]) -> RunInput:
-    """Show what a trigger changed of the target for this run; empty for any other run."""
+async def show_input(reads: Reads, run_id: FromPath[UUID]) -> GivenInput:
+    """Show what a trigger or a replay changed of the target for this run, and for which dead run it
+    stands; empty for any other run.
+    """
     return await reads.run_input(run_id)
 
 
@@ -106,13 +108,30 @@ async def stop_retrying(
     return await owners.runs.stop_retrying(run_id, author)
 
 
-@post("/runs/{run_id:uuid}/replay", status_code=202)
-async def replay_run(owners: Owners, status: Status, run_id: FromPath[UUID]) -> RunStatus:
+@post("/runs/{run_id:uuid}/replay", status_code=202, dto=Strict[Trigger], return_dto=None)
+async def replay_run(
+    owners: Owners,
+    status: Status,
+    run_id: FromPath[UUID],
+    key: Key = None,
+    data: JSONBody[Trigger | None] = None,
+) -> RunStatus:
     """Give a dead run one attempt more, as the same run. Its dead letter is closed.
 
     If it succeeds, what was skipped because of it, in jobs that follow its job, starts. 409 when it
     is not dead.
+
+    With a body its job is triggered with that input, as a new run that stands for the dead one; its
+    letter is closed, too. Repeated with the same `Idempotency-Key`, it answers how that run stands.
     """
+    changes = data or Trigger()
+    if key is not None or changes != Trigger():
+        return await owners.runs.replay_changed(
+            run_id,
+            changes.run_input,
+            key=None if key is None else bare(key),
+            allow_overlap=changes.allow_overlap,
+        )
     replayed = await owners.runs.replay(run_id)
     await status.note(replayed)
     return replayed

@@ -12,6 +12,7 @@ import typer
 
 from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
 from matins.cli.failing import failure_pairs
+from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.runs import TheRun, show_attempts
 from matins.cli.showing import AsJson, local, print_json
@@ -25,6 +26,7 @@ from matins.domain.runs.dead import (
     Dismissed,
     RunFailure,
 )
+from matins.domain.runs.inputs import NO_INPUT
 from matins.domain.runs.replays import RATE, Replay, ReplayDead
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import AttemptRecord
@@ -42,6 +44,12 @@ OfFingerprint = Annotated[
 Since = Annotated[str | None, typer.Option(help=f"Only what died since then. {HELP}.")]
 Until = Annotated[str | None, typer.Option(help="Only what died before then.")]
 TheRuns = Annotated[list[UUID] | None, typer.Argument(metavar="[RUN]...", help="Ids of dead runs.")]
+Rate = Annotated[
+    str | None, typer.Option(help=f"So many at most: 5/s, 100/m, 20/h; {RATE} without it.")
+]
+AllowOverlap = Annotated[
+    bool, typer.Option("--allow-overlap", help="Start a new run whatever other runs there are.")
+]
 Everything = Annotated[bool, typer.Option("--everything", help="All of the team's.")]
 
 _HEADS = ("RUN", "JOB", "DIED", "FINGERPRINT", "ERROR")
@@ -121,20 +129,34 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
     since: Since = None,
     until: Until = None,
     everything: Everything = False,
-    rate: Annotated[
-        str | None, typer.Option(help=f"So many at most: 5/s, 100/m, 20/h; {RATE} without it.")
-    ] = None,
+    rate: Rate = None,
+    *,
+    args: Args = None,
+    env: Env = None,
+    headers: Headers = None,
+    body: Body = None,
+    key: Key = None,
+    allow_overlap: AllowOverlap = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay dead runs: a single one at once; several, or all that meet the options, at a rate.
 
     Each gets one attempt more, as the same run. If it succeeds, jobs that follow it start after
-    all.
+    all. A single one can be replayed with --arg, --env, --header or --body changed, as
+    a new run.
     """
     team, chosen = _chosen(job, team, fingerprint, since, until)
+    run_input = read_input(args, env, headers, body)
     if runs is not None and len(runs) == 1 and chosen == DeadFilter() and rate is None:
-        _replay_run(runs[0], as_json=as_json)
+        [run] = runs
+        change(
+            lambda client: client.replay_run(run, run_input, key=key, allow_overlap=allow_overlap),
+            lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
+            as_json=as_json,
+        )
         return
+    if run_input != NO_INPUT or key is not None or allow_overlap:
+        raise InvalidInputError.at("RUN", "must be a single one if it is replayed with an input")
     fields = msgspec.structs.asdict(chosen)
     wanted = ReplayDead(**fields, everything=everything, rate=rate or RATE)
 
@@ -221,14 +243,6 @@ async def _by_team(client: Matins, runs: Sequence[UUID]) -> dict[str, list[UUID]
     for run in runs:
         by_team[(await client.get_run(run)).team].append(run)
     return by_team
-
-
-def _replay_run(run: UUID, *, as_json: bool) -> None:
-    change(
-        lambda client: client.replay_run(run),
-        lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
-        as_json=as_json,
-    )
 
 
 def _replay_words(replay: Replay) -> str:

@@ -26,7 +26,7 @@ from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.dead import RunFailure
-from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.inputs import NOTHING_GIVEN, GivenInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import UnavailableError
@@ -61,7 +61,7 @@ class RunView(msgspec.Struct, frozen=True):
 
     run: RunStatus
     attempts: list[AttemptRecord]
-    input: RunInput = NO_INPUT
+    input: GivenInput = NOTHING_GIVEN
     outlook: Outlook | None = None
     failure: RunFailure | None = None
 
@@ -130,7 +130,8 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
 
     async def work(client: Matins) -> RunView:
         status = await client.get_run(run)
-        run_input = await client.get_run_input(run) if status.kind == Kind.MANUAL else NO_INPUT
+        is_manual = status.kind == Kind.MANUAL
+        run_input = await client.get_run_input(run) if is_manual else NOTHING_GIVEN
         outlook = await find_outlook(client, status)
         failure = await find_failure(client, status)
         return RunView(status, await client.list_attempts(run), run_input, outlook, failure)
@@ -143,7 +144,7 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     if view.failure is not None:
         console().print("\nwhy it failed", style="bold")
         console().print(facts(failure_pairs(view.failure)))
-    if view.input != NO_INPUT:
+    if view.input != NOTHING_GIVEN:
         console().print("\ninput", style="bold")
         tell(yaml_text(view.input))
     show_attempts(view.attempts)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
+import msgspec
+
 from matins.client.calls import ApiCalls
 from matins.client.paths import all_of, query_of
 from matins.domain.executors.protocol import RunStatus
@@ -17,7 +19,10 @@ from matins.domain.runs.dead import (
     Dismissed,
     RunFailure,
 )
+from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.runs.replays import Replay, ReplayDead
+from matins.domain.values.errors import check
+from matins.domain.views import Trigger
 
 ANY: Final = DeadFilter()
 """No filter: all letters of a team."""
@@ -77,9 +82,26 @@ class DeadLetterCalls:
         """End a replay: what it has replayed goes on."""
         return await self._calls.ask(Replay, "POST", f"/v1/replays/{replay_id}/cancel")
 
-    async def replay_run(self, run_id: UUID) -> RunStatus:
-        """Give a dead run one attempt more, as the same run. Raises ConflictError for others."""
-        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/replay")
+    async def replay_run(
+        self,
+        run_id: UUID,
+        run_input: RunInput = NO_INPUT,
+        *,
+        key: str | None = None,
+        allow_overlap: bool = False,
+    ) -> RunStatus:
+        """Give a dead run one attempt more, as the same run. Raises ConflictError for others.
+
+        With an input its job is triggered, as a new run that stands for the dead one; `key` and
+        `allow_overlap` are as in `trigger_job`.
+        """
+        if key is not None:
+            check(key_problems(key))
+        headers = {} if key is None else {"Idempotency-Key": key}
+        fields = msgspec.structs.asdict(run_input)
+        changes = Trigger(**fields, allow_overlap=allow_overlap)
+        path = f"/v1/runs/{run_id}/replay"
+        return await self._calls.ask(RunStatus, "POST", path, content=changes, headers=headers)
 
     async def get_failure(self, run_id: UUID) -> RunFailure:
         """Return why a run failed. Raises ConflictError when no attempt of it did."""

@@ -28,7 +28,7 @@ from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.cluster import Cluster
-from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.inputs import GivenInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.runs.states import RunState
@@ -199,9 +199,9 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
         """Return a run's attempts, first to last, with what they wrote."""
         return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
 
-    async def get_run_input(self, run_id: UUID) -> RunInput:
-        """Return what a trigger changed of the target for a run."""
-        return await self._calls.ask(RunInput, "GET", f"/v1/runs/{run_id}/input")
+    async def get_run_input(self, run_id: UUID) -> GivenInput:
+        """Return what a trigger or a replay changed of the target for a run."""
+        return await self._calls.ask(GivenInput, "GET", f"/v1/runs/{run_id}/input")
 
     async def explain_run(self, run_id: UUID) -> Explanation:
         """Return how a run came to where it stands, and what it waits for."""

@@ -60,21 +60,65 @@ class Runs:
         """
         check_name("team", team)
         check_name("name", name)
+        return await self._make(team, name, run_input, key, allow_overlap=allow_overlap)
+
+    async def replay_changed(
+        self,
+        run: UUID,
+        run_input: RunInput,
+        *,
+        key: str | None = None,
+        allow_overlap: bool = False,
+    ) -> RunStatus:
+        """Run the job of a dead run now, with another input, in its place: its letter is closed.
+
+        As a trigger else, also where an answer was lost. Raises ConflictError when the run has no
+        dead letter, NotFoundError when there is no such run or job.
+        """
+        if run_input == NO_INPUT:
+            message = "changes nothing, and then the same run goes on; leave key and overlap out"
+            raise InvalidInputError.at("input", message)
+        status = await self._changes.status(run) if names_instant(run) else None
+        if status is None:
+            raise NotFoundError(f"there is no run {run}")
+        return await self._make(
+            status.team, status.job, run_input, key, allow_overlap=allow_overlap, replay_of=run
+        )
+
+    async def _make(
+        self,
+        team: str,
+        name: str,
+        run_input: RunInput,
+        key: str | None,
+        *,
+        allow_overlap: bool,
+        replay_of: UUID | None = None,
+    ) -> RunStatus:
         check(key_problems(key) if key is not None else [])
         due_at = None
-        while job := await self._changes.find_job(team, name, key):
+        while job := await self._changes.find_job(team, name, key, replay_of):
             if job.keyed is not None:
-                asked_for = run_input.fingerprint(allow_overlap=allow_overlap)
+                asked_for = run_input.fingerprint(allow_overlap=allow_overlap, replay_of=replay_of)
                 return await self._made_before(job.keyed, asked_for)
             if job.target is not None and job.target.checkin is not None:
                 raise ConflictError("the job is a check-in: something else runs it, and not Matins")
+            if replay_of is not None and not job.has_letter:
+                raise ConflictError(f"run {replay_of} has no dead letter of this job to be closed")
             _check_input(job.target, run_input)
             # when another was triggered in this very millisecond, the next one is taken
             due_at = due_at + _MS if due_at else whole_ms(job.now)
             run = run_id(job.id, due_at, Kind.MANUAL)
             verdict = ask_trigger(job.overlap, job.first_open, allow_overlap=allow_overlap)
             if made := await self._changes.trigger(
-                run, job.id, due_at, verdict, run_input, key, allow_overlap=allow_overlap
+                run,
+                job.id,
+                due_at,
+                verdict,
+                run_input,
+                key,
+                allow_overlap=allow_overlap,
+                replay_of=replay_of,
             ):
                 await self._notify(job.id, made)
                 return made.status
@@ -155,8 +199,9 @@ class Runs:
             raise NotFoundError(f"there is no run {run}")
         if status.state is RunState.DEAD:
             raise ConflictError(
-                "its job is deleted, its day is purged, or its job has gone on after its end"
-                " (after: end): trigger a run instead; or something else runs it, as a check-in"
+                "another run stands for it, its job is deleted, its day is purged, or its job has"
+                " gone on after its end (after: end): trigger a run instead; or something else"
+                " runs it, as a check-in"
             )
         if status.state not in FINAL:
             raise ConflictError(

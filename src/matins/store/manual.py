@@ -35,9 +35,13 @@ class PostgresRunChanges:
         self._database = database
         self._fleet = PostgresFleet(database)
 
-    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
+    async def find_job(
+        self, team: str, name: str, key: str | None = None, replay_of: UUID | None = None
+    ) -> FoundJob | None:
         """See `domain.ports.runs.RunChanges`."""
-        row = await self._database.fetchrow(_Q["find_job"], team=team, name=name, key=key)
+        row = await self._database.fetchrow(
+            _Q["find_job"], team=team, name=name, key=key, replay_of=replay_of
+        )
         if row is None:
             return None
         return FoundJob(
@@ -47,9 +51,10 @@ class PostgresRunChanges:
             None if row["open_id"] is None else _open_run(row),
             _target(row["target"]),
             KeyedRun(row["run_id"], row["fingerprint"]) if row["run_id"] else None,
+            row["has_letter"],
         )
 
-    async def trigger(
+    async def trigger(  # noqa: PLR0913 # what a run is made of
         self,
         run_id: UUID,
         job_id: UUID,
@@ -59,6 +64,7 @@ class PostgresRunChanges:
         key: str | None = None,
         *,
         allow_overlap: bool = False,
+        replay_of: UUID | None = None,
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`. The status says why the run waits."""
 
@@ -73,7 +79,8 @@ class PostgresRunChanges:
                 allow_overlap=allow_overlap,
                 input=None if run_input == NO_INPUT else as_json(run_input),
                 key=key,
-                fingerprint=run_input.fingerprint(allow_overlap=allow_overlap),
+                fingerprint=run_input.fingerprint(allow_overlap=allow_overlap, replay_of=replay_of),
+                replay_of=replay_of,
             )
 
         try:

@@ -3,11 +3,13 @@
 -- name: find_job
 -- With its first unfinished run, if that decides: by the unique key (job_id, due_at, kind).
 SELECT j.id, j.overlap, coalesce(:now::timestamptz, clock_timestamp()) AS now,
-       j.spec ->> 'target' AS target, k.run_id, k.fingerprint,
+       j.spec ->> 'target' AS target, k.run_id, k.fingerprint, d.run_id IS NOT NULL AS has_letter,
        r.id AS open_id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN trigger_keys k ON k.job_id = j.id AND k.key = :key::text
+LEFT JOIN dead_letters d
+    ON d.run_id = :replay_of::uuid AND d.job_id = j.id AND d.replayed_as IS NULL
 LEFT JOIN LATERAL (
     SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at
     FROM runs
@@ -19,25 +21,33 @@ WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 
 -- name: trigger
 -- Made in one statement with its place on the queue, or in the waiting room. A second run for the
--- same key runs into that of `trigger_keys`, and then nothing at all is made.
-WITH made AS (
+-- same key runs into that of `trigger_keys`, and then nothing at all is made. The letter of the run for
+-- which it stands is locked first, so that whoever comes second finds none.
+WITH letter AS (
+    SELECT run_id
+    FROM dead_letters
+    WHERE run_id = :replay_of::uuid AND job_id = :job_id::uuid AND replayed_as IS NULL
+    FOR UPDATE
+),
+made AS (
     INSERT INTO runs (
         id, job_id, due_at, fire_at, claimed_at, finished_at, epoch, rank, team_id, partition,
-        priority, kind, state, reason, pool, input, allow_overlap
+        priority, kind, state, reason, pool, input, allow_overlap, replay_of
     )
     SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now,
            CASE :state::text WHEN 'skipped' THEN now END, 0, rank_at(now, j.priority), j.team_id,
            j.partition, j.priority, 'manual',
            CASE WHEN :state = 'queued' AND is_gated THEN 'waiting' ELSE :state END,
            CASE WHEN :state = 'queued' AND is_gated THEN 'to be admitted' ELSE :reason::text END,
-           j.pool, :input::jsonb, :allow_overlap::boolean
+           j.pool, :input::jsonb, :allow_overlap::boolean, :replay_of
     FROM coalesce(:now::timestamptz, clock_timestamp()) AS now, jobs j
     CROSS JOIN LATERAL (
         SELECT
             -- include: is_gated
             AS is_gated
     ) AS gated
-    WHERE j.id = :job_id::uuid AND j.state <> 'deleted'
+    WHERE j.id = :job_id AND j.state <> 'deleted'
+      AND (:replay_of IS NULL OR EXISTS (SELECT FROM letter))
     ON CONFLICT (job_id, due_at, kind) DO NOTHING
     RETURNING *, false AS alone
 ),
@@ -46,6 +56,12 @@ keyed AS (
     SELECT job_id, :key::text, id, :fingerprint::text, claimed_at
     FROM made
     WHERE :key IS NOT NULL
+),
+closed AS (
+    UPDATE dead_letters d
+    SET replayed_as = m.id, dismissed_at = m.claimed_at, note = 'replayed as run ' || m.id
+    FROM made m
+    WHERE d.run_id = m.replay_of
 ),
 -- include: placed
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
@@ -163,7 +179,10 @@ WHERE coalesce(dropped_until <= :due_at, true)
 
 -- name: replay
 WITH wanted AS (
-    SELECT :run_id::uuid AS run_id, :due_at::timestamptz AS due_at
+    SELECT run_id, due_at
+    FROM dead_letters
+    WHERE run_id = :run_id::uuid AND due_at = :due_at::timestamptz AND replayed_as IS NULL
+    FOR UPDATE
 ),
 reopened AS (
     -- include: reopened

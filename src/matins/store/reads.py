@@ -12,7 +12,7 @@ import msgspec
 from matins.domain.executors.fleet import SILENT, instant
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
-from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.inputs import GivenInput
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import InvalidInputError, NotFoundError
 from matins.domain.values.ids import due_of, id_before, names_instant
@@ -253,14 +253,15 @@ class PostgresReads:
             raise NotFoundError(f"there is no run {run}")
         return [msgspec.convert(dict(row), AttemptRecord) for row in rows]
 
-    async def run_input(self, run: UUID) -> RunInput:
-        """Return what a trigger changed for a run. Raises NotFoundError."""
+    async def run_input(self, run: UUID) -> GivenInput:
+        """Return what a trigger or a replay changed for a run. Raises NotFoundError."""
         due_at = due_at_of(run)
         query = around(due_at, due_at).pin(_Q["input"])
         row = await self._database.fetchrow(query, run_id=run, due_at=due_at)
         if row is None:
             raise NotFoundError(f"there is no run {run}")
-        return msgspec.json.decode(row["input"] or "{}", type=RunInput)
+        given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
+        return msgspec.structs.replace(given, replay_of=row["replay_of"])
 
     async def executors(self) -> list[ExecutorRecord]:
         """Return all executors alive, and those that ended within a day."""

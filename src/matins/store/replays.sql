@@ -82,6 +82,8 @@ wanted AS (
     FROM current c
     CROSS JOIN unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS n (run_id, due_at)
     JOIN dead_letters d ON d.run_id = n.run_id AND d.dismissed_at IS NULL AND d.dead_at < c.until
+    ORDER BY d.run_id
+    FOR UPDATE OF d
 ),
 reopened AS (
     -- include: reopened

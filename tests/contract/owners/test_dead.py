@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,18 +10,22 @@ import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground
 
-from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
+from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll, RunStatus
 from matins.domain.jobs.authors import Author
+from matins.domain.runs.admission.overlap import ask_trigger
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.dead import DismissDead
 from matins.domain.runs.fingerprint import failure_of
-from matins.domain.runs.states import Outcome, RunState
-from matins.domain.values.errors import InvalidInputError
+from matins.domain.runs.inputs import NO_INPUT, RunInput
+from matins.domain.runs.states import Kind, Outcome, RunState
+from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.values.ids import run_id
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
 SPECS = [msgspec.structs.replace(SPEC, name=name, overlap="allow") for name in ("load", "send")]
 BAD = Result(Outcome.FAILED, "order 17 refused")
+CHANGED = RunInput(body="order 18")
 WORSE = Result(Outcome.TIMED_OUT, "no end after 30s")
 
 
@@ -102,6 +107,77 @@ async def test_a_replay_closes_the_letter_and_a_second_death_writes_another(
     assert await graveyard.end(WORSE) == run
     [letter] = await ground.rows.letters()
     assert letter[:4] == (run, START + timedelta(seconds=1), *failure_of(WORSE))
+
+
+async def test_a_replay_with_another_input_is_a_new_run_that_closes_the_letter_once(
+    graveyard: Graveyard,
+) -> None:
+    ground, replay = graveyard.ground, graveyard.ground.owners.runs.replay_changed
+    run, other = await graveyard.die("load"), await graveyard.die("load")
+    made = await replay(run, CHANGED, key="mended")
+    assert (made.kind, made.state, made.id != run) == ("manual", RunState.QUEUED, True)
+    assert await graveyard.open() == [other]
+    assert (await replay(run, CHANGED, key="mended")).id == made.id
+    with pytest.raises(InvalidInputError, match="with other content"):
+        await replay(other, CHANGED, key="mended")
+    for again in (replay(run, CHANGED), ground.owners.runs.replay(run)):
+        with pytest.raises(ConflictError):
+            await again
+    assert await graveyard.end(WORSE) == made.id
+    assert await graveyard.open() == [other, made.id]
+    dead = await ground.owners.runs._changes.status(run)
+    assert dead is not None
+    assert dead.state is RunState.DEAD
+
+
+async def test_two_replays_at_once_make_one_run(graveyard: Graveyard) -> None:
+    runs = graveyard.ground.owners.runs
+    run = await graveyard.die("load")
+    asked = (runs.replay_changed(run, CHANGED), runs.replay_changed(run, CHANGED), runs.replay(run))
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(answer, ConflictError) for answer in answers) == 2
+    assert sum(isinstance(answer, RunStatus) for answer in answers) == 1
+    assert await graveyard.open() == []
+
+
+async def test_who_comes_second_to_a_letter_makes_no_run(graveyard: Graveyard) -> None:
+    ground, changes = graveyard.ground, graveyard.ground.owners.runs._changes
+    run = await graveyard.die("load")
+    job = await changes.find_job(TEAM, "load", None, run)
+    assert job is not None
+    assert job.has_letter
+    await ground.owners.runs.replay_changed(run, CHANGED)
+    due_at = job.now + timedelta(seconds=1)
+    verdict = ask_trigger(job.overlap, None, allow_overlap=False)
+    name = run_id(job.id, due_at, Kind.MANUAL)
+    assert not await changes.trigger(name, job.id, due_at, verdict, CHANGED, replay_of=run)
+    assert await changes.status(name) is None
+
+
+async def test_an_input_that_changes_nothing_or_does_not_fit_closes_no_letter(
+    graveyard: Graveyard,
+) -> None:
+    runs = graveyard.ground.owners.runs
+    run = await graveyard.die("load")
+    for unfit in (NO_INPUT, RunInput(args=["x"])):
+        with pytest.raises(InvalidInputError):
+            await runs.replay_changed(run, unfit)
+    for unknown in (UUID(int=3), UUID("019ad000-0000-8000-8000-000000000000")):
+        with pytest.raises(NotFoundError):
+            await runs.replay_changed(unknown, CHANGED)
+    assert await graveyard.open() == [run]
+
+
+async def test_a_run_of_a_deleted_job_is_not_replayed_by_one_of_its_name(
+    graveyard: Graveyard,
+) -> None:
+    owners = graveyard.ground.owners
+    run = await graveyard.die("load")
+    await owners.jobs.delete(TEAM, "load")
+    await owners.jobs.put(TEAM, SPECS[0])
+    with pytest.raises(ConflictError, match="no dead letter of this job"):
+        await owners.runs.replay_changed(run, CHANGED)
+    assert await graveyard.open() == [run]
 
 
 async def test_one_that_is_dismissed_keeps_who_did_it_and_why(graveyard: Graveyard) -> None:

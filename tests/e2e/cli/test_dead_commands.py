@@ -49,11 +49,11 @@ def commands() -> list[list[str]]:
 async def test_all_commands_of_the_page_do_what_it_says(
     typed: Typist, matins: Matins, database: Database
 ) -> None:
-    runs = await die(matins, database)
+    runs = await die(matins, database, 4)
     [group] = await matins.list_dead_groups("demo")
     shown = {}
     for words in commands():
-        run = runs[0] if words[1] == "replay" else runs[1]
+        run = runs[3] if "--env" in words else runs[0] if words[1] == "replay" else runs[1]
         replays = await matins.list_replays("demo")
         ids = {"3f9a0c52d1e7": group.fingerprint, "019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42": str(run)}
         ids["5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11"] = str(replays[0].id) if replays else ""
@@ -64,13 +64,15 @@ async def test_all_commands_of_the_page_do_what_it_says(
     told = iter(shown.items())
     groups = next(told)[1].splitlines()
     assert groups[0].split() == ["COUNT", "JOB", "FINGERPRINT", "FIRST", "LAST", "ERROR"]
-    assert groups[1].startswith(f"3      demo/broken  {group.fingerprint}")
+    assert groups[1].startswith(f"4      demo/broken  {group.fingerprint}")
     assert "order 471" in groups[1]
     for name, out in told:
         if name.startswith("list") and "dismissed" not in name:
-            assert [str(run) in out for run in runs] == [True] * 3
+            assert [str(run) in out for run in runs] == [True] * 4
         elif name.startswith("show"):
             assert ("exit code 3: order 4712 refused" in out, "Traceback:" in out) == (True, True)
+        elif name.startswith("replay 019") and "--env" in name:
+            assert re.fullmatch(r"queued  \S+  demo/broken\n", out)
         elif name.startswith("replay 019"):
             assert out == f"retrying  {runs[0]}  demo/broken\n"
         elif name.startswith("replay --job"):
@@ -89,7 +91,7 @@ async def test_all_commands_of_the_page_do_what_it_says(
         "dismissed  0 dead letters\n",
     ]
     dismissed = shown["list --team demo --dismissed"]
-    assert [str(run) in dismissed for run in runs] == [False, True, True]
+    assert [str(run) in dismissed for run in runs] == [False, True, True, True]
 
 
 async def test_nothing_is_dismissed_unless_it_is_said_what(
@@ -112,6 +114,22 @@ async def test_for_programs_all_of_it_is_json(
     assert [attempt["exit_code"] for attempt in view["attempts"]] == [3]
     done = await typed("dead", "dismiss", str(run), "--json")
     assert done.json == {"dismissed": 1}
+
+
+async def test_a_run_is_replayed_with_another_input_as_a_new_one(
+    typed: Typist, matins: Matins, database: Database
+) -> None:
+    runs = await die(matins, database, 2)
+    words = ("dead", "replay", str(runs[0]), "--env", "ORDER=4711", "--arg=-v", "--key", "mended")
+    made = (await typed(*words, "--json")).json
+    assert (made["kind"], made["id"] != str(runs[0])) == ("manual", True)
+    assert (await typed(*words, "--json")).json["id"] == made["id"]
+    given = await matins.get_run_input(UUID(made["id"]))
+    assert (given.args, given.env, given.replay_of) == (["-v"], {"ORDER": "4711"}, runs[0])
+    assert f"replay_of: {runs[0]}" in (await typed("runs", "show", made["id"])).out
+    assert (await matins.get_dead_counts("demo")).total == 1
+    several = await typed("dead", "replay", *map(str, runs), "--env", "ORDER=1")
+    assert (several.code, "a single one" in several.err) == (2, True)
 
 
 async def test_runs_show_tells_why_a_run_failed(

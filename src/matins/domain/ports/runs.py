@@ -33,7 +33,7 @@ class FoundJob(NamedTuple):
     clock.
 
     `first_open` is looked up where it decides. `target` is None if it can't be read. `keyed` is
-    what was made with the key that was asked for.
+    what was made with the key that was asked for. `has_letter`: so has the run that is asked for.
     """
 
     id: UUID
@@ -42,6 +42,7 @@ class FoundJob(NamedTuple):
     first_open: OpenRun | None = None
     target: Target | None = None
     keyed: KeyedRun | None = None
+    has_letter: bool = False
 
 
 class ChangedRun(NamedTuple):
@@ -54,10 +55,14 @@ class ChangedRun(NamedTuple):
 class RunChanges(Protocol):
     """Makes and ends single runs, each in one statement."""
 
-    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
-        """Return a job by its name, also one that is paused."""
+    async def find_job(
+        self, team: str, name: str, key: str | None = None, replay_of: UUID | None = None
+    ) -> FoundJob | None:
+        """Return a job by its name, also one that is paused; and whether a run of it has a dead
+        letter.
+        """
 
-    async def trigger(
+    async def trigger(  # noqa: PLR0913 # what a run is made of
         self,
         run_id: UUID,
         job_id: UUID,
@@ -67,9 +72,12 @@ class RunChanges(Protocol):
         key: str | None = None,
         *,
         allow_overlap: bool = False,
+        replay_of: UUID | None = None,
     ) -> TriggeredRun | None:
         """Make a manual run: queued, skipped, or waiting to be asked about. None if there is one
         due then or made with this key, or the job is deleted.
+
+        Where it stands for a dead run of the job, the letter of that is closed; None without one.
         """
 
     async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
@@ -87,8 +95,8 @@ class RunChanges(Protocol):
         """
 
     async def replay(self, run_id: UUID) -> RunStatus | None:
-        """Let a dead run wait for one attempt more, and close its dead letter; None if it is not
-        dead, its job is deleted, its day was purged, or a due time was counted
+        """Let a dead run wait for one attempt more, and close its dead letter; None if it has
+        none, its job is deleted, its day was purged, or a due time was counted
         from its end.
         """
 

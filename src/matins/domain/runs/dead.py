@@ -94,7 +94,8 @@ class Dismissed(msgspec.Struct, frozen=True):
 class DeadLetter(msgspec.Struct, frozen=True):
     """A run that is given up: why, and its last error. `fingerprint` is the same of alike errors.
 
-    It is open until it is replayed, when it is gone, or dismissed.
+    It is open until it is dismissed, or replayed: then it is gone, or closed by the run that stands
+    for its own, `replayed_as`.
     """
 
     run_id: UUID
@@ -108,6 +109,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
     dismissed_at: datetime | None = None
     dismissed_by: str = ""
     note: str = ""
+    replayed_as: UUID | None = None
 
 
 class DeadPage(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import ClassVar, Final
+from uuid import UUID
 
 import msgspec
 
@@ -34,13 +35,24 @@ class RunInput(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     headers: dict[str, str] = {}
     body: str | dict[str, object] | list[object] | None = None
 
-    def fingerprint(self, *, allow_overlap: bool = False) -> str:
-        """Return what is equal for equal triggers."""
-        content = (self, allow_overlap) if allow_overlap else self
+    def fingerprint(self, *, allow_overlap: bool = False, replay_of: UUID | None = None) -> str:
+        """Return what is equal for equal triggers, and for equal replays of a run."""
+        content: object = (self, allow_overlap) if allow_overlap else self
+        if replay_of is not None:
+            content = (content, replay_of)
         return sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
 NO_INPUT: Final = RunInput()
+
+
+class GivenInput(RunInput, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The input of a run; `replay_of` is the dead run for which it stands."""
+
+    replay_of: UUID | None = None
+
+
+NOTHING_GIVEN: Final = GivenInput()
 
 
 def with_input(target: Target, run_input: RunInput) -> Target:

@@ -145,7 +145,8 @@ def reopen(world: World, run: RunRow) -> bool:
     counted = run.kind is Kind.SCHEDULED and any(
         schedule and schedule.follows_end for schedule in schedules
     )
-    if run.state is not RunState.DEAD or counted or job.state is JobState.DELETED:
+    letter = world.dead_letters.get(run.id)
+    if letter is None or letter.replayed_as or counted or job.state is JobState.DELETED:
         return False
     run.retry_at, run.reason, run.finished_at = world.now(), "replayed by its owner", None
     del world.dead_letters[run.id]

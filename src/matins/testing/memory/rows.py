@@ -58,6 +58,7 @@ class LetterRow:
     failure: Failure
     dismissed_at: datetime | None = None
     dismissal: Dismissal = UNDISMISSED
+    replayed_as: UUID | None = None
 
     @property
     def is_open(self) -> bool:
@@ -236,6 +237,7 @@ class RunRow:
     """The revision by which it is called; None: the one in force."""
     holds_permits: bool = False
     allow_overlap: bool = False
+    replay_of: UUID | None = None
 
     @property
     def key(self) -> tuple[UUID, datetime, Kind]:

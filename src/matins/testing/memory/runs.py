@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.ports.runs import ChangedRun, FoundJob, KeyedRun, TriggeredRun
 from matins.domain.runs.admission.waiting import RETRY, TO_BE_ADMITTED, Verdict
+from matins.domain.runs.dead import Dismissal
 from matins.domain.runs.fingerprint import Failure
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import FINAL, Kind, RunState
@@ -25,7 +27,9 @@ class MemoryRunChanges:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def find_job(self, team: str, name: str, key: str | None = None) -> FoundJob | None:
+    async def find_job(
+        self, team: str, name: str, key: str | None = None, replay_of: UUID | None = None
+    ) -> FoundJob | None:
         """See `domain.ports.runs.RunChanges`."""
         job = self._world.find_job(team, name)
         if job is None:
@@ -42,9 +46,10 @@ class MemoryRunChanges:
             open_run(first) if first else None,
             job.spec.target,
             keyed,
+            self._has_letter(job_id=job.id, run_id=replay_of),
         )
 
-    async def trigger(
+    async def trigger(  # noqa: PLR0913 # what a run is made of
         self,
         run_id: UUID,
         job_id: UUID,
@@ -54,6 +59,7 @@ class MemoryRunChanges:
         key: str | None = None,
         *,
         allow_overlap: bool = False,
+        replay_of: UUID | None = None,
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`."""
         job, now = self._world.jobs[job_id], self._world.now()
@@ -73,20 +79,42 @@ class MemoryRunChanges:
             finished_at=now if verdict.state is RunState.SKIPPED else None,
             allow_overlap=allow_overlap,
             input=run_input,
+            replay_of=replay_of,
         )
         if run.state is RunState.QUEUED and self._world.is_gated(job_id):
             run.state, run.reason = RunState.WAITING, TO_BE_ADMITTED
         if job.state is JobState.DELETED or (job_id, key) in self._world.trigger_keys:
             return None
-        if not self._world.insert(run):
+        is_late = replay_of is not None and not self._has_letter(job_id, replay_of)
+        if is_late or not self._world.insert(run):
             return None
+        if replay_of is not None:
+            self._close_letter(replay_of, run)
         if key is not None:
             self._world.trigger_keys[job_id, key] = TriggerKeyRow(
-                run_id, run_input.fingerprint(allow_overlap=allow_overlap), now
+                run_id,
+                run_input.fingerprint(allow_overlap=allow_overlap, replay_of=replay_of),
+                now,
             )
         self._world.place(run)
         self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
+
+    def _close_letter(self, run_id: UUID, stand_in: RunRow) -> None:
+        letter = self._world.dead_letters[run_id]
+        dismissal = Dismissal(letter.dismissal.by, f"replayed as run {stand_in.id}")
+        self._world.dead_letters[run_id] = replace(
+            letter,
+            dismissed_at=stand_in.claimed_at,
+            dismissal=dismissal,
+            replayed_as=stand_in.id,
+        )
+
+    def _has_letter(self, job_id: UUID, run_id: UUID | None) -> bool:
+        letter = self._world.dead_letters.get(run_id) if run_id else None
+        if letter is None or letter.replayed_as is not None:
+            return False
+        return self._world.runs_by_id[letter.run_id].job_id == job_id
 
     async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
         """See `domain.ports.runs.RunChanges`."""
