@@ -88,7 +88,7 @@ async def test_only_hints_and_room_in_a_gate_notify(stranger: asyncpg.Connection
         "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
         " AND prosrc ~* 'notify'"
     )
-    assert [function["proname"] for function in functions] == ["tell_of_room"]
+    assert [function["proname"] for function in functions] == ["give_back"]
 
 
 async def test_ends_recorded_by_two_gateways_in_any_order_lock_nobody_out(
@@ -148,7 +148,7 @@ async def test_no_number_that_runs_out_is_drawn_by_what_is_done_often(
     small = {
         sequence["sequencename"] for sequence in sequences if sequence["data_type"] == "integer"
     }
-    assert small == {"teams_id_seq", "calendars_id_seq", "windows_id_seq"}
+    assert small == {"teams_id_seq", "calendars_id_seq", "channels_id_seq", "windows_id_seq"}
     for sequence in small:
         await stranger.execute(f"SELECT setval('{sequence}', 2147483647)")
     for number in range(3):
