@@ -112,10 +112,12 @@ async def test_a_watched_backfill_is_shown_until_it_is_finished(
     assert made is not None
     watching = asyncio.create_task(typed("backfill", "show", str(made.id), "--watch", "--json"))
     first = ""
-    while not first:
-        await asyncio.sleep(0.05)
-        first = typed._printed.readouterr().out
-    await matins.cancel_backfill(made.id)
+    try:
+        while not first:
+            await asyncio.sleep(0.05)
+            first = typed._printed.readouterr().out
+    finally:  # whatever happens, the thread that watches must end
+        await matins.cancel_backfill(made.id)
     watched = await watching
     assert watched.code == 0
     lines = [json.loads(line) for line in (first + watched.out).splitlines()]
