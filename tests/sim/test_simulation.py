@@ -38,7 +38,6 @@ RARE = (
     "retrying -> waiting",
     "run passed a gate",
     "overlap: skipped",
-    "overlap: waiting",
     "overlap: cancelled",
     "clock stepped back",
     "clock stepped forward",

@@ -16,6 +16,7 @@ from tests.sql.upkept import Upkept, upkept
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError
+from matins.store import migrate as migrating
 from matins.store.database import session_settings
 from matins.store.migrate import migrations
 from matins.store.past import day_ranges
@@ -128,18 +129,21 @@ async def test_a_hot_statement_locks_no_more_tables_for_days_that_are_over(world
 
 
 async def test_nothing_moves_in_the_hour_after_the_migration_of_a_used_database(
-    postgres: str,
+    postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    every = migrations()
+    before = [migration for migration in every if migration.name < "0010_history.sql"]
     async with empty_database(postgres) as dsn:
+        monkeypatch.setattr(migrating, "migrations", lambda: before)
+        await migrating.migrate(dsn)
         session = await asyncpg.connect(dsn)
-        for migration in migrations():
-            if migration.name == "0010_history.sql":
-                now = await session.fetchval("SELECT clock_timestamp()")
-                old = now - 3 * DAY
-                await session.execute("SELECT ensure_day($1)", old.date())
-                await session.execute(OLD_RUN, old)
-            await session.execute(migration.sql)
+        now = await session.fetchval("SELECT clock_timestamp()")
+        old = now - 3 * DAY
+        await session.execute("SELECT ensure_day($1)", old.date())
+        await session.execute(OLD_RUN, old)
         await session.close()
+        monkeypatch.setattr(migrating, "migrations", lambda: every)
+        await migrating.migrate(dsn)
         async with upkept(dsn) as world:
             world.now = now + timedelta(minutes=50)
             await world.work()
