@@ -25,7 +25,7 @@ async def test_a_dead_run_is_told_once_and_so_is_the_success_after_it(
     assert event["type"] == "alert.bad"
     data = event["data"]
     assert data["title"] == "payments/nightly: a run has failed for good"
-    for words in ("exit code 1", "boom", f"matins runs replay {run}", "Rule: dead"):
+    for words in ("exit code 1", "boom", f"matins dead replay {run}", "Rule: dead"):
         assert words in data["text"]
     assert data["notices"][0]["run_id"] == str(run)
     ground.go(hours=2)

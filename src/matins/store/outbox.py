@@ -74,15 +74,14 @@ class PostgresOutbox:
             f" by {row['changed_by'] or 'somebody'} {row['change_reason']}".rstrip()
             for row in rows
         ]
-        return Detail(await self._output(notice.run_id), changed)
-
-    async def _output(self, run_id: UUID | None) -> str:
-        if run_id is None:
-            return ""
-        due_at = due_of(run_id)
-        query = around(due_at, due_at).pin(_Q["output"])
-        row = await self._database.fetchrow(query, run_id=run_id, due_at=due_at)
-        return "" if row is None else row["output"]
+        if notice.run_id is None:
+            return Detail(changed=changed)
+        due_at = due_of(notice.run_id)
+        query = around(due_at, due_at).pin(_Q["ended"])
+        row = await self._database.fetchrow(query, run_id=notice.run_id, due_at=due_at)
+        if row is None:
+            return Detail(changed=changed)
+        return Detail(row["output"], changed, row["is_dead_letter"])
 
 
 def _notice(row: dict[str, object]) -> Notice:

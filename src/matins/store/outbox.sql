@@ -53,9 +53,11 @@ WHERE n.delivery_id = :id::uuid
 ORDER BY n.at, j.name, n.rule
 LIMIT :limit
 
--- name: output
--- The end of the last attempt's output, by the primary key in a day.
-SELECT right(a.output, 4000) AS output
+-- name: ended
+-- The end of the last attempt's output, by the primary key in a day, and whether there is a letter.
+SELECT right(a.output, 4000) AS output, EXISTS (
+    SELECT FROM dead_letters l WHERE l.run_id = a.run_id AND l.dismissed_at IS NULL
+) AS is_dead_letter
 FROM all_attempts a
 WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
   AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz

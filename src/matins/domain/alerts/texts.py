@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -11,15 +10,13 @@ import msgspec
 
 from matins.domain.alerts.deliveries import DeliveryKind, Notice
 from matins.domain.alerts.edges import Turn
+from matins.domain.runs.fingerprint import pattern_of
 
 TOLD_IN_FULL: Final = 5
 """Of so many jobs a message tells all it knows, of the others one line for each cause."""
 
 NAMES_TOLD: Final = 10
 _LINES_MAX: Final = 20
-_NUMBERS: Final = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f-]{27}|0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d+(?:[.:T-]\d+)*Z?", re.IGNORECASE
-)
 
 WHAT: Final = {
     "dead": "a run has failed for good",
@@ -34,10 +31,13 @@ WHAT: Final = {
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """What a message tells of a run: the end of its output, and what changed since a success."""
+    """What a message tells of a run: the end of its output, what changed since a success, and
+    whether it is a dead letter, which can be replayed.
+    """
 
     output: str = ""
     changed: Sequence[str] = ()
+    is_dead_letter: bool = False
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -80,8 +80,7 @@ def _causes(notices: Sequence[Notice], count: int) -> list[str]:
     """Return a line for each cause, with the jobs that it has hit."""
     causes: dict[tuple[str, str], list[str]] = {}
     for notice in notices:
-        alike = _NUMBERS.sub("#", notice.why)
-        causes.setdefault((notice.rule, alike), []).append(notice.job)
+        causes.setdefault((notice.rule, pattern_of(notice.why)), []).append(notice.job)
     lines = []
     for (rule, why), jobs in causes.items():
         names = ", ".join(dict.fromkeys(jobs[:NAMES_TOLD]))
@@ -109,18 +108,18 @@ def _of_one(notice: Notice, detail: Detail) -> Message:
         lines += ["Its last output:", *_last_lines(detail.output)]
     if detail.changed:
         lines += ["Changed since the last success:", *(f"  {line}" for line in detail.changed)]
-    return Message(title, "\n".join([*lines, *_commands(notice, name)]))
+    return Message(title, "\n".join([*lines, *_commands(notice, name, detail)]))
 
 
-def _commands(notice: Notice, name: str) -> list[str]:
+def _commands(notice: Notice, name: str, detail: Detail) -> list[str]:
     if notice.turn is Turn.WELL:
         return []
     if notice.run_id is None:
         return [f"Look: matins explain {name}"]
-    if notice.rule.startswith(("dead", "failed")):
-        run = notice.run_id
-        return [f"Look: matins runs show {run}", f"Try again: matins runs replay {run}"]
-    return [f"Look: matins runs show {notice.run_id}"]
+    commands = [f"Look: matins runs show {notice.run_id}"]
+    if detail.is_dead_letter:
+        commands.append(f"Try again: matins dead replay {notice.run_id}")
+    return commands
 
 
 def _last_lines(output: str) -> list[str]:
