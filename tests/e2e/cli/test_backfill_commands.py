@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -105,23 +106,28 @@ async def test_the_sdk_starts_and_follows_a_backfill(matins: Matins) -> None:
 
 @pytest.mark.usefixtures("old_job")
 async def test_a_watched_backfill_is_shown_until_it_is_finished(
-    typed: Typist, matins: Matins
+    typed: Typist, matins: Matins, database: Database
 ) -> None:
     request = BackfillRequest(datetime.now(UTC) - timedelta(minutes=10))
     made = (await matins.start_backfill("payments", "tick", request)).backfill
     assert made is not None
-    watching = asyncio.create_task(typed("backfill", "show", str(made.id), "--watch", "--json"))
-    first = ""
+    words = ("backfill", "show", str(made.id), "--watch", "--json")
+    watching = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "matins", *words), stdout=asyncio.subprocess.PIPE
+    )
+    assert watching.stdout is not None
     try:
-        while not first:
-            await asyncio.sleep(0.05)
-            first = typed._printed.readouterr().out
-    finally:  # whatever happens, the thread that watches must end
+        first = await watching.stdout.readline()
         await matins.cancel_backfill(made.id)
-    watched = await watching
-    assert watched.code == 0
-    lines = [json.loads(line) for line in (first + watched.out).splitlines()]
-    assert [line["state"] for line in lines] == ["active", "cancelled"]
+        async with database.session() as session:  # as a scheduler does
+            await session.execute("UPDATE backfills SET finished_at = clock_timestamp()")
+        others = await watching.stdout.read()
+        assert await watching.wait() == 0
+    finally:
+        if watching.returncode is None:
+            watching.kill()
+    lines = [json.loads(line) for line in (first + others).splitlines()]
+    assert [line["state"] for line in lines][:: len(lines) - 1] == ["active", "cancelled"]
     assert {line["id"] for line in lines} == {str(made.id)}
     again = await typed("backfill", "show", str(made.id), "--watch")
     assert again.code == 0
