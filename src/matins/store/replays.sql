@@ -81,7 +81,8 @@ wanted AS (
     SELECT n.run_id, n.due_at
     FROM current c
     CROSS JOIN unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS n (run_id, due_at)
-    JOIN dead_letters d ON d.run_id = n.run_id AND d.dismissed_at IS NULL AND d.dead_at < c.until
+    JOIN dead_letters d ON d.run_id = n.run_id AND d.dead_at < c.until
+    WHERE (d.dismissed_at IS NULL) IS TRUE  -- so that the primary key is used
     ORDER BY d.run_id
     FOR UPDATE OF d
 ),

@@ -94,6 +94,7 @@ async def test_each_fault_is_said_and_so_is_its_end() -> None:
         frozen = await cluster.start("scheduler")
         executor = await cluster.start("executor")
         await cluster.put_job("steady", schedule={"every": "1s"}, overlap="allow")
+        await until(lambda: held(cluster, PARTITIONS), SAID_S)
         await is_well(cluster)
 
         async with locked_orphan(cluster):
