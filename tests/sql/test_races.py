@@ -8,10 +8,12 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import asyncpg
+import msgspec
 import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim, on_postgres
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
+from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.values.errors import BlockedError
@@ -283,3 +285,22 @@ async def test_an_unknown_holder_gives_up_nothing(
         HOLDER, {partition: epoch + 1 for partition, epoch in epochs.items()}
     )
     assert await other.fetchval("SELECT count(holder) FROM partitions") == 256
+
+
+async def test_whoever_lines_up_at_a_gate_waits_for_an_end_that_gives_back_a_permit(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    await ground.rows.add_job(JOB, msgspec.structs.replace(SPEC, overlap="allow", max_running=1))
+    epochs = await ground.all_leases(HOLDER)
+    claims = [claim(JOB, START + timedelta(seconds=number)) for number in range(2)]
+    first, second = (await ground.agenda.claim(HOLDER, epochs, claims)).waiting
+    await ground.admit(HOLDER, epochs, [first])
+    [lined_up] = decide([second], await ground.facts([second]))
+    assert lined_up.line is not None
+    async with other.transaction():
+        await other.execute("SELECT give_back(array[$1::uuid])", first.run_id)
+        carried_out = asyncio.create_task(ground.room.carry_out(HOLDER, epochs, [lined_up]))
+        await is_blocked(other)
+    done = await carried_out
+    lines = await ground.room.gate_lines(done.gates, 9)  # what the hint of `gates` leads to
+    assert [run.run_id for run in lines.first(epochs)] == [second.run_id]

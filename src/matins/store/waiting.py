@@ -279,13 +279,11 @@ def _gate_columns(decisions: Sequence[Decision]) -> dict[str, object]:
     permits = [
         (decision.waiting.run_id, permit) for decision in decisions for permit in decision.permits
     ]
-    revisions: dict[int, int | None] = dict.fromkeys(line[0] for line in lines if line is not None)
+    revisions: dict[int, int | None] = dict.fromkeys(line.gate_id for line in lines if line)
     revisions |= {permit.gate_id: permit.revision for _, permit in permits}
     return {
-        "line_gates": unless_usual((line and line[0] for line in lines), None),
-        "line_ranks": unless_usual(
-            (None if line is None else line[1].rank for line in lines), None
-        ),
+        "line_gates": unless_usual((line and line.gate_id for line in lines), None),
+        "line_ranks": unless_usual((line and line.rank for line in lines), None),
         "line_revisions": unless_usual((decision.let_in for decision in decisions), None),
         "permit_runs": [run_id for run_id, _ in permits],
         "permit_dues": [due_of(run_id) for run_id, _ in permits],

@@ -194,7 +194,9 @@ SELECT g.id AS gate_id, g.kind, g.name, g.run_limit, g.rate, g.next_start_at, g.
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN asked
 JOIN gates g ON g.id = asked.id
-CROSS JOIN LATERAL (SELECT count(*)::integer AS taken FROM permits WHERE gate_id = g.id) AS permits
+CROSS JOIN LATERAL (
+    SELECT count(*)::integer AS taken FROM permits WHERE gate_id = g.id AND g.run_limit IS NOT NULL
+) AS permits
 LEFT JOIN LATERAL (
     SELECT w.run_id, w.due_at, w.partition, w.team_id, w.cause, w.line_rank, w.let_in
     FROM waiting w

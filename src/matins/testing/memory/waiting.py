@@ -143,7 +143,7 @@ class MemoryWaitingRoom:
         for run, decision, left_gate_id in taken:
             self._move(run, decision)
             if decision.line is not None:
-                done.gates.add(decision.line[0])
+                done.gates.add(decision.line.gate_id)
             if left_gate_id is not None and not run.holds_permits:
                 done.gates.add(left_gate_id)
             if run.state is RunState.QUEUED:
@@ -237,7 +237,7 @@ class MemoryWaitingRoom:
                 verdict.cause,
                 blocker=verdict.blocker,
                 asked=decision.asked,
-                line=(line[0], line[1].rank, decision.let_in) if line else (None, None, None),
+                line=(*line, decision.let_in) if line else (None, None, None),
             )
         run.holds_permits = bool(decision.permits)
         self._world.gates.grant(run.id, decision.permits)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.admission.gates import IN_LINE, Passed, Place, pass_gates
+from matins.domain.runs.admission.gates import IN_LINE, LinePlace, Passed, Place, pass_gates
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.overlap import ask_overlap
 from matins.domain.runs.admission.waiting import (
@@ -82,7 +82,7 @@ def _at_gates(decision: Decision, passed: Passed) -> Decision:
     if passed.blocked_by is None:
         return msgspec.structs.replace(decision, permits=passed.permits)
     verdict = Verdict(RunState.WAITING, passed.reason, IN_LINE, GATE)
-    line = passed.blocked_by.id, passed.place
+    line = LinePlace(passed.blocked_by.id, passed.place.rank)
     return msgspec.structs.replace(decision, verdict=verdict, line=line)
 
 

@@ -31,6 +31,13 @@ class Place(NamedTuple):
     run_id: UUID
 
 
+class LinePlace(NamedTuple):
+    """A place in the line of a gate."""
+
+    gate_id: int
+    rank: int
+
+
 class Permit(NamedTuple):
     """A permit to be granted: the gate at a revision, and when its next start is due after it."""
 
@@ -40,10 +47,11 @@ class Permit(NamedTuple):
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """A limit of runs at once, a rate of starts, or both, and how many permits are taken.
+    """A limit of runs at once, a rate of starts, or both.
 
-    `revision` rises with each permit that is granted and each change of the limits, so that while
-    it stays there is at least as much room.
+    `taken` are the permits, which are counted where there is a limit. `revision` rises with each
+    permit that is granted and each change of the limits, so that while it stays there is at least
+    as much room.
     """
 
     id: int

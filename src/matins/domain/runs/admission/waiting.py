@@ -11,7 +11,7 @@ import msgspec
 
 from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
-from matins.domain.runs.admission.gates import Gate, Permit, Place
+from matins.domain.runs.admission.gates import Gate, LinePlace, Permit, Place
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.states import Kind, RunState
 
@@ -170,7 +170,7 @@ class Decision(msgspec.Struct, frozen=True):
     a revision, if that mattered.
 
     `rank`: its place in the queue, if it is admitted; None: by the time of that. `permits` are what
-    it gets then; `line` is the gate that has no room for it, with its place there.
+    it gets then; `line` is its place at the gate that has no room for it.
     """
 
     waiting: Waiting
@@ -180,7 +180,7 @@ class Decision(msgspec.Struct, frozen=True):
     job_revision: int = 0
     rank: int | None = None
     permits: tuple[Permit, ...] = ()
-    line: tuple[int, Place] | None = None
+    line: LinePlace | None = None
 
     @property
     def let_in(self) -> int | None:
