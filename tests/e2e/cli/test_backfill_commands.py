@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from tests.e2e.cli.typed import Typist
@@ -13,10 +14,14 @@ from tests.e2e.cli.typed import Typist
 from matins.client.sdk import Matins
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.backfills.stepping import step
 from matins.domain.runs.backfills.values import BackfillRequest, BackfillState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.values.ids import PARTITIONS
+from matins.store.backfills import PostgresBackfills
 from matins.store.database import Database
+from matins.store.leases import PostgresLeases
 
 SPEC = JobSpec("tick", Target(command=CommandTarget(["true"])), Schedule(cron="* * * * *"))
 
@@ -119,17 +124,26 @@ async def test_a_watched_backfill_is_shown_until_it_is_finished(
     try:
         first = await watching.stdout.readline()
         await matins.cancel_backfill(made.id)
-        async with database.session() as session:  # as a scheduler does
-            await session.execute("UPDATE backfills SET finished_at = clock_timestamp()")
-        others = await watching.stdout.read()
+        await step_further(database)
+        *_, last = (await watching.stdout.read()).splitlines()
         assert await watching.wait() == 0
     finally:
         if watching.returncode is None:
             watching.kill()
-    lines = [json.loads(line) for line in (first + others).splitlines()]
-    assert [line["state"] for line in lines][:: len(lines) - 1] == ["active", "cancelled"]
-    assert {line["id"] for line in lines} == {str(made.id)}
+    views = [json.loads(line) for line in (first, last)]
+    assert [view["state"] for view in views] == ["active", "cancelled"]
+    assert [view["id"] for view in views] == [str(made.id)] * 2
     again = await typed("backfill", "show", str(made.id), "--watch")
     assert again.code == 0
     assert "(Ctrl-C ends the show)" in again.out
     assert "cancelled" in again.out
+
+
+async def step_further(database: Database) -> None:
+    """Take the only backfill a step further, as the scheduler that holds its partition does."""
+    holder, leases = uuid4(), PostgresLeases(database)
+    backfills = PostgresBackfills(database, database)
+    await leases.renew(holder, {}, None, 60)
+    epochs = await leases.acquire(holder, PARTITIONS, 60)
+    [backfill] = await backfills.unfinished_backfills(epochs)
+    await backfills.proceed(holder, epochs, step(backfill, [], is_last=False))
