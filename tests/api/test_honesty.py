@@ -94,8 +94,9 @@ async def test_readiness_tells_what_stands_still(scene: Scene) -> None:
     ]
 
 
-async def test_the_lags_are_measured_from_the_rows(scene: Scene) -> None:
-    await scene.make(schedule=MINUTELY)
+@pytest.mark.parametrize("priority", ["high", "normal", "low"])
+async def test_the_lags_are_measured_from_the_rows(scene: Scene, priority: str) -> None:
+    await scene.make(schedule=MINUTELY, priority=priority)
     assert (await lag_s(scene.owner, "schedule"), await lag_s(scene.owner, "queue")) == (0, 0)
     scene.hands.at = minute(3)
     assert await lag_s(scene.owner, "schedule") == 120

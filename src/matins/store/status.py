@@ -8,6 +8,7 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 
+from matins.domain.runs.ranking import HEAD_STARTS_S
 from matins.domain.status.facts import (
     COUNT_MAX,
     OVERDUE_MAX,
@@ -37,7 +38,7 @@ class PostgresStatusReads:
         await check_writable(self._database)
         [seen] = await fetch(_Q["schedulers"])
         partitions = await fetch(_Q["partitions"], late=late, most=OVERDUE_MAX)
-        queues = await fetch(_Q["queues"], most=COUNT_MAX)
+        queues = await fetch(_Q["queues"], most=COUNT_MAX, head_starts_s=list(HEAD_STARTS_S))
         served = await fetch(_Q["served"], silent=late)
         [counts] = await fetch(_Q["counts"], most=COUNT_MAX)
         channels = await fetch(_Q["failing_channels"])

@@ -51,7 +51,7 @@ SELECT h.pool, depth.queued,
            least(
                coalesce(:now::timestamptz, clock_timestamp()),
                to_timestamp(h.rank / 1000000.0)
-                   + make_interval(secs => CASE r.priority WHEN 0 THEN 15 WHEN 2 THEN -45 ELSE 0 END)
+                   + make_interval(secs => (:head_starts_s::integer[])[r.priority + 1])
            )
        ) AS queued_since
 FROM (SELECT * FROM heads LIMIT 1000) AS h
@@ -92,10 +92,10 @@ SELECT count(*) FILTER (WHERE cause <> 'retry')::integer AS waiting,
            FROM (
                SELECT run_id
                FROM handouts
-               CROSS JOIN LATERAL unnest(run_ids) AS given (run_id)
+               CROSS JOIN LATERAL unnest(run_ids) AS held (run_id)
                LIMIT :most::integer
-           ) AS given
-           JOIN runs r ON r.id = given.run_id AND r.due_at = run_due_at(given.run_id)
+           ) AS held
+           JOIN runs r ON r.id = held.run_id AND r.due_at = run_due_at(held.run_id)
            WHERE r.state = 'running'
        )::integer AS running,
        (
