@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.values.errors import SettingsError
 from matins.engines.folders import default_data_folder, read_or_make_secret, write_private
-from matins.kernel.settings import ADMIN, Settings, listed_keys, named_tokens
+from matins.kernel.settings import ADMIN, Settings, listed, named_tokens
 
 
 class ApiEndpoint(msgspec.Struct, frozen=True):
@@ -71,9 +71,9 @@ class Endpoints:
     def secret_keys(self) -> list[str]:
         """Return the keys by which secrets are stored; none where nothing says them."""
         if self._settings.secret_keys:
-            return listed_keys(self._settings.secret_keys)
+            return listed(self._settings.secret_keys)
         try:
-            return listed_keys(self.secret_key_file.read_text())
+            return listed(self.secret_key_file.read_text())
         except OSError:
             return []
 

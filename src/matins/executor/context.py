@@ -8,7 +8,7 @@ from random import Random
 
 from matins.domain.ports import Clock, GatewayLink
 from matins.executor.targets import Runner
-from matins.kernel.settings import Settings
+from matins.kernel.settings import Settings, listed
 
 _BACKOFF_FIRST_S = 0.1
 _BACKOFF_MAX_S = 5.0
@@ -33,7 +33,7 @@ class Context:
     @property
     def pools(self) -> list[str]:
         """The pools that are served."""
-        return [pool.strip() for pool in self.settings.pools.split(",") if pool.strip()]
+        return listed(self.settings.pools)
 
     async def back_off(self, failures: int) -> None:
         """Wait after the `failures`-th failed call in a row, with full jitter and a cap."""

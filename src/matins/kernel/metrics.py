@@ -31,7 +31,10 @@ WITHOUT_HOLDER = Gauge(
 )
 OVERDUE = Gauge("matins_overdue", "Jobs overdue and unclaimed; up to 100 of each partition")
 DEAD_LETTERS = Gauge("matins_dead_letters", "Dead letters that nobody has closed; up to 10,000")
-for _unmeasured in (SCHEDULE_LAG, QUEUE_LAG, SCHEDULERS, WITHOUT_HOLDER, OVERDUE, DEAD_LETTERS):
+SYSTEM_WELL = Gauge("matins_well", "1 while matins status has no finding")
+for _unmeasured in (
+    *(SCHEDULE_LAG, QUEUE_LAG, SCHEDULERS, WITHOUT_HOLDER, OVERDUE, DEAD_LETTERS, SYSTEM_WELL),
+):
     _unmeasured.set(nan)  # so says a process that does not measure it, or can't now
 LIVE_RUNS = Gauge(
     "matins_live_runs", "Runs in states that don't last; each up to 10,000", ["state"]
@@ -42,8 +45,6 @@ POOL_QUEUE_AGE = Gauge(
 )
 POOL_EXECUTORS = Gauge("matins_pool_executors", "Executors that serve a pool", ["pool"])
 FINDINGS = Gauge("matins_findings", "1 while matins status has a finding of that kind", ["kind"])
-SYSTEM_WELL = Gauge("matins_well", "1 while matins status has no finding")
-SYSTEM_WELL.set(nan)
 PARTITIONS_HELD = Gauge("matins_partitions_held", "Partitions under lease")
 WHEEL_SIZE = Gauge("matins_wheel_size", "Entries in the wheel")
 DATABASE_CHANGED = Counter(

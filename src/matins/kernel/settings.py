@@ -192,9 +192,14 @@ def _faults_together(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "lease_term_s", "must be at least 1s"
 
 
+def listed(text: str) -> list[str]:
+    """Return the parts of what was written with commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def named_tokens(text: str) -> dict[str, str]:
     """Return tokens by name, of what was written as `name=token`, separated by commas."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    pairs = [part.partition("=") for part in listed(text)]
     return {name.strip(): token.strip() for name, _, token in pairs}
 
 
@@ -202,7 +207,7 @@ def _tokens_fault(text: str) -> str:
     tokens = named_tokens(text)
     if not all(tokens) or not all(tokens.values()):
         return "is not read as tokens; write them as deploys=SECRET,alice=SECRET"
-    if len(tokens) < len([part for part in text.split(",") if part.strip()]):
+    if len(tokens) < len(listed(text)):
         return "has two tokens of one name"
     if TAKEN & tokens.keys():
         return f"may use any names but {' and '.join(sorted(TAKEN))}"
@@ -211,13 +216,8 @@ def _tokens_fault(text: str) -> str:
     return next(filter(None, faults), "")
 
 
-def listed_keys(text: str) -> list[str]:
-    """Return the keys of what was written with commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _keys_fault(text: str) -> str:
-    for key in listed_keys(text):
+    for key in listed(text):
         if not _KEY.fullmatch(key):
             return "holds what is no key; write 64 hexadecimal digits (openssl rand -hex 32)"
     return ""
@@ -232,7 +232,7 @@ def _switch_fault(url: str) -> str:
 
 
 def _pools_fault(pools: str) -> str:
-    names = [part.strip() for part in pools.split(",") if part.strip()]
+    names = listed(pools)
     problems = [problem for name in names for problem in name_problems("pools", name)]
     return problems[0].message if problems else "" if names else "names no pool"
 
