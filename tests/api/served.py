@@ -155,7 +155,7 @@ async def serve(
         cache=cache,
         gateway=_gateway,
         system=StatusWatch(
-            PostgresStatusReads(database), cache, HostClock(), every_s=0, told_after_s=0
+            PostgresStatusReads(database), cache, HostClock(), every_s=0, report_after_s=0
         ),
         tokens={"admin": TOKEN, "deploys": DEPLOYS},
         demo=True,

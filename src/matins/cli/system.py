@@ -11,7 +11,8 @@ from matins.cli.showing import NEVER, AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.status.facts import COUNT_MAX, PoolStatus
-from matins.domain.status.findings import PARTITIONS, Finding, SystemStatus
+from matins.domain.status.findings import Finding, SystemStatus
+from matins.domain.values.ids import PARTITIONS
 
 _HEADS = ("POOL", "EXECUTORS", "QUEUED", "FIRST SINCE", "LAST HEARTBEAT")
 

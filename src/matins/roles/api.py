@@ -124,7 +124,7 @@ def _status_watch(
         cache,
         clock,
         every_s=settings.status_every_s,
-        told_after_s=settings.status_after_s,
+        report_after_s=settings.status_after_s,
     )
 
 

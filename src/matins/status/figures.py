@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from matins.domain.status.facts import LiveRuns
-from matins.domain.status.findings import PARTITIONS, FindingKind, SystemStatus
+from matins.domain.status.findings import FindingKind, SystemStatus
+from matins.domain.values.ids import PARTITIONS
 from matins.kernel import metrics
 
 POOLS_MAX: Final = 100

@@ -37,13 +37,13 @@ class StatusWatch:
         clock: Clock,
         *,
         every_s: float,
-        told_after_s: float,
+        report_after_s: float,
     ) -> None:
         self._reads = reads
         self._cache = cache
         self._clock = clock
         self._every_s = every_s
-        self._told_after = timedelta(seconds=told_after_s)
+        self._report_after = timedelta(seconds=report_after_s)
         self._first_at: datetime | None = None
         self._facts: Facts | None = None
         self._read_s = 0.0
@@ -84,28 +84,28 @@ class StatusWatch:
         self._cache_outage = Outage(since, fault) if fault else None
         self._first_at = self._first_at or now
         sight = Sight(now, self._first_at, self._facts, database, self._cache_outage)
-        status = judge(sight, self._told_after)
-        _tell_changes(self._status, status)
+        status = judge(sight, self._report_after)
+        _log_changes(self._status, status)
         show(status, has_answered=database is None)
         self._status, self._looked_s = status, self._clock.elapsed_s()
         return status
 
     async def _read(self) -> Outage | None:
-        """Read the facts; return why that can't be done, and since when."""
+        """Read the facts; return since when that can't be done, and the reason."""
         try:
             async with asyncio.timeout(LOOK_S):
-                self._facts = await self._reads.facts(self._told_after)
+                self._facts = await self._reads.facts(self._report_after)
         except TimeoutError:
-            why = f"it did not answer within {LOOK_S:g} s"
+            reason = f"it did not answer within {LOOK_S:g} s"
         except UnavailableError as error:
-            why = str(error).removeprefix("PostgreSQL: ")
+            reason = str(error).removeprefix("PostgreSQL: ")
         except Exception as error:  # a look that fails must not look like one that finds nothing
             log.exception("status.not_read")
-            why = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
         else:
             self._read_s = self._clock.elapsed_s()
             return None
-        return Outage(None if self._facts is None else self._facts.now, why)
+        return Outage(None if self._facts is None else self._facts.now, reason)
 
     def _now(self, *, is_away: bool) -> datetime:
         """Return the database's time; while it is away, as much later as has passed since here."""
@@ -115,7 +115,7 @@ class StatusWatch:
         return self._facts.now + timedelta(seconds=away_s)
 
 
-def _tell_changes(before: SystemStatus | None, status: SystemStatus) -> None:
+def _log_changes(before: SystemStatus | None, status: SystemStatus) -> None:
     """Write into the log what begins and what is over."""
     known = {} if before is None else {finding.key: finding for finding in before.findings}
     for finding in status.findings:

@@ -67,7 +67,7 @@ def rows(hands: Hands) -> Rows:
 
 @pytest.fixture
 def watch(rows: Rows, hands: Hands) -> StatusWatch:
-    return StatusWatch(rows, rows, hands, every_s=5, told_after_s=20)
+    return StatusWatch(rows, rows, hands, every_s=5, report_after_s=20)
 
 
 async def kinds(watch: StatusWatch) -> list[FindingKind]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -12,8 +12,6 @@ from matins.domain.status.facts import LiveRuns, PoolStatus
 
 Grade = Literal["failing", "degraded"]
 """`failing`: what is due does not happen. `degraded`: it does, later or with less around it."""
-
-PARTITIONS: Final = 256
 
 
 class FindingKind(StrEnum):

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from matins.domain.executors.fleet import STALLED, instant, last_seen
 from matins.domain.status.facts import COUNT_MAX, Facts, PoolStatus
-from matins.domain.status.findings import PARTITIONS, Finding, FindingKind, SystemStatus
+from matins.domain.status.findings import Finding, FindingKind, SystemStatus
+from matins.domain.values.ids import PARTITIONS
 
 
 class Outage(msgspec.Struct, frozen=True):
-    """Something that can't be used, since when it was last seen to work, and why."""
+    """Something that can't be used, since when it was last seen to work, and the reason."""
 
     since: datetime | None
-    why: str = ""
+    reason: str = ""
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -38,26 +40,30 @@ class Sight(msgspec.Struct, frozen=True):
     cache: Outage | None = None
 
 
-def judge(sight: Sight, told_after: timedelta) -> SystemStatus:
-    """Return what is wrong for at least `told_after`, the gravest first, and the figures.
+def judge(sight: Sight, report_after: timedelta) -> SystemStatus:
+    """Return what is wrong for at least `report_after`, the gravest first, and the figures.
 
     What is shorter may be a restart; what was never otherwise counts from the first look on. While
     the database is away, what was found before still counts: nobody can say that it is over.
     """
-    found = [] if sight.facts is None else _standing(sight.facts, sight.first_at, told_after)
-    found += [
-        finding
-        for finding in (*_database(sight), *_cache(sight))
-        if sight.now - (finding.since or sight.first_at) >= told_after
+    facts = sight.facts or Facts(sight.now, without_holder=list(range(PARTITIONS)))
+
+    def lasts(finding: Finding, now: datetime) -> bool:
+        return now - (finding.since or sight.first_at) >= report_after
+
+    findings = [
+        outage for outage in (*_database(sight), *_cache(sight)) if lasts(outage, sight.now)
     ]
-    found.sort(
+    if sight.facts:
+        of_rows = chain.from_iterable(member(facts) for member in MEMBERS)
+        findings += [finding for finding in of_rows if lasts(finding, facts.now)]
+    findings.sort(
         key=lambda finding: (finding.grade == "degraded", list(FindingKind).index(finding.kind))
     )
-    facts = sight.facts or Facts(sight.now, without_holder=list(range(PARTITIONS)))
     return SystemStatus(
         judged_at=sight.now,
-        is_well=not found,
-        findings=found,
+        is_well=not findings,
+        findings=findings,
         schedulers=facts.schedulers,
         partitions_held=PARTITIONS - len(facts.without_holder),
         unclaimed_since=facts.unclaimed_since,
@@ -68,15 +74,6 @@ def judge(sight: Sight, told_after: timedelta) -> SystemStatus:
     )
 
 
-def _standing(facts: Facts, first_at: datetime, told_after: timedelta) -> list[Finding]:
-    return [
-        finding
-        for member in MEMBERS
-        for finding in member(facts)
-        if facts.now - (finding.since or first_at) >= told_after
-    ]
-
-
 def _database(sight: Sight) -> Iterator[Finding]:
     if sight.database is not None:
         yield Finding(
@@ -84,7 +81,7 @@ def _database(sight: Sight) -> Iterator[Finding]:
             "failing",
             sight.database.since,
             f"PostgreSQL can't be used, so nothing is claimed, started or recorded:"
-            f" {sight.database.why}",
+            f" {sight.database.reason}",
             "see that it runs, is reached under MATINS_POSTGRES, and takes writes (a full disk,"
             " a standby, default_transaction_read_only); then all goes on by itself",
         )
@@ -97,7 +94,7 @@ def _cache(sight: Sight) -> Iterator[Finding]:
             "degraded",
             sight.cache.since,
             "Valkey can't be used; runs go on, and their status is read from PostgreSQL:"
-            f" {sight.cache.why}",
+            f" {sight.cache.reason}",
             "see that it runs and is reached under MATINS_VALKEY; nothing in it needs to be saved",
         )
 
