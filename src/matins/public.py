@@ -16,8 +16,8 @@ from matins.domain.alerts.views import (
     Alert,
     AlertPage,
     AlertRulesChanged,
+    ChannelNotice,
     JobAlerts,
-    ToldNotice,
 )
 from matins.domain.calendars.calendar import Calendar, Holidays
 from matins.domain.calendars.calendar import Item as CalendarItem
@@ -133,6 +133,7 @@ __all__ = [
     "Changed",
     "Channel",
     "ChannelChanged",
+    "ChannelNotice",
     "ChannelRecord",
     "CheckinRecord",
     "CheckinTarget",
@@ -221,7 +222,6 @@ __all__ = [
     "TeamRecord",
     "TeamShare",
     "Times",
-    "ToldNotice",
     "Try",
     "Turn",
     "UnauthorizedError",

@@ -132,8 +132,8 @@ class Ground:
         """Return what the status says of channels."""
         late = timedelta(seconds=1)
         facts = await PostgresStatusReads(self._database).facts(late)
-        found = judge(Sight(self.now, self.now - 2 * late, facts), late).findings
-        return [finding for finding in found if finding.kind is FindingKind.CHANNEL]
+        findings = judge(Sight(self.now, self.now - 2 * late, facts), late).findings
+        return [finding for finding in findings if finding.kind is FindingKind.CHANNEL]
 
     async def alert(self, job: UUID) -> dict[str, tuple[bool, bool]]:
         """Return of each rule whether the job is bad by it, and whether that was told."""

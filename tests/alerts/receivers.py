@@ -22,12 +22,12 @@ class Hooks:
         self.status = 204
         self.slow_s = 0.0
         self.url = ""
-        self.came: list[tuple[dict[str, str], bytes]] = []
+        self.received: list[tuple[dict[str, str], bytes]] = []
 
     @property
     def events(self) -> list[dict[str, Any]]:
         """The bodies of those that were answered well, each once by its id."""
-        once = {headers["webhook-id"]: body for headers, body in self.came}
+        once = {headers["webhook-id"]: body for headers, body in self.received}
         return [msgspec.json.decode(body) for body in once.values()]
 
     @property
@@ -37,7 +37,7 @@ class Hooks:
 
     def verify(self, key: str) -> None:
         """Check the signature of all; raises for a wrong one."""
-        for headers, body in self.came:
+        for headers, body in self.received:
             Webhook(key).verify(body, headers)
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -45,7 +45,7 @@ class Hooks:
         await asyncio.sleep(self.slow_s)
         if self.status < 300:
             headers = {name.lower(): value for name, value in request.headers.items()}
-            self.came.append((headers, body))
+            self.received.append((headers, body))
         return web.Response(status=self.status)
 
 
@@ -70,7 +70,7 @@ class Mails:
     """Mails that came, by a server that takes all."""
 
     def __init__(self) -> None:
-        self.came: list[Message] = []
+        self.received: list[Message] = []
         self.port = 0
 
     async def handle_DATA(  # noqa: N802 # the name that aiosmtpd calls
@@ -78,7 +78,7 @@ class Mails:
     ) -> str:
         content = envelope.content
         assert isinstance(content, bytes)
-        self.came.append(BytesParser().parsebytes(content))
+        self.received.append(BytesParser().parsebytes(content))
         return "250 OK"
 
     @property

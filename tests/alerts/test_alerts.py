@@ -43,7 +43,7 @@ async def test_a_mail_tells_what_a_webhook_does(ground: Ground, mails: Mails) ->
     ground.go(seconds=5)
     run = await ground.run(job, "dead")
     await ground.tell()
-    [mail] = mails.came
+    [mail] = mails.received
     assert mail["subject"] == "payments/nightly: a run has failed for good"
     assert f"matins runs show {run}" in body_of(mail)
 
@@ -138,15 +138,15 @@ async def test_a_receiver_that_is_slow_holds_up_no_other(ground: Ground, hooks: 
             await ground.owner.post(f"{TEAM}/channels/{name}/test")
         await ground.delivery.take()
         async with asyncio.timeout(4):
-            while not hooks.came:
+            while not hooks.received:
                 await asyncio.sleep(0.02)
-        assert slow.came == []
+        assert slow.received == []
         await ground.owner.post(f"{TEAM}/channels/other/test")
         await ground.delivery.take()
         async with asyncio.timeout(4):
             while len(hooks.events) < 2:
                 await asyncio.sleep(0.02)
-        assert slow.came == []
+        assert slow.received == []
         await ground.delivery.settle()
         assert slow.turns == ["test"]
 
@@ -169,12 +169,12 @@ async def test_who_is_killed_between_sending_and_writing_sends_again_under_the_s
     other._outbox.record = killed  # type: ignore[method-assign,assignment]
     await other.take()
     await asyncio.gather(*other._sending, return_exceptions=True)
-    assert len(hooks.came) == 1
+    assert len(hooks.received) == 1
     await ground.deliver()
-    assert len(hooks.came) == 1  # the channel is still taken
+    assert len(hooks.received) == 1  # the channel is still taken
     ground.go(minutes=2)
     await ground.deliver()
-    assert len(hooks.came) == 2
+    assert len(hooks.received) == 2
     assert hooks.turns == ["bad"]
 
 

@@ -16,9 +16,9 @@ async def test_a_webhook_is_signed_by_the_key_that_was_shown(ground: Ground, hoo
     assert sent.status == 202
     await ground.deliver()
     assert hooks.turns == ["test"]
-    told = (await ground.owner.get(f"/v1/deliveries/{sent.json['id']}")).json
-    assert (told["state"], told["kind"], len(told["tries"])) == ("delivered", "test", 1)
-    assert hooks.came[0][0]["webhook-id"] == sent.json["id"]
+    delivery = (await ground.owner.get(f"/v1/deliveries/{sent.json['id']}")).json
+    assert (delivery["state"], delivery["kind"], len(delivery["tries"])) == ("delivered", "test", 1)
+    assert hooks.received[0][0]["webhook-id"] == sent.json["id"]
     assert key.startswith("whsec_")
 
 
@@ -42,7 +42,7 @@ async def test_a_mail_comes_by_a_real_server(ground: Ground, mails: Mails) -> No
     await ground.channel(apprise=mails.url)
     await ground.owner.post(f"{TEAM}/channels/oncall/test")
     await ground.deliver()
-    [mail] = mails.came
+    [mail] = mails.received
     assert mail["subject"] == "Matins: a test for team payments"
     assert "This channel works." in body_of(mail)
 
@@ -71,9 +71,9 @@ async def test_what_is_sealed_for_one_channel_opens_no_other(ground: Ground, hoo
     )
     await ground.owner.post(f"{TEAM}/channels/other/test")
     await ground.deliver()
-    assert hooks.came == []
-    [told] = (await ground.owner.get(f"{TEAM}/deliveries", channel="other")).json
-    assert "belongs to payments/first" in told["tries"][0]["error"]
+    assert hooks.received == []
+    [delivery] = (await ground.owner.get(f"{TEAM}/deliveries", channel="other")).json
+    assert "belongs to payments/first" in delivery["tries"][0]["error"]
 
 
 async def test_putting_again_keeps_the_key_and_shows_it_no_more(

@@ -43,8 +43,8 @@ async def checkin(ground: Ground, *alerts: dict[str, Any], name: str = "backup")
 
 
 async def runs(ground: Ground, name: str = "backup") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await ground.owner.get(f"{TEAM}/jobs/{name}/runs")).json["runs"]
-    return found
+    listed: list[dict[str, Any]] = (await ground.owner.get(f"{TEAM}/jobs/{name}/runs")).json["runs"]
+    return listed
 
 
 async def job_id(ground: Ground) -> Any:
@@ -155,8 +155,8 @@ async def test_too_slow_and_too_fast_go_by_what_it_says(ground: Ground, hooks: H
         await cron.ping(tail)
         await ground.look()
         levels = await ground.alert(job)
-        found = [levels.get(rule, (False,))[0] for rule in ("too_slow 10m", "too_fast 5s")]
-        assert found == [slow, fast], tail
+        are_bad = [levels.get(rule, (False,))[0] for rule in ("too_slow 10m", "too_fast 5s")]
+        assert are_bad == [slow, fast], tail
     ground.go(minutes=1)
     await cron.ping()  # nothing is said of how long it took
     await ground.look()
@@ -207,8 +207,8 @@ async def test_the_token_is_nowhere_in_what_is_stored_or_shown(
     token = cron.path.removeprefix("/ping/")
     row = await ground.value("SELECT checkins::text FROM checkins")
     shown = (await ground.owner.get(CHECKINS)).text
-    said = capfd.readouterr()
-    for text in (row, shown, said.out, said.err):
+    output = capfd.readouterr()
+    for text in (row, shown, output.out, output.err):
         assert token not in text
         assert token.encode().hex() not in text
 

@@ -47,8 +47,8 @@ async def test_what_is_bad_is_listed_until_it_is_well(ground: Ground, hooks: Hoo
     assert [rule["on"] for rule in shown["rules"]] == [
         *("dead", "quarantined", "did_not_run", "recovered"),
     ]
-    [told] = shown["told"]
-    assert (told["channel"], told["state"], told["notice"]["turn"]) == (
+    [sent] = shown["notices"]
+    assert (sent["channel"], sent["state"], sent["notice"]["turn"]) == (
         "oncall",
         "delivered",
         "bad",

@@ -75,35 +75,35 @@ async def test_the_switch_is_called_while_all_is_well_only(outside: Outside) -> 
 
 
 async def test_operators_are_told_once_of_each_finding_and_of_its_end() -> None:
-    system, told = System(), list[Message]()
+    system, sent = System(), list[Message]()
     names = set[UUID]()
 
     async def notify(name: UUID, message: Message) -> None:
         names.add(name)
-        told.append(message)
+        sent.append(message)
 
     alerts = OperatorAlerts(system, notify, HostClock(), 5.0)
     for findings in ([], [FROZEN], [FROZEN], [], []):
         system.findings = list(findings)
         await alerts.tell()
-    assert [message.title for message in told] == [
+    assert [message.title for message in sent] == [
         "Matins: something is wrong",
         "Matins: well again",
     ]
-    assert "no scheduler is alive. start one" in told[0].text
-    assert "no scheduler is alive" in told[1].text
+    assert "no scheduler is alive. start one" in sent[0].text
+    assert "no scheduler is alive" in sent[1].text
     assert len(names) == 2
 
 
 async def test_what_operators_could_not_be_told_is_told_later_in_order() -> None:
-    system, told = System(), list[str]()
+    system, sent = System(), list[str]()
     is_down = True
 
     async def notify(name: UUID, message: Message) -> None:
         del name
         if is_down:
             raise UndeliveredError("nobody listens")
-        told.append(message.title)
+        sent.append(message.title)
 
     alerts = OperatorAlerts(system, notify, HostClock(), 5.0)
     other = msgspec.structs.replace(FROZEN, kind=FindingKind.CACHE)
@@ -112,4 +112,4 @@ async def test_what_operators_could_not_be_told_is_told_later_in_order() -> None
         await alerts.tell()
     is_down = False
     await alerts.tell()
-    assert told == ["Matins: something is wrong"] * 2 + ["Matins: well again"]
+    assert sent == ["Matins: something is wrong"] * 2 + ["Matins: well again"]

@@ -154,7 +154,7 @@ async def _all_are_told(
 
     async def told() -> bool:
         sql = "SELECT count(*) FROM deliveries WHERE ended_at IS NULL"
-        return received(hooks.came).keys() >= expected.keys() and not await cluster.value(sql)
+        return received(hooks.received).keys() >= expected.keys() and not await cluster.value(sql)
 
     try:
         await until(told, 180, 0.25)
@@ -172,7 +172,7 @@ async def _evidence(cluster: Cluster, hooks: Hooks, mended_at: dict[str, datetim
         runs=[dict(row) for row in await cluster.rows(RUNS)],
         attempts=[dict(row) for row in await cluster.rows(ATTEMPTS)],
         letters=[dict(row) for row in await cluster.rows(LETTERS)],
-        messages=list(hooks.came),
+        messages=list(hooks.received),
     )
 
 

@@ -24,8 +24,8 @@ async def test_each_failed_job_is_told_once_whatever_is_killed() -> None:
         await cluster.start("executor")
         url = f"{cluster.urls[0]}/v1/teams/e2e/channels/oncall"
         async with cluster.http.put(url, json={"name": "oncall", "webhook": hooks.url}) as answer:
-            told = await answer.json()
-            assert answer.status == 200, told
+            channel = await answer.json()
+            assert answer.status == 200, channel
         target = {"command": {"argv": ["false"]}}
         retry = {"attempts": 1}
         ids = [
@@ -53,7 +53,7 @@ async def test_each_failed_job_is_told_once_whatever_is_killed() -> None:
             notice["job_id"] for event in hooks.events for notice in event["data"]["notices"]
         )
         assert notices == dict.fromkeys(map(str, ids), 1)
-        hooks.verify(told["key"])
+        hooks.verify(channel["key"])
 
 
 async def test_operators_are_told_that_all_schedulers_are_frozen_and_that_they_are_back() -> None:
@@ -61,17 +61,17 @@ async def test_operators_are_told_that_all_schedulers_are_frozen_and_that_they_a
         await cluster.start("api", MATINS_STATUS_AFTER="3s", MATINS_STATUS_EVERY="1s")
         scheduler = await cluster.start("scheduler")
         await cluster.start("executor")
-        await until(lambda: _said(mails, "wrong") <= _said(mails, "well again"), 30)
-        before = len(mails.came)
+        await until(lambda: _mails_with(mails, "wrong") <= _mails_with(mails, "well again"), 30)
+        before = len(mails.received)
         scheduler.signal(signal.SIGSTOP)
-        await until(lambda: _said(mails, "scheduler", before), 30)
+        await until(lambda: _mails_with(mails, "scheduler", before), 30)
         scheduler.signal(signal.SIGCONT)
-        await until(lambda: _said(mails, "well again", before), 30)
+        await until(lambda: _mails_with(mails, "well again", before), 30)
 
 
-def _said(mails: Mails, words: str, since: int = 0) -> int:
+def _mails_with(mails: Mails, words: str, since: int = 0) -> int:
     """Return in how many mails these words stand."""
-    return sum(words in f"{mail['subject']} {body_of(mail)}" for mail in mails.came[since:])
+    return sum(words in f"{mail['subject']} {body_of(mail)}" for mail in mails.received[since:])
 
 
 async def _watched(cluster: Cluster, count: int) -> None:

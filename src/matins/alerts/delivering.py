@@ -97,10 +97,10 @@ class Delivery:
         try:
             secrets = self._secrets(taken)
             content = await self._outbox.content(taken.id)
-            told = message(
+            text = message(
                 taken.kind, taken.team, content.notices, content.total, dict(content.details)
             )
-            outgoing = Outgoing(taken, told, content.notices, content.total)
+            outgoing = Outgoing(taken, text, content.notices, content.total)
             async with asyncio.timeout(DEADLINE_S):
                 await self._senders[taken.channel_kind](secrets, outgoing)
         except UnavailableError:

@@ -57,8 +57,8 @@ class OperatorAlerts:
         """Look once, and send what waits; what does not arrive is sent again at the next look."""
         edges = self._edges(await self._system.status())
         for turn in (Turn.BAD, Turn.FLAPPING, Turn.WELL):
-            if found := [edge for edge in edges if edge.turn is turn]:
-                self._waiting.append((_name(found), _message(turn, found)))
+            if turned := [edge for edge in edges if edge.turn is turn]:
+                self._waiting.append((_name(turned), _message(turn, turned)))
         while self._waiting:
             name, message = self._waiting[0]
             try:
@@ -85,14 +85,14 @@ class OperatorAlerts:
 def _level(finding: Finding | None, before: Standing | None, status: SystemStatus) -> Level:
     """Return how a finding stands; one that is gone keeps its words."""
     if finding is None:
-        why = "" if before is None else before.why
-        return Level(is_bad=False, since=status.judged_at, why=why)
-    why = f"{finding.what}. {finding.remedy}"
-    return Level(is_bad=True, since=finding.since or status.judged_at, why=why)
+        reason = "" if before is None else before.reason
+        return Level(is_bad=False, since=status.judged_at, reason=reason)
+    reason = f"{finding.what}. {finding.remedy}"
+    return Level(is_bad=True, since=finding.since or status.judged_at, reason=reason)
 
 
 def _name(edges: Sequence[Edge]) -> UUID:
-    words = "\n".join(f"{edge.turn} {edge.level.since} {edge.level.why}" for edge in edges)
+    words = "\n".join(f"{edge.turn} {edge.level.since} {edge.level.reason}" for edge in edges)
     return UUID(bytes=blake2b(words.encode(), digest_size=16).digest(), version=5)
 
 
@@ -103,9 +103,9 @@ def _message(turn: Turn, edges: Sequence[Edge]) -> Message:
         Turn.FLAPPING: "Matins: something keeps changing",
     }[turn]
     lines = [
-        f"- {edge.level.why} (since {edge.level.since:%Y-%m-%d %H:%M:%S} UTC)"
+        f"- {edge.level.reason} (since {edge.level.since:%Y-%m-%d %H:%M:%S} UTC)"
         if turn is not Turn.WELL
-        else f"- it was: {edge.level.why}"
+        else f"- it was: {edge.level.reason}"
         for edge in edges
     ]
     return Message(title, "\n".join([*lines, "Look: matins status"]))

@@ -12,7 +12,7 @@ from matins.domain.alerts.deliveries import Notice
 from matins.domain.alerts.edges import edge_id
 from matins.domain.alerts.judging import Judged, Subject, channels_of, judge
 from matins.domain.ports import Clock
-from matins.domain.ports.alerts import Lookout, Outbox, Told
+from matins.domain.ports.alerts import Announcement, Lookout, Outbox
 from matins.domain.ports.upkeep import Locks
 from matins.kernel.metrics import ALERTS
 from matins.kernel.service import repeat
@@ -79,17 +79,21 @@ class AlertWatch:
             looked.append((subject, judge(subject)))
         teams = {subject.team for subject, judged in looked if judged.edges}
         channels = await self._lookout.channels(teams) if teams else {}
-        told = [item for subject, judged in looked for item in _told(subject, judged, channels)]
-        written = await self._lookout.write(looked, told)
-        for item in told:
+        announcements = [
+            item for subject, judged in looked for item in _announcements(subject, judged, channels)
+        ]
+        written = await self._lookout.write(looked, announcements)
+        for item in announcements:
             ALERTS.labels(item.notice.rule.partition(" ")[0], item.notice.turn.value).inc()
         return written
 
 
-def _told(subject: Subject, judged: Judged, channels: Mapping[str, Sequence[str]]) -> list[Told]:
+def _announcements(
+    subject: Subject, judged: Judged, channels: Mapping[str, Sequence[str]]
+) -> list[Announcement]:
     """Return what is to be told of a job, to whom."""
     facts = judged.facts
-    told = []
+    announcements = []
     for rule, edge in judged.edges:
         notice = Notice(
             job_id=facts.job_id,
@@ -99,9 +103,11 @@ def _told(subject: Subject, judged: Judged, channels: Mapping[str, Sequence[str]
             turn=edge.turn,
             at=facts.now,
             since=edge.level.since,
-            why=edge.level.why,
+            reason=edge.level.reason,
             run_id=edge.level.run_id,
         )
         named = channels_of(rule, edge.turn, judged.rules, channels.get(subject.team, ()))
-        told.append(Told(edge_id(facts.job_id, rule.key, edge.number), named, notice))
-    return told
+        announcements.append(
+            Announcement(edge_id(facts.job_id, rule.key, edge.number), named, notice)
+        )
+    return announcements

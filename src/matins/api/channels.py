@@ -18,7 +18,7 @@ from matins.domain.alerts.deliveries import Delivery
 @get("/teams/{team:str}/channels")
 async def list_channels(channels: ChannelReads, team: FromPath[str]) -> list[ChannelRecord]:
     """List a team's channels, and whether what is sent to them arrives. URLs are never shown."""
-    return await channels.kept(team)
+    return await channels.of_team(team)
 
 
 @get("/teams/{team:str}/channels/{name:str}")

@@ -12,7 +12,7 @@ from matins.domain.alerts.checkins import CheckinRecord, CheckinToken
 @get("/teams/{team:str}/checkins")
 async def list_checkins(checkins: CheckinReads, team: FromPath[str]) -> list[CheckinRecord]:
     """List a team's check-ins, and what was told of them last. Tokens are never shown."""
-    return await checkins.kept(team)
+    return await checkins.of_team(team)
 
 
 @get("/teams/{team:str}/checkins/{name:str}")

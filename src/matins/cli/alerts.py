@@ -45,11 +45,11 @@ def list_alerts(
 def show(job: Named, as_json: AsJson = False) -> None:
     """Show the rules that a job is judged by, how it stands, and what was told of it lately."""
     team, name = split_name(job)
-    found = with_api(lambda client: client.get_job_alerts(team, name))
+    job_alerts = with_api(lambda client: client.get_job_alerts(team, name))
     if as_json:
-        print_json(found)
+        print_json(job_alerts)
         return
-    _show(found)
+    _show(job_alerts)
 
 
 @commands.command(epilog="Example: matins alerts rules --team payments")
@@ -58,11 +58,11 @@ def rules(
     as_json: AsJson = False,
 ) -> None:
     """List the rules that a team has set for all its jobs, or those with some labels."""
-    found = with_api(lambda client: client.list_alert_rules(team))
+    groups = with_api(lambda client: client.list_alert_rules(team))
     if as_json:
-        print_json(found)
+        print_json(groups)
         return
-    rows = [(f"{team}/{group.name}", _labels(group), _keys(group.rules)) for group in found]
+    rows = [(f"{team}/{group.name}", _labels(group), _keys(group.rules)) for group in groups]
     printer = console()
     printer.print(table(printer, ("RULES", "LABELS", "ON"), rows))
 
@@ -101,19 +101,19 @@ def delete_rules(name: Named, as_json: AsJson = False) -> None:
     )
 
 
-def _show(found: JobAlerts) -> None:
-    tell(f"{found.team}/{found.job}  looked at: {local(found.looked_at)}")
-    tell(f"rules: {_keys(found.rules)}")
-    for alert in found.alerts:
-        tell(f"bad: {alert.rule} since {local(alert.since)}: {alert.why}")
-    for told in found.told:
-        notice = told.notice
-        line = f"{local(notice.at)}  {notice.turn.value}  {notice.rule}: {notice.why}"
-        tell(f"{line}  → {told.channel}, {told.state}")
+def _show(job: JobAlerts) -> None:
+    tell(f"{job.team}/{job.job}  looked at: {local(job.looked_at)}")
+    tell(f"rules: {_keys(job.rules)}")
+    for alert in job.alerts:
+        tell(f"bad: {alert.rule} since {local(alert.since)}: {alert.reason}")
+    for notified in job.notices:
+        notice = notified.notice
+        line = f"{local(notice.at)}  {notice.turn.value}  {notice.rule}: {notice.reason}"
+        tell(f"{line}  → {notified.channel}, {notified.state}")
 
 
 def _row(alert: Alert) -> tuple[str, ...]:
-    return f"{alert.team}/{alert.job}", alert.rule, local(alert.since), alert.why
+    return f"{alert.team}/{alert.job}", alert.rule, local(alert.since), alert.reason
 
 
 def _keys(listed: list[AlertRule]) -> str:

@@ -28,12 +28,12 @@ def list_channels(
     as_json: AsJson = False,
 ) -> None:
     """List a team's channels, and whether what is sent to them arrives."""
-    found = with_api(lambda client: client.list_channels(team))
+    records = with_api(lambda client: client.list_channels(team))
     if as_json:
-        print_json(found)
+        print_json(records)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(team, record) for record in found]))
+    printer.print(table(printer, _HEADS, [_row(team, record) for record in records]))
 
 
 @commands.command(
@@ -68,8 +68,8 @@ def send_test(channel: Named, as_json: AsJson = False) -> None:
     elif delivery.state == "delivered":
         tell(f"delivered  {team}/{name}  in {delivery.tries[-1].took_s:g} s")
     else:
-        why = delivery.tries[-1].error if delivery.tries else "nobody has sent it yet"
-        tell(f"not delivered  {team}/{name}  {why}")
+        reason = delivery.tries[-1].error if delivery.tries else "nobody has sent it yet"
+        tell(f"not delivered  {team}/{name}  {reason}")
     if delivery.state != "delivered":
         raise typer.Exit(1)
 

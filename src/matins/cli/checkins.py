@@ -20,7 +20,7 @@ from matins.domain.views import Changed
 from matins.engines.endpoints import Endpoints
 from matins.kernel.settings import read_settings
 
-_HEADS = ("CHECK-IN", "RUNS SINCE", "LAST END", "IT", "TOKEN SINCE")
+_HEADS = ("CHECK-IN", "RUNS SINCE", "LAST END", "STATE", "TOKEN SINCE")
 
 commands = typer.Typer()
 
@@ -31,12 +31,12 @@ def list_checkins(
     as_json: AsJson = False,
 ) -> None:
     """List a team's check-ins, and what was told of them last."""
-    found = with_api(lambda client: client.list_checkins(team))
+    records = with_api(lambda client: client.list_checkins(team))
     if as_json:
-        print_json(found)
+        print_json(records)
         return
     printer = console()
-    printer.print(table(printer, _HEADS, [_row(record) for record in found]))
+    printer.print(table(printer, _HEADS, [_row(record) for record in records]))
 
 
 @commands.command(epilog="Example: matins checkins show ops/backup")

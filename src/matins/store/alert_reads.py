@@ -9,7 +9,7 @@ import msgspec
 
 from matins.domain.alerts.deliveries import Notice
 from matins.domain.alerts.ruling import rules_of
-from matins.domain.alerts.views import Alert, AlertPage, JobAlerts, ToldNotice
+from matins.domain.alerts.views import Alert, AlertPage, ChannelNotice, JobAlerts
 from matins.domain.jobs.alerting import AlertRule, AlertRules
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.values.errors import NotFoundError
@@ -19,7 +19,7 @@ from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
 
 _Q = load_queries("alert_reads.sql")
-_TOLD: Final = 50
+_NOTICES_MAX: Final = 50
 
 
 class PostgresAlerts:
@@ -48,14 +48,14 @@ class PostgresAlerts:
             raise NotFoundError(f"team {team} has no job {name!r}")
         spec = msgspec.json.decode(row["spec"], type=JobSpec)
         alerts = await self._database.fetch(_Q["of_job"], job_id=row["id"])
-        told = await self._database.fetch(_Q["told"], job_id=row["id"], limit=_TOLD)
+        notices = await self._database.fetch(_Q["notices"], job_id=row["id"], limit=_NOTICES_MAX)
         rules = rules_of(spec, await self.rules(team))
         return JobAlerts(
             team=team,
             job=name,
             rules=list(rules.values()),
             alerts=[_alert(row) for row in alerts],
-            told=[_told(row) for row in told],
+            notices=[_channel_notice(row) for row in notices],
             looked_at=row["looked_at"],
         )
 
@@ -100,11 +100,17 @@ def _rules(row: asyncpg.Record) -> AlertRules:
 
 def _alert(row: asyncpg.Record) -> Alert:
     return Alert(
-        row["team"], row["job"], row["rule"], row["since"], row["why"], row["told"], row["run_id"]
+        row["team"],
+        row["job"],
+        row["rule"],
+        row["since"],
+        row["reason"],
+        row["is_notified"],
+        row["run_id"],
     )
 
 
-def _told(row: asyncpg.Record) -> ToldNotice:
+def _channel_notice(row: asyncpg.Record) -> ChannelNotice:
     columns = dict(row)
     channel, delivery, state = (columns.pop(name) for name in ("channel", "delivery", "state"))
-    return ToldNotice(msgspec.convert(columns, Notice), channel, delivery, state)
+    return ChannelNotice(msgspec.convert(columns, Notice), channel, delivery, state)

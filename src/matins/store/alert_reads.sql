@@ -1,8 +1,8 @@
 -- What owners look at of alerts, and the rules that teams set.
 
 -- name: open
--- By alerts_open: what was told and is not over, or has turned bad just now.
-SELECT t.name AS team, j.name AS job, a.rule, a.since, a.why, a.told, a.run_id,
+-- By alerts_open: what was told and was not told to be over.
+SELECT t.name AS team, j.name AS job, a.rule, a.since, a.why AS reason, a.told AS is_notified, a.run_id,
        count(*) OVER () AS total
 FROM alerts a
 JOIN teams t ON t.id = a.team_id
@@ -13,7 +13,7 @@ LIMIT 1000
 
 -- name: of_job
 -- By the primary key.
-SELECT t.name AS team, j.name AS job, a.rule, a.since, a.why, a.told, a.run_id
+SELECT t.name AS team, j.name AS job, a.rule, a.since, a.why AS reason, a.told AS is_notified, a.run_id
 FROM alerts a
 JOIN jobs j ON j.id = a.job_id
 JOIN teams t ON t.id = j.team_id
@@ -21,15 +21,15 @@ WHERE a.job_id = :job_id::uuid AND (a.is_bad OR a.told)
 ORDER BY a.rule
 
 -- name: job
-SELECT j.id, j.team_id, j.spec::text AS spec, w.looked_at
+SELECT j.id, j.spec::text AS spec, w.looked_at
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN watches w ON w.job_id = j.id
 WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted'
 
--- name: told
+-- name: notices
 -- By notices_job, newest first.
-SELECT n.job_id, t.name AS team, j.name AS job, n.rule, n.turn, n.at, n.since, n.why, n.run_id,
+SELECT n.job_id, t.name AS team, j.name AS job, n.rule, n.turn, n.at, n.since, n.why AS reason, n.run_id,
        c.name AS channel, d.id AS delivery, d.state
 FROM notices n
 JOIN deliveries d ON d.id = n.delivery_id

@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.alerts.deliveries import GATHER, GATHER_CROWD, delivery_id
+from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, delivery_id
 from matins.domain.alerts.edges import Standing, Turn
 from matins.domain.alerts.facts import Facts, SeenRun
 from matins.domain.alerts.judging import Judged, Subject, depth
@@ -20,7 +20,7 @@ from matins.domain.alerts.levels import RECENT
 from matins.domain.jobs.alerting import AlertRule, AlertRules
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.windows import Window
-from matins.domain.ports.alerts import Told
+from matins.domain.ports.alerts import Announcement
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.timetable import Timetable
 from matins.store.database import Database
@@ -102,7 +102,9 @@ class PostgresLookout:
             found[row["team"]].append(row["name"])
         return found
 
-    async def write(self, looked: Sequence[tuple[Subject, Judged]], told: Sequence[Told]) -> int:
+    async def write(
+        self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
+    ) -> int:
         """See `domain.ports.alerts.Lookout`."""
         if not looked:
             return 0
@@ -116,15 +118,19 @@ class PostgresLookout:
             await self._run(session, "write", at=at, **_watched(own))
             await self._run(session, "stand", **_standing(own))
             await self._run(session, "forget_deleted", job_ids=list(ours))
-            await self._tell(session, at, [item for item in told if item.notice.job_id in ours])
+            await self._announce(
+                session, at, [item for item in announcements if item.notice.job_id in ours]
+            )
         return len(ours)
 
-    async def _tell(self, session: Session, at: datetime, told: Sequence[Told]) -> None:
-        teams = list({item.notice.team for item in told})
+    async def _announce(
+        self, session: Session, at: datetime, announcements: Sequence[Announcement]
+    ) -> None:
+        teams = list({item.notice.team for item in announcements})
         rows = await self._run(session, "channels", teams=teams)
         ids = {(row["team"], row["name"]): row["id"] for row in rows}
-        groups: defaultdict[tuple[int, str], list[Told]] = defaultdict(list)
-        for item in told:
+        groups: defaultdict[tuple[int, str], list[Announcement]] = defaultdict(list)
+        for item in announcements:
             kind = "bad" if item.notice.turn is Turn.FLAPPING else item.notice.turn.value
             for name in item.channels:
                 if (item.notice.team, name) in ids:
@@ -137,9 +143,9 @@ class PostgresLookout:
                 channel_id=channel_id,
                 kind=kind,
                 at=at,
-                is_crowd=len({item.notice.job_id for item in group}) > 1,
-                crowd=GATHER_CROWD,
-                pause=GATHER,
+                is_burst=len({item.notice.job_id for item in group}) > 1,
+                gather_burst=GATHER_BURST,
+                gather=GATHER,
             )
             columns = _noticed(group)
             place = {"channel_id": channel_id, "delivery_id": row["id"], "at": at}
@@ -252,15 +258,15 @@ def _standing(looked: Sequence[tuple[Subject, Judged]]) -> dict[str, list[object
         "job_ids": [job_id for job_id, _, _ in rows],
         "rules": [rule for _, rule, _ in rows],
         "bads": [standing.is_bad for _, _, standing in rows],
-        "tolds": [standing.told for _, _, standing in rows],
+        "notified": [standing.is_notified for _, _, standing in rows],
         "sinces": [standing.since for _, _, standing in rows],
-        "whys": [standing.why for _, _, standing in rows],
+        "reasons": [standing.reason for _, _, standing in rows],
         "run_ids": [standing.run_id for _, _, standing in rows],
         "standings": [as_json(standing) for _, _, standing in rows],
     }
 
 
-def _noticed(group: Sequence[Told]) -> dict[str, list[object]]:
+def _noticed(group: Sequence[Announcement]) -> dict[str, list[object]]:
     notices = [item.notice for item in group]
     return {
         "edge_ids": [item.edge_id for item in group],
@@ -268,6 +274,6 @@ def _noticed(group: Sequence[Told]) -> dict[str, list[object]]:
         "rules": [notice.rule for notice in notices],
         "turns": [notice.turn.value for notice in notices],
         "sinces": [notice.since for notice in notices],
-        "whys": [notice.why for notice in notices],
+        "reasons": [notice.reason for notice in notices],
         "run_ids": [notice.run_id for notice in notices],
     }

@@ -25,11 +25,11 @@ WHERE watches.look_at > :at
 -- By dead_letters_team, from the last look on, for teams with a channel.
 UPDATE watches w
 SET look_at = :at::timestamptz
-FROM (SELECT DISTINCT team_id FROM channels) AS told
+FROM (SELECT DISTINCT team_id FROM channels) AS team
 CROSS JOIN LATERAL (
     SELECT job_id, max(dead_at) AS dead_at
     FROM dead_letters
-    WHERE team_id = told.team_id AND dead_at > :since::timestamptz
+    WHERE team_id = team.team_id AND dead_at > :since::timestamptz
     GROUP BY job_id
 ) AS dead
 WHERE w.job_id = dead.job_id AND w.look_at > :at
@@ -103,11 +103,11 @@ WHERE w.job_id = n.job_id
 
 -- name: stand
 INSERT INTO alerts (job_id, rule, team_id, is_bad, told, since, why, run_id, standing)
-SELECT n.job_id, n.rule, w.team_id, n.is_bad, n.told, n.since, n.why, n.run_id, n.standing
+SELECT n.job_id, n.rule, w.team_id, n.is_bad, n.is_notified, n.since, n.reason, n.run_id, n.standing
 FROM unnest(
-    :job_ids::uuid[], :rules::text[], :bads::boolean[], :tolds::boolean[], :sinces::timestamptz[],
-    :whys::text[], :run_ids::uuid[], :standings::jsonb[]
-) AS n (job_id, rule, is_bad, told, since, why, run_id, standing)
+    :job_ids::uuid[], :rules::text[], :bads::boolean[], :notified::boolean[], :sinces::timestamptz[],
+    :reasons::text[], :run_ids::uuid[], :standings::jsonb[]
+) AS n (job_id, rule, is_bad, is_notified, since, reason, run_id, standing)
 JOIN watches w ON w.job_id = n.job_id
 ON CONFLICT (job_id, rule) DO UPDATE
 SET is_bad = excluded.is_bad, told = excluded.told, since = excluded.since, why = excluded.why,
@@ -135,14 +135,14 @@ ORDER BY c.team_id, c.name
 
 -- name: gather
 -- Into the message of a channel that is still open, else into a new one. A second look that adds to
--- it makes it wait for a crowd.
+-- it makes it wait for a burst.
 INSERT INTO deliveries (id, channel_id, team_id, kind, state, made_at, send_at, is_open)
 SELECT :id::uuid, c.id, c.team_id, :kind, 'waiting', :at::timestamptz,
-       :at + CASE WHEN :is_crowd::boolean THEN :crowd::interval ELSE :pause::interval END, true
+       :at + CASE WHEN :is_burst::boolean THEN :gather_burst::interval ELSE :gather::interval END, true
 FROM channels c
 WHERE c.id = :channel_id
 ON CONFLICT (channel_id, kind) WHERE is_open DO UPDATE
-SET send_at = deliveries.made_at + :crowd
+SET send_at = deliveries.made_at + :gather_burst
 RETURNING id
 
 -- name: notice
@@ -150,9 +150,9 @@ INSERT INTO notices (
     channel_id, edge_id, delivery_id, job_id, rule, turn, at, since, why, run_id
 )
 SELECT :channel_id::integer, n.edge_id, :delivery_id::uuid, n.job_id, n.rule, n.turn,
-       :at::timestamptz, n.since, n.why, n.run_id
+       :at::timestamptz, n.since, n.reason, n.run_id
 FROM unnest(
     :edge_ids::uuid[], :job_ids::uuid[], :rules::text[], :turns::text[], :sinces::timestamptz[],
-    :whys::text[], :run_ids::uuid[]
-) AS n (edge_id, job_id, rule, turn, since, why, run_id)
+    :reasons::text[], :run_ids::uuid[]
+) AS n (edge_id, job_id, rule, turn, since, reason, run_id)
 ON CONFLICT DO NOTHING

@@ -25,17 +25,17 @@ class PostgresChannels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def kept(self, team: str) -> list[ChannelRecord]:
+    async def of_team(self, team: str) -> list[ChannelRecord]:
         """Return a team's channels by name."""
         check_name("team", team)
-        rows = await self._database.fetch(_Q["kept"], team=team, name=None)
+        rows = await self._database.fetch(_Q["of_team"], team=team, name=None)
         return [_record(row) for row in rows]
 
     async def show(self, team: str, name: str) -> ChannelRecord:
         """Return a channel. Raises NotFoundError."""
         check_name("team", team)
         check_name("name", name)
-        rows = await self._database.fetch(_Q["kept"], team=team, name=name)
+        rows = await self._database.fetch(_Q["of_team"], team=team, name=name)
         if not rows:
             raise _unknown(team, name)
         return _record(rows[0])

@@ -50,7 +50,7 @@ CROSS JOIN (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clo
 WHERE t.name = :team AND c.name = :name
 ON CONFLICT DO NOTHING
 
--- name: kept
+-- name: of_team
 -- By the unique key (team_id, name), and deliveries_due for those that wait.
 SELECT c.name, c.kind, c.scheme, c.made_at, c.delivered_at, c.failing_since, c.failure,
        (

@@ -29,17 +29,17 @@ class PostgresCheckins:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def kept(self, team: str) -> list[CheckinRecord]:
+    async def of_team(self, team: str) -> list[CheckinRecord]:
         """Return a team's check-ins by name."""
         check_name("team", team)
-        rows = await self._database.fetch(_Q["kept"], team=team, name=None)
+        rows = await self._database.fetch(_Q["of_team"], team=team, name=None)
         return [CheckinRecord(**dict(row)) for row in rows]
 
     async def show(self, team: str, name: str) -> CheckinRecord:
         """Return a check-in. Raises NotFoundError."""
         check_name("team", team)
         check_name("job", name)
-        row = await self._database.fetchrow(_Q["kept"], team=team, name=name)
+        row = await self._database.fetchrow(_Q["of_team"], team=team, name=name)
         if row is None:
             raise NotFoundError(f"team {team} has no check-in {name!r}")
         return CheckinRecord(**dict(row))

@@ -11,7 +11,7 @@ WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted' AND j.spec #> '
 ON CONFLICT (job_id) DO UPDATE SET token_hash = excluded.token_hash, made_at = excluded.made_at
 RETURNING job_id
 
--- name: kept
+-- name: of_team
 -- By jobs_name: the jobs of a team that are check-ins. One without a row has no token yet.
 SELECT t.name AS team, j.name, c.made_at, c.started_at, c.ended_at, coalesce(c.state, '') AS state
 FROM jobs j
@@ -65,7 +65,7 @@ logged AS (
            :fingerprint::text
     FROM made
 ),
-told AS (
+noted AS (
     UPDATE checkins c
     SET started_at = NULL, ended_at = made.finished_at, state = :state
     FROM made

@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.alerts.deliveries import Notice, Sent, Taken
 from matins.domain.alerts.edges import Turn
-from matins.domain.alerts.texts import TOLD_IN_FULL, Detail
+from matins.domain.alerts.texts import DETAILED_MAX, Detail
 from matins.domain.ports.alerts import Content
 from matins.domain.values.ids import due_of
 from matins.store.database import Database
@@ -41,7 +41,7 @@ class PostgresOutbox:
         rows = await self._database.fetch(_Q["notices"], id=delivery, limit=READ_MOST)
         notices = [_notice(dict(row)) for row in rows]
         details = {
-            index: await self._detail(notice) for index, notice in enumerate(notices[:TOLD_IN_FULL])
+            index: await self._detail(notice) for index, notice in enumerate(notices[:DETAILED_MAX])
         }
         return Content(notices, rows[0]["count"] if rows else 0, details)
 
@@ -53,9 +53,9 @@ class PostgresOutbox:
             channel_id=taken.channel_id,
             tries=taken.tries,
             state=sent.state,
-            error=sent.made.error,
+            error=sent.last_try.error,
             wait=timedelta(seconds=sent.wait_s),
-            made=as_json([sent.made]),
+            last_try=as_json([sent.last_try]),
         )
         return row is not None
 

@@ -44,7 +44,7 @@ RETURNING d.id, taken.id AS channel_id, taken.name AS channel, taken.kind AS cha
 -- name: notices
 -- By notices_delivery.
 SELECT n.job_id, t.name AS team, coalesce(j.name, n.job_id::text) AS job, n.rule, n.turn, n.at,
-       n.since, n.why, n.run_id, count(*) OVER () AS count
+       n.since, n.why AS reason, n.run_id, count(*) OVER () AS count
 FROM notices n
 JOIN deliveries d ON d.id = n.delivery_id
 JOIN teams t ON t.id = d.team_id
@@ -81,7 +81,7 @@ WITH clock AS MATERIALIZED (
 ),
 recorded AS (
     UPDATE deliveries d
-    SET tries = d.tries || :made::jsonb,
+    SET tries = d.tries || :last_try::jsonb,
         state = :state::text,
         send_at = clock.now + :wait::interval,
         ended_at = CASE WHEN :state <> 'waiting' THEN clock.now END

@@ -84,18 +84,18 @@ def test_what_lasts_is_told_in_the_end(looks: list[tuple[int, bool | None]], is_
     steady = [(last + timedelta(minutes=minute), is_bad) for minute in range(1, 122)]
     standing, _ = play([*in_order, *steady])
     assert standing is not None
-    assert (standing.told, standing.is_bad, standing.is_flapping) == (is_bad, is_bad, False)
+    assert (standing.is_notified, standing.is_bad, standing.is_flapping) == (is_bad, is_bad, False)
 
 
 @given(LOOKS)
-def test_within_an_hour_few_edges_are_told(looks: list[tuple[int, bool | None]]) -> None:
+def test_within_half_an_hour_few_edges_are_told(looks: list[tuple[int, bool | None]]) -> None:
     in_order = timed(looks)
     _, edges = play(in_order)
-    told = [edge for edge in edges if edge.turn is not Turn.WELL]
+    bad = [edge for edge in edges if edge.turn is not Turn.WELL]
     begins = [at for at, _ in in_order]
     for begin in begins:
         within = [
-            edge for edge in told if begin <= edge.level.since < begin + min(FLAPS_WITHIN, STEADY)
+            edge for edge in bad if begin <= edge.level.since < begin + min(FLAPS_WITHIN, STEADY)
         ]
         assert len(within) <= FLAPS
 
@@ -127,7 +127,7 @@ def test_what_is_still_bad_is_told_again_as_often_as_asked() -> None:
 def test_what_is_unknown_keeps_what_was_known() -> None:
     standing, edges = play([(NOON, True), (NOON + timedelta(minutes=1), None)])
     assert standing is not None
-    assert (standing.is_bad, standing.why, standing.run_id) == (True, "why", RUN)
+    assert (standing.is_bad, standing.reason, standing.run_id) == (True, "why", RUN)
     assert len(edges) == 1
 
 

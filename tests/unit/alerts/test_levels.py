@@ -24,7 +24,7 @@ SPEC = JobSpec("nightly", Target(command=CommandTarget(["true"])), Schedule(cron
 MINUTE = timedelta(minutes=1)
 
 
-def run(minute: float, state: str, **given: Any) -> SeenRun:
+def run(minute: float, state: str, **columns: Any) -> SeenRun:
     """A run that was due so many minutes after noon, and took a second if it is over."""
     at = NOON + minute * MINUTE
     begun = state not in ("queued", "waiting", "skipped")
@@ -41,10 +41,10 @@ def run(minute: float, state: str, **given: Any) -> SeenRun:
         "reason": "exit code 1" if state == "dead" else "",
         "due_count": 1,
     }
-    return SeenRun(**fields | given)
+    return SeenRun(**fields | columns)
 
 
-def facts(now: float, *runs: SeenRun, **given: Any) -> Facts:
+def facts(now: float, *runs: SeenRun, **fields: Any) -> Facts:
     seen = Facts(
         now=NOON + now * MINUTE,
         job_id=UUID(int=1),
@@ -56,11 +56,11 @@ def facts(now: float, *runs: SeenRun, **given: Any) -> Facts:
         watched_from=NOON - MINUTE,
         expect_from=NOON - MINUTE,
     )
-    return msgspec.structs.replace(seen, **given)
+    return msgspec.structs.replace(seen, **fields)
 
 
-def is_bad(found: Look) -> bool | None:
-    return None if found.level is None else found.level.is_bad
+def is_bad(result: Look) -> bool | None:
+    return None if result.level is None else result.level.is_bad
 
 
 LATE = AlertRule("late", after="10m")
@@ -96,12 +96,12 @@ def test_a_start_that_is_to_come_is_looked_at_when_it_would_be_late() -> None:
 def test_missed_is_told_though_the_newest_due_time_ran() -> None:
     skip = run(0, "skipped", reason="misfire: last", due_count=4, claimed_at=NOON + 30 * MINUTE)
     ran = run(30, "succeeded")
-    found = look(AlertRule("missed"), facts(31, skip, ran), None)
-    assert found.level is not None
-    assert found.level.is_bad
-    assert "4 due times were missed" in found.level.why
-    assert is_bad(look(AlertRule("missed"), facts(31, skip, ran), found.level.mark)) is False
-    assert is_bad(look(AlertRule("missed"), facts(31, skip), found.level.mark)) is True
+    result = look(AlertRule("missed"), facts(31, skip, ran), None)
+    assert result.level is not None
+    assert result.level.is_bad
+    assert "4 due times were missed" in result.level.reason
+    assert is_bad(look(AlertRule("missed"), facts(31, skip, ran), result.level.mark)) is False
+    assert is_bad(look(AlertRule("missed"), facts(31, skip), result.level.mark)) is True
     other = run(0, "skipped", reason="overlap")
     assert is_bad(look(AlertRule("missed"), facts(31, other), None)) is False
 
@@ -121,9 +121,9 @@ def test_too_slow_is_seen_while_it_runs_and_after_it(seen: Facts, expected: bool
 
 
 def test_a_running_run_is_looked_at_when_it_would_be_too_slow() -> None:
-    found = look(SLOW, facts(4, run(0, "running")), None)
-    assert found.again_at is not None
-    assert found.again_at <= NOON + 5 * MINUTE
+    result = look(SLOW, facts(4, run(0, "running")), None)
+    assert result.again_at is not None
+    assert result.again_at <= NOON + 5 * MINUTE
 
 
 def test_too_fast_is_a_success_in_no_time() -> None:
@@ -206,8 +206,8 @@ def test_what_is_due_no_more_is_not_expected() -> None:
 def test_without_a_schedule_the_period_must_be_said() -> None:
     bare = msgspec.structs.replace(SPEC, schedule=None, alerts=[AlertRule("did_not_run")])
     assert [problem.where for problem in bare.problems()] == ["alerts[0].within"]
-    said = msgspec.structs.replace(bare, alerts=[AlertRule("did_not_run", within="1d")])
-    assert said.problems() == []
+    bounded = msgspec.structs.replace(bare, alerts=[AlertRule("did_not_run", within="1d")])
+    assert bounded.problems() == []
 
 
 def test_a_jobs_own_rules_count_before_those_of_its_team_and_those_before_the_defaults() -> None:

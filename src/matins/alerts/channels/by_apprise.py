@@ -59,8 +59,8 @@ def _notify(url: str, title: str, text: str) -> str:
         if plugin.notify(body=text, title=title):
             return ""
         lines: list[str] = output.getvalue().strip().splitlines()
-    told = lines[-1] if lines else "it was not delivered, and apprise does not say why"
-    return _without(library.URLBase.parse_url(url, verify_host=False) or {}, url, told)
+    reason = lines[-1] if lines else "it was not delivered, and apprise does not say why"
+    return _without(library.URLBase.parse_url(url, verify_host=False) or {}, url, reason)
 
 
 def _imported() -> Any:  # noqa: ANN401 # half of it is untyped

@@ -19,7 +19,7 @@ DeliveryState = Literal["waiting", "delivered", "given_up"]
 GATHER: Final = timedelta(seconds=10)
 """So long a message waits for more of its kind."""
 
-GATHER_CROWD: Final = timedelta(minutes=1)
+GATHER_BURST: Final = timedelta(minutes=1)
 """So long, from its beginning, once it tells of several jobs."""
 
 GIVE_UP: Final = timedelta(days=1)
@@ -40,7 +40,7 @@ class Notice(msgspec.Struct, frozen=True):
     turn: Turn
     at: datetime
     since: datetime
-    why: str
+    reason: str
     run_id: UUID | None = None
 
 
@@ -86,18 +86,18 @@ class Taken(NamedTuple):
 
     def after(self, error: str, took_s: float) -> Sent:
         """Return what comes of a try; a test is not tried again."""
-        made = Try(self.taken_at, round(took_s, 3), error and told_error(error))
+        last_try = Try(self.taken_at, round(took_s, 3), error and error_line(error))
         if not error:
-            return Sent("delivered", made, 0.0)
+            return Sent("delivered", last_try, 0.0)
         is_late = self.kind == "test" or self.taken_at - self.made_at >= GIVE_UP
-        return Sent("given_up" if is_late else "waiting", made, wait_s(self.tries + 1))
+        return Sent("given_up" if is_late else "waiting", last_try, wait_s(self.tries + 1))
 
 
 class Sent(NamedTuple):
     """What came of a try: how the message stands now, and until when it waits for the next."""
 
     state: DeliveryState
-    made: Try
+    last_try: Try
     wait_s: float
 
 
@@ -107,7 +107,7 @@ def wait_s(tries: int) -> float:
     return min(_LONGEST_WAIT_S, doubled)
 
 
-def told_error(error: str) -> str:
+def error_line(error: str) -> str:
     """Return an error as it is kept: one line, and not too long."""
     return " ".join(error.split())[:_ERROR_MAX] or "it failed without a word"
 

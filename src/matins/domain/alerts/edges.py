@@ -30,7 +30,7 @@ class Level(NamedTuple):
 
     is_bad: bool
     since: datetime
-    why: str
+    reason: str
     run_id: UUID | None = None
     mark: datetime | None = None
 
@@ -47,16 +47,17 @@ class Turn(StrEnum):
 class Standing(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a job stood by a rule at the last look and why, and what was told of it.
 
-    `told`: that it is bad, last. `edges`: how many were told. `turned_bad`: when, lately.
+    `is_notified`: that it is bad is what was told last. `edges`: how many were told.
+    `turned_bad`: when, lately.
     """
 
     looked_at: datetime
     is_bad: bool
     since: datetime
-    why: str = ""
+    reason: str = ""
     run_id: UUID | None = None
-    told: bool = False
-    told_at: datetime | None = None
+    is_notified: bool = False
+    notified_at: datetime | None = None
     edges: int = 0
     turned_bad: list[datetime] = []
     is_flapping: bool = False
@@ -92,7 +93,7 @@ def step(
         before = Standing(datetime.min.replace(tzinfo=now.tzinfo), is_bad=False, since=now)
     if now <= before.looked_at:
         return before, None
-    level = level or Level(before.is_bad, before.since, before.why, before.run_id)
+    level = level or Level(before.is_bad, before.since, before.reason, before.run_id)
     changed = level.is_bad != before.is_bad
     turned_bad = [at for at in before.turned_bad if now - at < FLAPS_WITHIN]
     if changed and level.is_bad:
@@ -101,10 +102,10 @@ def step(
         looked_at=now,
         is_bad=level.is_bad,
         since=now if changed else before.since,
-        why=level.why,
+        reason=level.reason,
         run_id=level.run_id,
-        told=before.told,
-        told_at=before.told_at,
+        is_notified=before.is_notified,
+        notified_at=before.notified_at,
         edges=before.edges,
         turned_bad=turned_bad,
         is_flapping=before.is_flapping and not (not changed and now - before.since >= STEADY),
@@ -115,8 +116,8 @@ def step(
         return seen, None
     after = msgspec.structs.replace(
         seen,
-        told=level.is_bad,
-        told_at=now,
+        is_notified=level.is_bad,
+        notified_at=now,
         edges=seen.edges + 1,
         is_flapping=turn is Turn.FLAPPING,
     )
@@ -134,12 +135,12 @@ def edge_id(job_id: UUID, rule: str, number: int) -> UUID:
 def _turn(before: Standing, seen: Standing, remind_s: float | None) -> Turn | None:
     if seen.is_flapping:
         return None
-    if seen.is_bad and not seen.told:
+    if seen.is_bad and not seen.is_notified:
         is_flap = len(seen.turned_bad) >= FLAPS and not before.is_flapping
         return Turn.FLAPPING if is_flap else Turn.BAD
-    if not seen.is_bad and seen.told:
+    if not seen.is_bad and seen.is_notified:
         return Turn.WELL
-    if seen.is_bad and remind_s is not None and seen.told_at is not None:
-        is_due = (seen.looked_at - seen.told_at).total_seconds() >= remind_s
+    if seen.is_bad and remind_s is not None and seen.notified_at is not None:
+        is_due = (seen.looked_at - seen.notified_at).total_seconds() >= remind_s
         return Turn.STILL if is_due else None
     return None

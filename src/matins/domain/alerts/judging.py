@@ -139,11 +139,11 @@ def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:
 def _changes_by_time(standing: Standing, rule: AlertRule) -> list[datetime]:
     """Return when what is told of a standing may change though the level stays."""
     agains = []
-    if standing.is_bad or standing.told:
+    if standing.is_bad or standing.is_notified:
         age = standing.looked_at - standing.since
         agains.append(standing.looked_at + min(SELDOM, max(SOON, age / 10)))
     if standing.is_flapping:
         agains.append(standing.since + STEADY)
-    if standing.told and standing.told_at is not None and rule.remind_s is not None:
-        agains.append(standing.told_at + timedelta(seconds=rule.remind_s))
+    if standing.is_notified and standing.notified_at is not None and rule.remind_s is not None:
+        agains.append(standing.notified_at + timedelta(seconds=rule.remind_s))
     return agains

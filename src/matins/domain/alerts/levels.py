@@ -100,11 +100,11 @@ def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     overdue = [(at, run) for at, run in fires if facts.now - at >= bound]
     if overdue:
         at, run = min(overdue, key=lambda pair: pair[0])
-        why = f"it was to start at {_instant(at)} and has not: {run.reason or run.state}"
-        return Look(_bad(run, at + bound, why))
+        reason = f"it was to start at {_instant(at)} and has not: {run.reason or run.state}"
+        return Look(_bad(run, at + bound, reason))
     if coming is not None and facts.now - coming >= bound:
-        why = f"it was to start at {_instant(coming)} and nobody has claimed it"
-        return Look(Level(True, coming + bound, why))  # is bad
+        reason = f"it was to start at {_instant(coming)} and nobody has claimed it"
+        return Look(Level(True, coming + bound, reason))  # is bad
     again_at = min(
         [at + bound for at, _ in fires] + ([coming + bound] if coming else []), default=None
     )
@@ -114,8 +114,8 @@ def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     newest = max(started, key=lambda run: run.started_at or run.fire_at)
     lag = (newest.started_at or newest.fire_at) - newest.fire_at
     if lag >= bound:
-        why = f"it started {format_duration(lag.total_seconds() // 1)} late"
-        return Look(_bad(newest, newest.fire_at + bound, why), again_at)
+        reason = f"it started {format_duration(lag.total_seconds() // 1)} late"
+        return Look(_bad(newest, newest.fire_at + bound, reason), again_at)
     return Look(_well(newest), again_at or facts.now + _UNSCHEDULED)
 
 
@@ -131,8 +131,8 @@ def _missed(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
         if newest.claimed_at <= facts.watched_from:
             return Look(None, again_at)
         count = sum(run.due_count for run in skipped if run.claimed_at == newest.claimed_at)
-        why = f"{count} due times were missed and skipped, up to {_instant(newest.due_at)}"
-        return Look(_bad(newest, newest.claimed_at, why, mark=newest.claimed_at), again_at)
+        reason = f"{count} due times were missed and skipped, up to {_instant(newest.due_at)}"
+        return Look(_bad(newest, newest.claimed_at, reason, mark=newest.claimed_at), again_at)
     return Look(Level(False, facts.now, "it runs again"), again_at)
 
 
@@ -144,8 +144,8 @@ def _did_not_run(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     if by is None:
         return Look(None)
     if facts.now < by:
-        why = f"it succeeded at {_instant(base)}" if facts.succeeded_at else "it has time yet"
-        return Look(Level(False, base, why), by)
+        reason = f"it succeeded at {_instant(base)}" if facts.succeeded_at else "it has time yet"
+        return Look(Level(False, base, reason), by)
     known = facts.succeeded_at is not None and facts.succeeded_at >= facts.expect_from
     last = f"the last one was at {_instant(base)}" if known else "none is known"
     return Look(Level(True, by, f"no run has succeeded in time; {last}"))
@@ -158,8 +158,8 @@ def _too_slow(rule: AlertRule, facts: Facts, mark: datetime) -> Look:
     running = [run for run in facts.runs if run.state is RunState.RUNNING and run.started_at]
     slow = [run for run in running if _age_s(run, facts) >= bound_s]
     if slow:
-        why = f"it runs for longer than {_told(bound_s)}"
-        return Look(_bad(slow[0], facts.now, why))
+        reason = f"it runs for longer than {_length(bound_s)}"
+        return Look(_bad(slow[0], facts.now, reason))
     ages = [timedelta(seconds=bound_s - _age_s(run, facts)) for run in running]
     again_at = min([facts.now + age for age in ages] + [_next_look(facts, bound_s)])
     return Look(_by_length(facts, mark, lambda took_s: took_s >= bound_s, bound_s), again_at)
@@ -185,8 +185,8 @@ def _by_length(
     if newest is None or newest.finished_at is None or newest.finished_at <= facts.watched_from:
         return _well(over[0])
     if newest.finished_at > mark or newest is over[0]:
-        why = f"it took {_told(newest.took_s or 0.0)}; the bound is {_told(bound_s)}"
-        return _bad(newest, newest.finished_at, why, mark=newest.finished_at)
+        reason = f"it took {_length(newest.took_s or 0.0)}; the bound is {_length(bound_s)}"
+        return _bad(newest, newest.finished_at, reason, mark=newest.finished_at)
     return _well(over[0])
 
 
@@ -222,8 +222,8 @@ def _is_missed(run: SeenRun) -> bool:
     )
 
 
-def _bad(run: SeenRun, since: datetime, why: str, mark: datetime | None = None) -> Level:
-    return Level(True, since, why, run.id, mark)
+def _bad(run: SeenRun, since: datetime, reason: str, mark: datetime | None = None) -> Level:
+    return Level(True, since, reason, run.id, mark)
 
 
 def _well(run: SeenRun) -> Level:
@@ -235,7 +235,7 @@ def _age_s(run: SeenRun, facts: Facts) -> float:
     return (facts.now - (run.started_at or facts.now)).total_seconds()
 
 
-def _told(seconds: float) -> str:
+def _length(seconds: float) -> str:
     return format_duration(round(seconds, 1))
 
 

@@ -12,13 +12,13 @@ from matins.domain.alerts.deliveries import DeliveryKind, Notice
 from matins.domain.alerts.edges import Turn
 from matins.domain.runs.fingerprint import pattern_of
 
-TOLD_IN_FULL: Final = 5
+DETAILED_MAX: Final = 5
 """Of so many jobs a message tells all it knows, of the others one line for each cause."""
 
-NAMES_TOLD: Final = 10
+_NAMES_MAX: Final = 10
 _LINES_MAX: Final = 20
 
-WHAT: Final = {
+_WHAT: Final = {
     "dead": "a run has failed for good",
     "failed": "it failed",
     "late": "it is late",
@@ -58,12 +58,12 @@ def message(
     if count == 1:
         return _of_one(notices[0], details.get(0, Detail()))
     jobs = len({notice.job_id for notice in notices})
-    told = f"{jobs} jobs" if count == len(notices) else f"{count} alerts"
+    subject = f"{jobs} jobs" if count == len(notices) else f"{count} alerts"
     if jobs == 1 and count == len(notices):
-        told = f"{team}/{notices[0].job}"
-    title = f"{team}: {told} {_VERBS[kind]}"
+        subject = f"{team}/{notices[0].job}"
+    title = f"{team}: {subject} {_VERBS[kind]}"
     parts = [f"{title}.", *_causes(notices, count)]
-    for index, notice in enumerate(notices[:TOLD_IN_FULL]):
+    for index, notice in enumerate(notices[:DETAILED_MAX]):
         parts.append(_of_one(notice, details.get(index, Detail())).text)
     return Message(title, "\n\n".join(parts))
 
@@ -80,12 +80,12 @@ def _causes(notices: Sequence[Notice], count: int) -> list[str]:
     """Return a line for each cause, with the jobs that it has hit."""
     causes: dict[tuple[str, str], list[str]] = {}
     for notice in notices:
-        causes.setdefault((notice.rule, pattern_of(notice.why)), []).append(notice.job)
+        causes.setdefault((notice.rule, pattern_of(notice.reason)), []).append(notice.job)
     lines = []
-    for (rule, why), jobs in causes.items():
-        names = ", ".join(dict.fromkeys(jobs[:NAMES_TOLD]))
-        more = f" and {len(jobs) - NAMES_TOLD} more" if len(jobs) > NAMES_TOLD else ""
-        lines.append(f"{len(jobs)} x {rule}: {why}\n  {names}{more}")
+    for (rule, reason), jobs in causes.items():
+        names = ", ".join(dict.fromkeys(jobs[:_NAMES_MAX]))
+        more = f" and {len(jobs) - _NAMES_MAX} more" if len(jobs) > _NAMES_MAX else ""
+        lines.append(f"{len(jobs)} x {rule}: {reason}\n  {names}{more}")
     if count > len(notices):
         lines.append(f"and {count - len(notices)} more; see them all: matins alerts list")
     return lines
@@ -93,14 +93,14 @@ def _causes(notices: Sequence[Notice], count: int) -> list[str]:
 
 def _of_one(notice: Notice, detail: Detail) -> Message:
     name = f"{notice.team}/{notice.job}"
-    what = WHAT.get(notice.rule.partition(" ")[0], notice.rule)
+    what = _WHAT.get(notice.rule.partition(" ")[0], notice.rule)
     title = {
         Turn.BAD: f"{name}: {what}",
         Turn.WELL: f"{name} is well again",
         Turn.STILL: f"{name}: still, {what}",
         Turn.FLAPPING: f"{name} keeps changing: {what}",
     }[notice.turn]
-    lines = [f"{title}: {notice.why}" if notice.why else title]
+    lines = [f"{title}: {notice.reason}" if notice.reason else title]
     lines.append(f"Rule: {notice.rule}. Since: {_instant(notice.since)}.")
     if notice.turn is Turn.FLAPPING:
         lines.append("It turned bad several times within an hour; more is told once it is steady.")

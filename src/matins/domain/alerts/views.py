@@ -13,14 +13,14 @@ from matins.domain.jobs.alerting import AlertRule, AlertRules
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """A job that is bad by a rule, since when and why. `told`: its owner was told so."""
+    """A job that is bad by a rule, since when and why. `is_notified`: its owner was told so."""
 
     team: str
     job: str
     rule: str
     since: datetime
-    why: str
-    told: bool
+    reason: str
+    is_notified: bool
     run_id: UUID | None = None
 
 
@@ -31,7 +31,7 @@ class AlertPage(msgspec.Struct, frozen=True):
     total: int
 
 
-class ToldNotice(msgspec.Struct, frozen=True):
+class ChannelNotice(msgspec.Struct, frozen=True):
     """What was told of a job to a channel, and whether it has arrived."""
 
     notice: Notice
@@ -50,7 +50,7 @@ class JobAlerts(msgspec.Struct, frozen=True):
     job: str
     rules: list[AlertRule]
     alerts: list[Alert]
-    told: list[ToldNotice]
+    notices: list[ChannelNotice]
     looked_at: datetime | None = None
 
 

@@ -66,8 +66,8 @@ class AlertRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
     @property
     def key(self) -> str:
         """Its name among the rules of a job, as people read it."""
-        told = [getattr(self, field) for field in _TAKES.get(self.on, ())]
-        numbers = " of ".join(str(value) for value in told if value is not None)
+        values = [getattr(self, field) for field in _TAKES.get(self.on, ())]
+        numbers = " of ".join(str(value) for value in values if value is not None)
         return f"{self.on} {numbers}".rstrip()
 
     @property
@@ -140,10 +140,10 @@ def rule_problems(where: str, rules: list[AlertRule]) -> list[Problem]:
     seen: dict[str, int] = {}
     for index, rule in enumerate(rules):
         place = f"{where}[{index}]"
-        found = rule.problems()
-        problems += below(place, found)
+        faults = rule.problems()
+        problems += below(place, faults)
         first = seen.setdefault(rule.key, index)
-        if not found and first != index:
+        if not faults and first != index:
             problems.append(Problem(place, f"says the same as {where}[{first}]: {rule.key}"))
     return problems
 

@@ -78,8 +78,8 @@ class Outbox(Protocol):
         """Delete messages that ended so long ago; return how many."""
 
 
-class Told(NamedTuple):
-    """An edge that is to be told to the channels of these names."""
+class Announcement(NamedTuple):
+    """An edge that is to be announced to the channels of these names."""
 
     edge_id: UUID
     channels: Sequence[str]
@@ -98,7 +98,9 @@ class Lookout(Protocol):
     async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
         """Return the names of the channels of teams."""
 
-    async def write(self, looked: Sequence[tuple[Subject, Judged]], told: Sequence[Told]) -> int:
+    async def write(
+        self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
+    ) -> int:
         """Write what looks have made of jobs, with the messages about it, in one transaction.
 
         Left out is what somebody else has looked at meanwhile; return how many were written.
