@@ -198,6 +198,18 @@ def test_a_success_is_expected_within_twice_the_period(
     assert f"{by:%Y-%m-%dT%H:%M}" == expected
 
 
+def test_a_success_before_the_job_was_expected_to_run_again_is_not_told_as_its_last() -> None:
+    rule = AlertRule("did_not_run", within="1h")
+    succeeded = facts(5, succeeded_at=NOON - 30 * MINUTE, expect_from=NOON - 60 * MINUTE)
+    before = look(rule, succeeded, None).level
+    assert before is not None
+    assert before.reason == "it succeeded at 2026-12-01T11:30:00Z"
+    resumed = msgspec.structs.replace(succeeded, expect_from=NOON)
+    after = look(rule, resumed, None).level
+    assert after is not None
+    assert after.reason == "it has time yet"
+
+
 def test_what_is_due_no_more_is_not_expected() -> None:
     timetable = compile_schedule(Schedule(at=["2026-12-01T13:00:00Z"]), seed="", anchor=NOON)
     assert expected_by(timetable, NOON, 0.0) is None

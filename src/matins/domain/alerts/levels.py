@@ -137,6 +137,7 @@ def _missed(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
 
 
 def _did_not_run(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
+    is_known = facts.succeeded_at is not None and facts.succeeded_at >= facts.expect_from
     base = max(facts.expect_from, facts.succeeded_at or facts.expect_from)
     by = facts.expected_by
     if rule.within is not None:
@@ -144,10 +145,9 @@ def _did_not_run(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     if by is None:
         return Look(None)
     if facts.now < by:
-        reason = f"it succeeded at {_instant(base)}" if facts.succeeded_at else "it has time yet"
+        reason = f"it succeeded at {_instant(base)}" if is_known else "it has time yet"
         return Look(Level(False, base, reason), by)
-    known = facts.succeeded_at is not None and facts.succeeded_at >= facts.expect_from
-    last = f"the last one was at {_instant(base)}" if known else "none is known"
+    last = f"the last one was at {_instant(base)}" if is_known else "none is known"
     return Look(Level(True, by, f"no run has succeeded in time; {last}"))
 
 
