@@ -96,11 +96,9 @@ class Delivery:
         """Send a message; return why it has not arrived, if it has not."""
         try:
             secrets = self._secrets(taken)
-            content = await self._outbox.content(taken.id)
-            text = message(
-                taken.kind, taken.team, content.notices, content.total, dict(content.details)
-            )
-            outgoing = Outgoing(taken, text, content.notices, content.total)
+            notices, total, details = await self._outbox.content(taken.id)
+            text = message(taken.kind, taken.team, notices, total, details)
+            outgoing = Outgoing(taken, text, notices, total)
             async with asyncio.timeout(DEADLINE_S):
                 await self._senders[taken.channel_kind](secrets, outgoing)
         except UnavailableError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from matins.domain.alerts.texts import Message
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus, beside_channels
+from matins.domain.values.ids import hashed_id
 from matins.kernel.service import repeat
 
 _TRY_S: Final = 20.0
@@ -67,8 +67,7 @@ class OperatorAlerts:
             except (TimeoutError, UndeliveredError) as error:
                 log.warning("operators.undelivered", delivery=str(name), error=str(error))
                 return
-            if self._waiting and self._waiting[0][0] == name:
-                self._waiting.popleft()
+            self._waiting.popleft()
 
     def _edges(self, status: SystemStatus) -> list[Edge]:
         """Compare what is found with what was told."""
@@ -93,7 +92,7 @@ def _level(finding: Finding | None, before: Standing | None, status: SystemStatu
 
 def _name(edges: Sequence[Edge]) -> UUID:
     words = "\n".join(f"{edge.turn} {edge.level.since} {edge.level.reason}" for edge in edges)
-    return UUID(bytes=blake2b(words.encode(), digest_size=16).digest(), version=5)
+    return hashed_id(b"matins.operators", words.encode())
 
 
 def _message(turn: Turn, edges: Sequence[Edge]) -> Message:

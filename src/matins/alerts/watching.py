@@ -73,9 +73,7 @@ class AlertWatch:
         looked: list[tuple[Subject, Judged]] = []
         for index, subject in enumerate(subjects):
             if index % _SLICE == _SLICE - 1:
-                await self._clock.sleep(
-                    0
-                )  # owners and executors are served by this event loop, too
+                await self._clock.sleep(0)  # this event loop serves owners and executors, too
             looked.append((subject, judge(subject)))
         teams = {subject.team for subject, judged in looked if judged.edges}
         channels = await self._lookout.channels(teams) if teams else {}

@@ -1,4 +1,7 @@
-"""HTTP/1.1 with servers of Matins: connections are used again, and nothing is sent twice."""
+"""An HTTP/1.1 client: connections are used again, and nothing is sent twice.
+
+It calls the API and the gateway, webhooks, and the dead man's switch.
+"""
 
 from __future__ import annotations
 

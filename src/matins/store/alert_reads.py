@@ -63,7 +63,7 @@ class PostgresAlerts:
         """Return the rules that a team has set, by name."""
         check_name("team", team)
         rows = await self._database.fetch(_Q["rules"], team=team, name=None)
-        return [_rules(row) for row in rows]
+        return [alert_rules_of(row) for row in rows]
 
     async def put_rules(self, team: str, rules: AlertRules) -> AlertRules | None:
         """See `domain.ports.alerts.RuleStore`."""
@@ -75,7 +75,7 @@ class PostgresAlerts:
             columns = {"labels": as_json(rules.labels), "rules": as_json(rules.rules)}
             await self._database.run(session, _Q["write"], **args, **columns)
             await self._database.run(session, _Q["wake"], team_id=locked["id"])
-        return _rules(before[0]) if before else None
+        return alert_rules_of(before[0]) if before else None
 
     async def delete_rules(self, team: str, name: str) -> AlertRules | None:
         """See `domain.ports.alerts.RuleStore`."""
@@ -87,10 +87,11 @@ class PostgresAlerts:
             team_id = locked[0]["id"]
             await self._database.run(session, _Q["delete"], team_id=team_id, name=name)
             await self._database.run(session, _Q["wake"], team_id=team_id)
-        return _rules(before[0])
+        return alert_rules_of(before[0])
 
 
-def _rules(row: asyncpg.Record) -> AlertRules:
+def alert_rules_of(row: asyncpg.Record) -> AlertRules:
+    """Return the rules that a row holds."""
     return AlertRules(
         row["name"],
         msgspec.json.decode(row["rules"], type=list[AlertRule]),

@@ -17,12 +17,13 @@ from matins.domain.alerts.edges import Standing, Turn
 from matins.domain.alerts.facts import Facts, SeenRun
 from matins.domain.alerts.judging import Judged, Subject, depth
 from matins.domain.alerts.levels import RECENT
-from matins.domain.jobs.alerting import AlertRule, AlertRules
+from matins.domain.jobs.alerting import AlertRules
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.windows import Window
 from matins.domain.ports.alerts import Announcement
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.timetable import Timetable
+from matins.store.alert_reads import alert_rules_of
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.past import day_ranges
@@ -71,13 +72,11 @@ class PostgresLookout:
                 specs[row["job_id"]] = msgspec.json.decode(row["spec"], type=JobSpec)
             except msgspec.MsgspecError as error:
                 log.warning("alerts.unreadable", job=str(row["job_id"]), error=str(error))
-        depths = {
-            row["job_id"]: depth(specs[row["job_id"]], rules[row["team_id"]])
-            for row in rows
-            if row["job_id"] in specs
-        }
-        runs = await self._recent(depths)
         await self._put_off([row["job_id"] for row in rows if row["job_id"] not in specs], now)
+        rows = [row for row in rows if row["job_id"] in specs]
+        runs = await self._recent(
+            {row["job_id"]: depth(specs[row["job_id"]], rules[row["team_id"]]) for row in rows}
+        )
         return [
             Subject(
                 facts=_facts(row, specs[row["job_id"]], runs[row["job_id"]]),
@@ -92,15 +91,14 @@ class PostgresLookout:
                 timetable=_timetable(row, specs[row["job_id"]], versions),
             )
             for row in rows
-            if row["job_id"] in specs
         ]
 
     async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
         """See `domain.ports.alerts.Lookout`."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        names: defaultdict[str, list[str]] = defaultdict(list)
         for row in await self._database.fetch(_Q["channels"], teams=list(teams)):
-            found[row["team"]].append(row["name"])
-        return found
+            names[row["team"]].append(row["name"])
+        return names
 
     async def write(
         self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
@@ -152,25 +150,23 @@ class PostgresLookout:
             await self._run(session, "notice", **place, **columns)
 
     async def _team_rules(self, team_ids: list[int]) -> Mapping[int, list[AlertRules]]:
-        found: defaultdict[int, list[AlertRules]] = defaultdict(list)
+        rules: defaultdict[int, list[AlertRules]] = defaultdict(list)
         for row in await self._database.fetch(_Q["team_rules"], team_ids=team_ids):
-            rules = msgspec.json.decode(row["rules"], type=list[AlertRule])
-            labels = msgspec.json.decode(row["labels"], type=dict[str, str])
-            found[row["team_id"]].append(AlertRules(row["name"], rules, labels))
-        return found
+            rules[row["team_id"]].append(alert_rules_of(row))
+        return rules
 
     async def _team_windows(self, team_ids: list[int], at: datetime) -> Mapping[int, list[Window]]:
-        found: defaultdict[int, list[Window]] = defaultdict(list)
+        windows: defaultdict[int, list[Window]] = defaultdict(list)
         for row in await self._database.fetch(_Q["team_windows"], team_ids=team_ids, at=at):
-            found[row["team_id"]].append(window_of(row))
-        return found
+            windows[row["team_id"]].append(window_of(row))
+        return windows
 
     async def _standings(self, job_ids: list[UUID]) -> Mapping[UUID, dict[str, Standing]]:
-        found: defaultdict[UUID, dict[str, Standing]] = defaultdict(dict)
+        standings: defaultdict[UUID, dict[str, Standing]] = defaultdict(dict)
         for row in await self._database.fetch(_Q["standings"], job_ids=job_ids):
             standing = msgspec.json.decode(row["standing"], type=Standing)
-            found[row["job_id"]][row["rule"]] = standing
-        return found
+            standings[row["job_id"]][row["rule"]] = standing
+        return standings
 
     async def _recent(self, depths: Mapping[UUID, int]) -> Mapping[UUID, list[SeenRun]]:
         """Return so many of each job's newest runs, as far as the first stretch of days has them.

@@ -40,7 +40,7 @@ UPDATE alert_looks SET woken_until = :at::timestamptz
 
 -- name: due
 -- By watches_due.
-SELECT w.job_id, t.name AS team, j.name, w.looked_at, w.made_at, w.expect_from, w.succeeded_at, w.took_s,
+SELECT w.job_id, t.name AS team, w.looked_at, w.made_at, w.expect_from, w.succeeded_at, w.took_s,
        w.was_active, j.revision, j.state, j.reason, j.spec::text AS spec, j.changed_at, j.anchor,
        j.since, j.overrides::text AS overrides, j.calendars, j.next_due_at, j.next_fire_at,
        j.schedule::text AS schedule, w.team_id, clock.now

@@ -40,9 +40,7 @@ class PostgresOutbox:
         """See `domain.ports.alerts.Outbox`."""
         rows = await self._database.fetch(_Q["notices"], id=delivery, limit=READ_MOST)
         notices = [_notice(dict(row)) for row in rows]
-        details = {
-            index: await self._detail(notice) for index, notice in enumerate(notices[:DETAILED_MAX])
-        }
+        details = [await self._detail(notice) for notice in notices[:DETAILED_MAX]]
         return Content(notices, rows[0]["count"] if rows else 0, details)
 
     async def record(self, taken: Taken, sent: Sent) -> bool:

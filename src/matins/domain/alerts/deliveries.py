@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
@@ -12,6 +11,7 @@ import msgspec
 
 from matins.domain.alerts.channels import ChannelKind
 from matins.domain.alerts.edges import Turn
+from matins.domain.values.ids import hashed_id
 
 DeliveryKind = Literal["bad", "well", "still", "test"]
 DeliveryState = Literal["waiting", "delivered", "given_up"]
@@ -115,7 +115,4 @@ def error_line(error: str) -> str:
 def delivery_id(channel_id: int, kind: str, edges: Sequence[UUID]) -> UUID:
     """Name the message that begins with these edges: whoever makes it again gives it that name."""
     words = b"".join(edge.bytes for edge in edges)
-    digest = blake2b(
-        b"%d %b %b" % (channel_id, kind.encode(), words), digest_size=16, person=b"matins.message"
-    ).digest()
-    return UUID(bytes=digest, version=5)
+    return hashed_id(b"matins.message", b"%d %b %b" % (channel_id, kind.encode(), words))

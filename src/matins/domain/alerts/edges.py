@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from hashlib import blake2b
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
+
+from matins.domain.values.ids import hashed_id
 
 FLAPS: Final = 3
 """What turns bad so often within `FLAPS_WITHIN` is flapping."""
@@ -98,17 +99,15 @@ def step(
     turned_bad = [at for at in before.turned_bad if now - at < FLAPS_WITHIN]
     if changed and level.is_bad:
         turned_bad.append(now)
-    seen = Standing(
+    seen = msgspec.structs.replace(
+        before,
         looked_at=now,
         is_bad=level.is_bad,
         since=now if changed else before.since,
         reason=level.reason,
         run_id=level.run_id,
-        is_notified=before.is_notified,
-        notified_at=before.notified_at,
-        edges=before.edges,
         turned_bad=turned_bad,
-        is_flapping=before.is_flapping and not (not changed and now - before.since >= STEADY),
+        is_flapping=before.is_flapping and (changed or now - before.since < STEADY),
         mark=level.mark or before.mark,
     )
     turn = _turn(before, seen, remind_s)
@@ -126,10 +125,7 @@ def step(
 
 def edge_id(job_id: UUID, rule: str, number: int) -> UUID:
     """Name an edge, so that whoever finds it again gives it the same name."""
-    digest = blake2b(
-        b"%b%d%b" % (job_id.bytes, number, rule.encode()), digest_size=16, person=b"matins.edge"
-    ).digest()
-    return UUID(bytes=digest, version=5)
+    return hashed_id(b"matins.edge", b"%b%d%b" % (job_id.bytes, number, rule.encode()))
 
 
 def _turn(before: Standing, seen: Standing, remind_s: float | None) -> Turn | None:

@@ -82,19 +82,19 @@ def judge(subject: Subject) -> Judged:
         key: standing.at_rest for key, standing in subject.standings.items() if key not in rules
     }
     edges: list[tuple[AlertRule, Edge]] = []
-    agains = [facts.now + IN_ANY_CASE]
+    look_ats = [facts.now + IN_ANY_CASE]
     for key, rule in rules.items():
         if rule.on == "recovered":
             continue
         before = subject.standings.get(key)
-        found = look(rule, facts, None if before is None else before.mark)
-        after, edge = step(before, found.level, facts.now, rule.remind_s)
+        seen = look(rule, facts, None if before is None else before.mark)
+        after, edge = step(before, seen.level, facts.now, rule.remind_s)
         if not after.is_blank:
             standings[key] = after
         if edge is not None and (edge.turn is not Turn.WELL or "recovered" in rules):
             edges.append((rule, edge))
-        agains += [at for at in (found.again_at, *_changes_by_time(after, rule)) if at is not None]
-    look_at = max(min(agains), facts.now + _AT_LEAST)
+        look_ats += [at for at in (seen.again_at, *_changes_by_time(after, rule)) if at is not None]
+    look_at = max(min(look_ats), facts.now + _AT_LEAST)
     return Judged(facts, took_s, standings, edges, look_at, rules)
 
 
@@ -138,12 +138,12 @@ def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:
 
 def _changes_by_time(standing: Standing, rule: AlertRule) -> list[datetime]:
     """Return when what is told of a standing may change though the level stays."""
-    agains = []
+    look_ats = []
     if standing.is_bad or standing.is_notified:
         age = standing.looked_at - standing.since
-        agains.append(standing.looked_at + min(SELDOM, max(SOON, age / 10)))
+        look_ats.append(standing.looked_at + min(SELDOM, max(SOON, age / 10)))
     if standing.is_flapping:
-        agains.append(standing.since + STEADY)
+        look_ats.append(standing.since + STEADY)
     if standing.is_notified and standing.notified_at is not None and rule.remind_s is not None:
-        agains.append(standing.notified_at + timedelta(seconds=rule.remind_s))
-    return agains
+        look_ats.append(standing.notified_at + timedelta(seconds=rule.remind_s))
+    return look_ats

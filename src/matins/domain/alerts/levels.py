@@ -15,6 +15,9 @@ from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.durations import format_duration, parse_duration
 
+RECENT: Final = 20
+"""So many runs are seen in any case."""
+
 P95_LEAST: Final = 10
 """So many successes say how long a job takes; fewer say nothing."""
 
@@ -56,10 +59,6 @@ def runs_needed(rule: AlertRule) -> int:
     return RECENT
 
 
-RECENT: Final = 20
-"""So many runs are seen in any case."""
-
-
 def _quarantined(facts: Facts) -> Level:
     is_bad = facts.state is JobState.QUARANTINED
     return Level(is_bad, facts.changed_at, facts.reason if is_bad else "it is out of quarantine")
@@ -95,19 +94,16 @@ def _failed(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
 def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     bound = timedelta(seconds=parse_duration(rule.after or "0s"))
     unstarted = [run for run in facts.runs if run.attempt == 0 and run.state in _BEFORE_START]
-    fires = [(run.fire_at, run) for run in unstarted]
+    first = min(unstarted, key=lambda run: run.fire_at, default=None)
     coming = None if facts.is_claimed else facts.next_fire_at
-    overdue = [(at, run) for at, run in fires if facts.now - at >= bound]
-    if overdue:
-        at, run = min(overdue, key=lambda pair: pair[0])
-        reason = f"it was to start at {_instant(at)} and has not: {run.reason or run.state}"
-        return Look(_bad(run, at + bound, reason))
+    if first is not None and facts.now - first.fire_at >= bound:
+        reason = f"it was to start at {_instant(first.fire_at)} and has not:"
+        return Look(_bad(first, first.fire_at + bound, f"{reason} {first.reason or first.state}"))
     if coming is not None and facts.now - coming >= bound:
         reason = f"it was to start at {_instant(coming)} and nobody has claimed it"
-        return Look(Level(True, coming + bound, reason))  # is bad
-    again_at = min(
-        [at + bound for at, _ in fires] + ([coming + bound] if coming else []), default=None
-    )
+        return Look(Level(True, coming + bound, reason))
+    fires = [at for at in (first and first.fire_at, coming) if at is not None]
+    again_at = min(fires) + bound if fires else None
     started = [run for run in facts.runs if run.attempt == 1 and run.started_at is not None]
     if not started:
         return Look(None, again_at or facts.now + _UNSCHEDULED)

@@ -48,23 +48,23 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def message(
-    kind: DeliveryKind, team: str, notices: Sequence[Notice], count: int, details: dict[int, Detail]
+    kind: DeliveryKind, team: str, notices: Sequence[Notice], count: int, details: Sequence[Detail]
 ) -> Message:
-    """Write a message about the first notices of `count`; details go by their place among them."""
+    """Write a message about the first notices of `count`; `details` are of the first of these."""
     if kind == "test":
         return Message(f"Matins: a test for team {team}", "This channel works.")
     if not notices:
         return Message(f"Matins: news for team {team}", "The jobs that this was about are deleted.")
     if count == 1:
-        return _of_one(notices[0], details.get(0, Detail()))
+        return _of_one(notices[0], details[0])
     jobs = len({notice.job_id for notice in notices})
     subject = f"{jobs} jobs" if count == len(notices) else f"{count} alerts"
     if jobs == 1 and count == len(notices):
         subject = f"{team}/{notices[0].job}"
     title = f"{team}: {subject} {_VERBS[kind]}"
     parts = [f"{title}.", *_causes(notices, count)]
-    for index, notice in enumerate(notices[:DETAILED_MAX]):
-        parts.append(_of_one(notice, details.get(index, Detail())).text)
+    pairs = zip(notices, details, strict=False)
+    parts += [_of_one(notice, detail).text for notice, detail in pairs]
     return Message(title, "\n\n".join(parts))
 
 

@@ -51,11 +51,11 @@ class RuleStore(Protocol):
 
 
 class Content(NamedTuple):
-    """What a message is about: the first notices of so many, and details by their place."""
+    """What a message is about: the first notices of so many, and the details of the first few."""
 
     notices: list[Notice]
     total: int
-    details: Mapping[int, Detail]
+    details: Sequence[Detail]
 
 
 class Outbox(Protocol):

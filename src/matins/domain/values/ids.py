@@ -60,6 +60,11 @@ def id_before(instant: datetime) -> UUID:
     return UUID(int=((instant - _EPOCH) // _MS << 80) - 1)
 
 
+def hashed_id(purpose: bytes, words: bytes) -> UUID:
+    """Name something by what it is made of. `purpose`, of 16 bytes at most, keeps kinds apart."""
+    return UUID(bytes=blake2b(words, digest_size=16, person=purpose).digest(), version=5)
+
+
 def partition_of(name: UUID) -> int:
     """Return the partition, 0 to 255, of a job; also of an executor, for who watches it."""
     return blake2b(name.bytes, digest_size=1, person=b"matins.part").digest()[0]
