@@ -7,7 +7,8 @@ SELECT j.id, :token_hash::bytea, clock.now, clock.now
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 CROSS JOIN jobs j
 JOIN teams t ON t.id = j.team_id
-WHERE t.name = :team AND j.name = :name AND j.state <> 'deleted' AND j.spec #> '{target,checkin}' IS NOT NULL
+WHERE t.name = :team AND j.name = :name
+  -- include: is_checkin
 ON CONFLICT (job_id) DO UPDATE SET token_hash = excluded.token_hash, made_at = excluded.made_at
 RETURNING job_id
 
@@ -18,7 +19,7 @@ FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN checkins c ON c.job_id = j.id
 WHERE t.name = :team AND (:name::text IS NULL OR j.name = :name)
-  AND j.state <> 'deleted' AND j.spec #> '{target,checkin}' IS NOT NULL
+  -- include: is_checkin
 ORDER BY j.name
 LIMIT 1000
 
@@ -29,15 +30,16 @@ SET next_at = greatest(c.next_at, clock.now) + :pace::interval,
     started_at = CASE WHEN :begins::boolean THEN clock.now ELSE c.started_at END
 FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock, jobs j
 WHERE c.token_hash = :token_hash::bytea AND c.next_at <= clock.now + :ahead::interval
-  AND j.id = c.job_id AND j.state <> 'deleted' AND j.spec #> '{target,checkin}' IS NOT NULL
+  AND j.id = c.job_id
+  -- include: is_checkin
 RETURNING c.job_id, c.started_at, clock.now
 
 -- name: known
 SELECT j.id
 FROM checkins c
 JOIN jobs j ON j.id = c.job_id
-WHERE c.token_hash = :token_hash::bytea AND j.state <> 'deleted'
-  AND j.spec #> '{target,checkin}' IS NOT NULL
+WHERE c.token_hash = :token_hash::bytea
+  -- include: is_checkin
 
 -- name: record
 -- A run that has ended, with its only attempt. Its job is looked at anew; who looks at it just now has

@@ -1,0 +1,2 @@
+-- The job `j` is a check-in.
+AND j.state <> 'deleted' AND j.spec #> '{target,checkin}' IS NOT NULL
