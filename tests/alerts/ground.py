@@ -36,10 +36,10 @@ class Ground:
     def __init__(self) -> None:
         self.now = NOON
         self.owner: Owner
-        self._database: Database
+        self.database: Database
 
     async def open(self, database: Database, owner: Owner) -> None:
-        self._database, self.owner = database, owner
+        self.database, self.owner = database, owner
         self._sender = WebhookSender()
         self.watch, self.delivery = self.services(database)
         await self.execute("UPDATE alert_looks SET woken_until = $1", NOON - timedelta(days=1))
@@ -131,7 +131,7 @@ class Ground:
     async def failing(self) -> list[Finding]:
         """Return what the status says of channels."""
         late = timedelta(seconds=1)
-        facts = await PostgresStatusReads(self._database).facts(late)
+        facts = await PostgresStatusReads(self.database).facts(late)
         findings = judge(Sight(self.now, self.now - 2 * late, facts), late).findings
         return [finding for finding in findings if finding.kind is FindingKind.CHANNEL]
 
@@ -141,13 +141,13 @@ class Ground:
         return {row["rule"]: (row["is_bad"], row["told"]) for row in rows}
 
     async def execute(self, sql: str, *arguments: object) -> None:
-        async with self._database.session() as session:
+        async with self.database.session() as session:
             await session.execute(sql, *arguments)
 
     async def value(self, sql: str, *arguments: object) -> Any:
-        async with self._database.session() as session:
+        async with self.database.session() as session:
             return await session.fetchval(sql, *arguments)
 
     async def rows(self, sql: str, *arguments: object) -> Any:
-        async with self._database.session() as session:
+        async with self.database.session() as session:
             return await session.fetch(sql, *arguments)

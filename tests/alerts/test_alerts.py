@@ -161,7 +161,7 @@ async def test_who_is_killed_between_sending_and_writing_sends_again_under_the_s
     await ground.run(job, "dead")
     await ground.look()
     ground.go(minutes=1)
-    _, other = ground.services(ground._database)
+    _, other = ground.services(ground.database)
 
     async def killed(*_args: object) -> bool:
         raise asyncio.CancelledError

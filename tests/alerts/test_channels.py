@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from random import Random
 
+import msgspec
 import pytest
 from standardwebhooks import WebhookVerificationError
 from tests.alerts.ground import TEAM, Ground
 from tests.alerts.receivers import Hooks, Mails, body_of
+from tests.api.served import KEY
+
+from matins.domain.alerts.channels import Channel, Secrets
+from matins.kernel.sealing import Sealer
+from matins.roles.owners import postgres_channels
 
 
 async def test_a_webhook_is_signed_by_the_key_that_was_shown(ground: Ground, hooks: Hooks) -> None:
@@ -91,6 +98,30 @@ async def test_putting_again_keeps_the_key_and_shows_it_no_more(
     gone = await ground.owner.delete(f"{TEAM}/channels/oncall")
     assert gone.json["change"] == "deleted"
     assert (await ground.owner.get(f"{TEAM}/channels/oncall")).status == 404
+
+
+async def test_a_channel_that_is_added_again_is_encrypted_by_the_newest_key(
+    ground: Ground, hooks: Hooks
+) -> None:
+    key = await ground.channel(webhook=hooks.url)
+    newer = "c3" * 32
+    channels = postgres_channels(ground.database, Sealer([newer, KEY]), Random(3))
+    again = await channels.put("payments", Channel("oncall", webhook=hooks.url))
+    assert (again.change, again.key) == ("unchanged", "")
+    sealed = await ground.value("SELECT sealed FROM channels")
+    secrets = msgspec.json.decode(Sealer([newer]).open(sealed), type=Secrets)
+    assert secrets == Secrets("payments", "oncall", hooks.url, [key])
+
+
+async def test_what_has_failed_is_forgotten_when_a_channel_leads_elsewhere(ground: Ground) -> None:
+    await ground.channel(webhook="http://127.0.0.1:9/")
+    await ground.owner.post(f"{TEAM}/channels/oncall/test")
+    await ground.deliver()
+    for path, is_failing in (("", True), ("other", False)):
+        await ground.channel(webhook=f"http://127.0.0.1:9/{path}")
+        record = (await ground.owner.get(f"{TEAM}/channels/oncall")).json
+        assert bool(record["failing_since"]) is is_failing
+        assert bool(record["failure"]) is is_failing
 
 
 @pytest.mark.parametrize(

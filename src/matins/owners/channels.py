@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.alerts.channels import Channel, ChannelChanged, Secrets
 from matins.domain.alerts.deliveries import Delivery
-from matins.domain.ports.alerts import ChannelStore
+from matins.domain.ports.alerts import ChannelStore, Resealed
 from matins.domain.values.errors import ConflictError, check
 from matins.domain.values.names import check_name
 from matins.kernel.sealing import SealedError, Sealer
@@ -28,24 +28,26 @@ class Channels:
         self._rng = rng
 
     async def put(self, team: str, channel: Channel) -> ChannelChanged:
-        """Make a channel or change its URL. A webhook keeps its keys. Raises InvalidInputError."""
+        """Make a channel or change its URL. A webhook keeps its keys. In any case it is sealed by
+        the newest key. Raises InvalidInputError.
+        """
         check_name("team", team)
         check(channel.problems())
-        key, is_same = "", False
+        key, is_changed = "", True
 
-        def seal(sealed: str | None) -> str | None:
-            nonlocal key, is_same
+        def seal(sealed: str | None) -> Resealed:
+            nonlocal key, is_changed
             before = None if sealed is None else self._open(sealed)
             keys = before.keys if before else []
             if channel.kind == "webhook" and not keys:
                 key = self._new_key()
                 keys = [key]
             after = Secrets(team, channel.name, channel.url, keys)
-            is_same = after == before
-            return None if is_same else self._seal(after)
+            is_changed = after != before
+            return Resealed(self._seal(after), is_changed)
 
         record, was_there = await self._store.put(team, channel, seal)
-        if is_same:
+        if not is_changed:
             return ChannelChanged(record, "unchanged")
         return ChannelChanged(record, "changed" if was_there else "created", key)
 

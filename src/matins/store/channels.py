@@ -11,6 +11,7 @@ import msgspec
 
 from matins.domain.alerts.channels import Channel, ChannelRecord
 from matins.domain.alerts.deliveries import Delivery, Try
+from matins.domain.ports.alerts import Resealed
 from matins.domain.values.errors import NotFoundError
 from matins.domain.values.names import check_name
 from matins.store.database import Database
@@ -54,18 +55,25 @@ class PostgresChannels:
         return _delivery(row)
 
     async def put(
-        self, team: str, channel: Channel, seal: Callable[[str | None], str | None]
+        self, team: str, channel: Channel, seal: Callable[[str | None], Resealed]
     ) -> tuple[ChannelRecord, bool]:
         """See `domain.ports.alerts.ChannelStore`."""
         async with self._database.transaction() as session:
             await self._database.make_team(session, team)
             [row] = await self._run(session, "lock", team=team, name=channel.name)
-            sealed = seal(row["sealed"])
-            if sealed is not None:
-                columns = {"kind": channel.kind, "scheme": channel.scheme, "sealed": sealed}
-                team_id = row["team_id"]
-                await self._run(session, "write", team_id=team_id, name=channel.name, **columns)
-                await self._run(session, "watch", team_id=team_id)
+            sealed, is_changed = seal(row["sealed"])
+            await self._run(
+                session,
+                "write",
+                team_id=row["team_id"],
+                name=channel.name,
+                kind=channel.kind,
+                scheme=channel.scheme,
+                sealed=sealed,
+                is_changed=is_changed,
+            )
+            if is_changed:
+                await self._run(session, "watch", team_id=row["team_id"])
         return await self.show(team, channel.name), row["id"] is not None
 
     async def reseal(self, team: str, name: str, seal: Callable[[str], str]) -> ChannelRecord:

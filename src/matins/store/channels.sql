@@ -14,7 +14,8 @@ VALUES (
 )
 ON CONFLICT (team_id, name) DO UPDATE
 SET kind = excluded.kind, scheme = excluded.scheme, sealed = excluded.sealed,
-    failing_since = NULL, failure = ''
+    failing_since = CASE WHEN NOT :is_changed::boolean THEN channels.failing_since END,
+    failure = CASE WHEN :is_changed THEN '' ELSE channels.failure END
 
 -- name: watch
 -- By jobs_name. A job that is watched already goes on as it was.
@@ -64,9 +65,8 @@ LIMIT 1000
 
 -- name: deliveries
 -- By deliveries_of_team, newest first.
-SELECT d.id, t.name AS team, c.name AS channel, d.kind, d.state, d.made_at, d.send_at, d.ended_at,
-       d.tries::text AS tries,
-       (SELECT count(*) FROM notices n WHERE n.delivery_id = d.id) AS notices
+SELECT
+    -- include: delivery_columns
 FROM deliveries d
 JOIN channels c ON c.id = d.channel_id
 JOIN teams t ON t.id = d.team_id
@@ -75,9 +75,8 @@ ORDER BY d.made_at DESC
 LIMIT :limit
 
 -- name: delivery
-SELECT d.id, t.name AS team, c.name AS channel, d.kind, d.state, d.made_at, d.send_at, d.ended_at,
-       d.tries::text AS tries,
-       (SELECT count(*) FROM notices n WHERE n.delivery_id = d.id) AS notices
+SELECT
+    -- include: delivery_columns
 FROM deliveries d
 JOIN channels c ON c.id = d.channel_id
 JOIN teams t ON t.id = d.team_id

@@ -15,14 +15,23 @@ from matins.domain.jobs.alerting import AlertRules
 from matins.domain.runs.attempts import Result
 
 
+class Resealed(NamedTuple):
+    """The secrets of a channel, sealed by the newest key, and whether they are others than before:
+    then its failures are forgotten.
+    """
+
+    sealed: str
+    is_changed: bool
+
+
 class ChannelStore(Protocol):
     """The channels of all teams. Each method that changes one is a transaction under its lock."""
 
     async def put(
-        self, team: str, channel: Channel, seal: Callable[[str | None], str | None]
+        self, team: str, channel: Channel, seal: Callable[[str | None], Resealed]
     ) -> tuple[ChannelRecord, bool]:
-        """Write what `seal` makes of what is sealed so far, None where there is none; leave the
-        channel as it is if it makes None. Return it, and whether it was there.
+        """Write what `seal` makes of what is sealed so far, None where there is none. Return the
+        channel, and whether it was there.
 
         The team is made on first use, and with its first channel its jobs are watched.
         """
