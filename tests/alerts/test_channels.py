@@ -124,6 +124,14 @@ async def test_what_has_failed_is_forgotten_when_a_channel_leads_elsewhere(groun
         assert bool(record["failure"]) is is_failing
 
 
+async def test_a_webhook_that_becomes_something_else_has_no_key_any_more(ground: Ground) -> None:
+    url = "https://hooks.example.com/matins"
+    await ground.channel(webhook=url)
+    changed = await ground.owner.put(f"{TEAM}/channels/oncall", {"name": "oncall", "apprise": url})
+    assert (changed.json["change"], changed.json["channel"]["kind"]) == ("changed", "apprise")
+    assert (await ground.owner.post(f"{TEAM}/channels/oncall/rotate")).status == 409
+
+
 @pytest.mark.parametrize(
     ("written", "where", "message"),
     [

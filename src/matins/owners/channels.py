@@ -38,7 +38,7 @@ class Channels:
         def seal(sealed: str | None) -> Resealed:
             nonlocal key, is_changed
             before = None if sealed is None else self._open(sealed)
-            keys = before.keys if before else []
+            keys = before.keys if before and channel.kind == "webhook" else []
             if channel.kind == "webhook" and not keys:
                 key = self._new_key()
                 keys = [key]
