@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 from functools import partial
@@ -10,7 +9,8 @@ from pathlib import Path
 
 from tests.alerts.receivers import Hooks, webhooks
 from tests.e2e.cluster import Cluster, until
-from tests.e2e.pages import MATINS, SETTINGS, blocks, type_at
+from tests.e2e.commands import type_command
+from tests.e2e.pages import SETTINGS, blocks, type_at
 
 URL = re.compile(r"^url: (\S+) ", re.MULTILINE)
 
@@ -19,7 +19,7 @@ async def test_what_something_else_runs_is_watched(tmp_path: Path) -> None:
     async with webhooks() as hooks, Cluster(None, **SETTINGS) as cluster:
         await cluster.start("api")
         typed = partial(type_at, cluster, folder=tmp_path)
-        await typed([*MATINS, "channels", "add", "ops/oncall", "--webhook", hooks.url])
+        await typed(["matins", "channels", "add", "ops/oncall", "--webhook", hooks.url])
         urls: list[str] = []
         for kind, text in blocks("check-ins.md"):
             if kind == "yaml":
@@ -27,7 +27,7 @@ async def test_what_something_else_runs_is_watched(tmp_path: Path) -> None:
                 continue
             for line in text.splitlines():
                 words = shlex.split(line.replace("$URL", urls[-1] if urls else "$URL"))
-                output = await typed([*MATINS, *words[1:]] if words[0] == "matins" else words)
+                output = await typed(words)
                 urls += URL.findall(output)
                 if " checkins add " in line:  # what fails before it is watched nobody is told of
                     await until(partial(cluster.value, "SELECT count(*) = 1 FROM watches"), 60)
@@ -38,8 +38,7 @@ async def test_what_something_else_runs_is_watched(tmp_path: Path) -> None:
         assert hooks.turns == ["bad", "well"]
         assert "no space left on device" in hooks.events[0]["data"]["text"]
         for url in urls:  # in no log, also where it is refused
-            process = await asyncio.create_subprocess_exec("curl", "-fsS", url, stderr=-3)
-            assert await process.wait() == 22
+            assert (await type_command(cluster, "curl", "-fsS", url))[0] == 22
             assert cluster.roles[0].said(url.rpartition("/")[2]) == 0
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.e2e.cluster import TOKEN, Cluster, until
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.commands import type_command
 
 from matins.testing.call_recorder import read_calls
 from matins.testing.calls import Call, command_script
@@ -22,6 +20,7 @@ SECOND = timedelta(seconds=1)
 WORK_S = 2.5
 NS = 1_000_000_000
 POLICIES = ("skip", "queue", "replace", "allow")
+TRIGGER = ("matins", "jobs", "trigger", "e2e/skip")
 STARTING = ("waiting", "queued", "running")
 """How far a run may be that was triggered a moment ago; a scheduler admits it first."""
 ROWS = (
@@ -164,19 +163,6 @@ async def test_nothing_piles_up_after_an_outage_of_all_schedulers(policies: Poli
     await policies.audit()
 
 
-async def trigger(cluster: Cluster, *words: str) -> tuple[int | None, str]:
-    """Type a trigger of the job; return its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "matins", "jobs", "trigger", "e2e/skip", *words),
-        stdout=PIPE,
-        stderr=PIPE,
-        env={**os.environ, "MATINS_URL": cluster.urls[0], "MATINS_TOKEN": TOKEN},
-    )
-    out, err = await process.communicate()
-    assert err == b""
-    return process.returncode, out.decode()
-
-
 async def test_a_trigger_beside_a_run_is_skipped_unless_it_may_overlap(policies: Policies) -> None:
     cluster = policies.cluster
     over = cluster.folder / "over"
@@ -184,18 +170,18 @@ async def test_a_trigger_beside_a_run_is_skipped_unless_it_may_overlap(policies:
     script = command_script(cluster.folder / "calls", wait)
     job = await cluster.put_job("skip", target={"command": {"argv": ["sh", "-c", script]}})
     policies.jobs["skip"] = job
-    code, told = await trigger(cluster)
+    code, told = await type_command(cluster, *TRIGGER)
     assert code == 0
     assert told.split()[0] in STARTING, told
     first = told.split()[1]
     await until(lambda: policies.calls("skip"), 10)
-    code, told = await trigger(cluster)
+    code, told = await type_command(cluster, *TRIGGER)
     assert code == 1
     state, _, name, reason = told.split(maxsplit=3)
     assert (state, name) == ("skipped", "e2e/skip:")
     assert reason.startswith(f"overlap: run {first} due ")
     assert reason.endswith(" is still running\n")
-    code, told = await trigger(cluster, "--allow-overlap")
+    code, told = await type_command(cluster, *TRIGGER, "--allow-overlap")
     assert code == 0
     assert told.split()[0] in STARTING, told
     await until(lambda: most_at_once(policies.calls("skip")) == 2, 10)

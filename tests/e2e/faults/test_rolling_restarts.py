@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from typing import Any
 
-from tests.e2e.cluster import TOKEN, Cluster, until
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.commands import type_command
 
 JOBS = 60
 SECONDS = 20
@@ -43,16 +41,16 @@ async def test_the_cluster_is_shown_and_a_partition_without_holder_is_told(
 ) -> None:
     """CL-22."""
     await cluster.start("api")
-    assert _shown(cluster)[0] == 1
+    assert (await _shown(cluster))[0] == 1
     scheduler = await cluster.start("scheduler", MATINS_NAME="bell")
     await until(lambda: _all_hold(cluster, 1), 20)
-    code, told = _shown(cluster)
+    code, told = await _shown(cluster)
     assert code == 0
     [shown] = told["schedulers"]
     assert (shown["state"], len(shown["partitions"])) == ("alive", 256)
     assert shown["name"] in ("", "bell")  # told with the first renewal that follows
     await scheduler.end()
-    code, told = _shown(cluster)
+    code, told = await _shown(cluster)
     assert (code, told["schedulers"]) == (1, [])
     assert told["without_holder"] == list(range(256))
 
@@ -61,8 +59,6 @@ async def _all_hold(cluster: Cluster, count: int) -> bool:
     return bool(await cluster.value(HELD) == count)
 
 
-def _shown(cluster: Cluster) -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "matins", "cluster", "--json"]
-    environment = os.environ | {"MATINS_URL": cluster.urls[0], "MATINS_TOKEN": TOKEN}
-    done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    return done.returncode, json.loads(done.stdout)
+async def _shown(cluster: Cluster) -> tuple[int | None, dict[str, Any]]:
+    code, output = await type_command(cluster, "matins", "cluster", "--json")
+    return code, json.loads(output)

@@ -5,17 +5,15 @@ One cluster with engines of its own, since Valkey is stopped and PostgreSQL made
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
-from tests.e2e.cluster import TOKEN, Cluster, until
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.commands import type_command
 from tests.e2e.faults.scenes import PARTITIONS
 
 SAID_S = 30.0
@@ -29,14 +27,9 @@ async def typed(cluster: Cluster, kinds: list[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     async def told() -> bool:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "matins", "status", "--json"),
-            stdout=asyncio.subprocess.PIPE,
-            env=os.environ | {"MATINS_URL": cluster.urls[0], "MATINS_TOKEN": TOKEN},
-        )
-        answer, _ = await process.communicate()
-        found[:] = json.loads(answer)["findings"]
-        assert process.returncode == (1 if found else 0)
+        code, output = await type_command(cluster, "matins", "status", "--json")
+        found[:] = json.loads(output)["findings"]
+        assert code == (1 if found else 0)
         return [finding["kind"] for finding in found] == kinds
 
     await until(told, SAID_S)
