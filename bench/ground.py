@@ -100,16 +100,16 @@ async def fill_jobs(  # noqa: PLR0913 # what jobs differ in
     when = msgspec.json.encode(schedule).decode() if schedule else None
     shared = (when, "{}", "default", priority, now, now, now)
     texts = [_spec_text(fields, key if gated else None) for key in range(KEYS if gated else 1)]
-    gates = await _make_gates(session, team_id) if gated else [None]
+    gates = [[gate] for gate in await _make_gates(session, team_id)] if gated else [[]]
 
     def rows() -> Iterator[tuple[object, ...]]:
         for at, job in enumerate(ids):
             due = next_due_at
             if due is not None:
                 due += spread_over * at // count // SECOND * SECOND
-            text, gate = texts[at % len(texts)], gates[at % len(gates)]
+            text = texts[at % len(texts)]
             own = (job, team_id, partition_of(job), f"bench-{job}", 1, "active", text)
-            yield (*own, *shared, due, due, overlap, [] if gate is None else [gate])
+            yield (*own, *shared, due, due, overlap, gates[at % len(gates)])
 
     # All in one transaction: the trigger would go through all versions of a gate for each job.
     await session.execute("ALTER TABLE jobs DISABLE TRIGGER jobs_enter_gates")

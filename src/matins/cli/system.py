@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.showing import NEVER, AsJson, local, print_json, tell
+from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.status.facts import COUNT_MAX, PoolStatus
@@ -80,7 +80,7 @@ def _row(pool: PoolStatus) -> tuple[Cell, ...]:
         pool.pool,
         str(pool.executors),
         _count(pool.queued),
-        local(pool.queued_since) if pool.queued_since else NEVER,
+        local(pool.queued_since),
         local(pool.heard_at),
     )
 

@@ -64,7 +64,7 @@ async def test_jobs_of_all_teams_are_listed(typed: Typist, matins: Matins, job: 
         "search/nightly",
     ]
     only = await typed("jobs", "list", "--team", "search", "--json")
-    assert [run["team"] for run in only.json] == ["search"]
+    assert [job["team"] for job in only.json] == ["search"]
 
 
 async def test_a_job_is_shown_as_it_was_written(typed: Typist, job: str) -> None:
