@@ -1,0 +1,47 @@
+"""The output of attempts: live while they run, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+from uuid import UUID
+
+from matins.domain.runs.output import LiveChunk, LiveText, OutputChunk
+
+
+class LiveOutput(Protocol):
+    """Output of running attempts, which may be lost at any moment. Never raises: what is away is
+    silent.
+    """
+
+    async def append(self, chunks: Sequence[LiveChunk]) -> None:
+        """Hold chunks for those who begin to follow, and pass them to those who do."""
+
+    async def so_far(self, run_id: UUID, number: int) -> LiveText:
+        """Return the last part of what came of an attempt: at most `LIVE_MAX` characters."""
+
+    def follow(
+        self, run_id: UUID, number: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[LiveChunk]]:
+        """Follow an attempt: gives its chunks from the moment on at which it is entered.
+
+        Enter it, read `so_far`, then pass over what ends before that. It gives nothing while the
+        way is away. It ends for a reader that is so slow that too much waits for it, and not at
+        the attempt's end.
+        """
+
+
+class KeptOutput(Protocol):
+    """Whole outputs, up to the bound of their team."""
+
+    async def append(self, chunks: Sequence[OutputChunk]) -> None:
+        """Keep chunks; one that is there already stays as it is. Raises UnavailableError."""
+
+    async def length(self, run_id: UUID, number: int) -> int:
+        """Return the end of what is kept of an attempt, in characters; 0 if nothing is: what its
+        row has is all then.
+        """
+
+    async def read(self, run_id: UUID, number: int, start: int, end: int) -> str:
+        """Return what is kept between two offsets; what is not there is left out."""
