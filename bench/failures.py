@@ -19,10 +19,11 @@ from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
 from matins.domain.ports.dead import NewReplay
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.dead import DeadFilter
-from matins.domain.runs.replays import ReplayDead, ReplayState, step
+from matins.domain.runs.replays import ReplayDead, ReplayState
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.values.ids import PARTITIONS, run_id, whole_ms
 from matins.kernel.clock import elapsed_s
+from matins.scheduler.replaying import advance
 from matins.store.database import Database
 from matins.store.dead import PostgresDeadLetters
 from matins.store.dispatch import PostgresDispatch
@@ -133,9 +134,7 @@ async def _replay(owners: Database, database: Database) -> None:
     begin_s = elapsed_s()
     while unfinished := await replays.unfinished_replays(range(PARTITIONS)):
         for opened in unfinished:
-            if asked := opened.due:
-                found = await replays.next_letters(opened.id, asked)
-                await replays.proceed(step(opened, found, asked))
+            await advance(replays, opened)
         await asyncio.sleep(0.05)
     took_s = elapsed_s() - begin_s
     done = await changes.found(replay.id)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NoReturn, Protocol
 
 import structlog
@@ -72,6 +73,42 @@ async def repeat(
         except UnavailableError as error:
             log.warning("work.unavailable", work=name, error=str(error))
         await pause(every_s, clock, stopping)
+
+
+async def repeat_at_hints(
+    look: Callable[[], Awaitable[float]],
+    retry_s: float,
+    clock: Stopwatch,
+    hinted: asyncio.Event,
+    stopping: asyncio.Event,
+    *,
+    name: str,
+) -> None:
+    """Look again and again until `stopping` is set: so many seconds after a look as it returned,
+    and at once while `hinted` is set, which is for `look` to clear.
+
+    While a peer is unavailable, it is tried again after `retry_s`; anything else is raised.
+    """
+    while not stopping.is_set():
+        try:
+            pause_s = await look()
+        except UnavailableError as error:
+            log.warning("work.unavailable", work=name, error=str(error))
+            pause_s = retry_s
+        await pause(pause_s, clock, hinted, stopping)
+
+
+@asynccontextmanager
+async def background(
+    work: Callable[[], Awaitable[object]], clock: Stopwatch, *, name: str
+) -> AsyncIterator[None]:
+    """Do work that should never end for as long as the context lasts; see `restarted`."""
+    task = asyncio.create_task(restarted(work, clock, name=name))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def restarted(

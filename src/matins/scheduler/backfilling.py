@@ -17,8 +17,8 @@ from matins.domain.ports import Clock, Hints
 from matins.domain.ports.backfills import Backfills
 from matins.domain.runs.backfills.expansion import DueThen, Expansion, judge
 from matins.domain.runs.backfills.stepping import OpenBackfill, step
-from matins.domain.values.errors import BlockedError, UnavailableError
-from matins.kernel.service import pause, restarted
+from matins.domain.values.errors import BlockedError
+from matins.kernel.service import background, repeat_at_hints
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.working_set import WorkingSet
 
@@ -65,22 +65,11 @@ class Backfiller:
 
     async def run(self) -> None:
         """Look until `stop`: at every hint, and every `poll_s`; more often while runs end."""
-        listening = asyncio.create_task(
-            restarted(self._listen, self._clock, name="scheduler.listen_backfills")
-        )
-        try:
-            while not self._stopping.is_set():
-                pause_s = self._poll_s
-                try:
-                    if self._is_worth_a_look() and await self.look():
-                        pause_s /= _BUSY
-                except UnavailableError as error:
-                    log.warning("backfills.unavailable", error=str(error))
-                    self._has_any = True
-                await pause(pause_s, self._clock, self._hinted, self._stopping)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+        async with background(self._listen, self._clock, name="scheduler.listen_backfills"):
+            await repeat_at_hints(
+                *(self._look, self._poll_s, self._clock, self._hinted, self._stopping),
+                name="backfills.look",
+            )
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
@@ -93,13 +82,22 @@ class Backfiller:
         trusted = self._working_set.trusted(self._leases.epochs())
         return trusted != self._looked or self._clock.elapsed_s() >= self._looked_s + IDLE_S
 
-    async def look(self) -> bool:
-        """Take every backfill a step further; return whether any has done something."""
+    async def _look(self) -> float:
+        """Take every backfill a step further, if there may be any; return how long it is to the
+        next look.
+        """
+        if not self._is_worth_a_look():
+            return self._poll_s
         self._hinted.clear()
+        return self._poll_s / _BUSY if await self._step_all() else self._poll_s
+
+    async def _step_all(self) -> bool:
+        """Take every backfill a step further; return whether any has done something."""
         trusted = self._working_set.trusted(self._leases.epochs())
         if not trusted:
             return False
         begun_s = self._clock.elapsed_s()
+        self._has_any = True  # for as long as this is not answered
         unfinished = await self._backfills.unfinished_backfills(trusted)
         self._looked, self._looked_s = trusted, begun_s
         self._has_any = bool(unfinished)

@@ -17,7 +17,7 @@ from matins.domain.ports import Agenda, Clock, Hints
 from matins.domain.runs.chains import Link, Verdict, claim_of, decide_link
 from matins.domain.runs.claims import Claimed
 from matins.domain.values.errors import UnavailableError
-from matins.kernel.service import pause, restarted
+from matins.kernel.service import background, pause
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.working_set import WorkingSet
 
@@ -71,10 +71,7 @@ class Chaining:
 
     async def run(self) -> None:
         """Look until `stop`: at each hint, and every `pause_s`."""
-        listening = asyncio.create_task(
-            restarted(self._listen, self._clock, name="scheduler.chains")
-        )
-        try:
+        async with background(self._listen, self._clock, name="scheduler.chains"):
             while not self._stopping.is_set():
                 self._hinted.clear()
                 try:
@@ -85,9 +82,6 @@ class Chaining:
                 await pause(pause_s, self._clock, self._hinted, self._stopping)
                 if self._hinted.is_set():
                     await pause(_HINT_PAUSE_S, self._clock, self._stopping)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

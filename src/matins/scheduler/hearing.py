@@ -13,7 +13,7 @@ from matins.domain.runs.claims import BEGINNING
 from matins.domain.time.instants import SECOND
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.ids import partition_of
-from matins.kernel.service import restarted
+from matins.kernel.service import background
 from matins.scheduler.working_set import WorkingSet
 
 log = structlog.get_logger()
@@ -44,8 +44,7 @@ class AdmissionListener:
 
     async def run(self) -> None:
         """Read until `stop`."""
-        listening = asyncio.create_task(restarted(self._listen, self._clock, name="scheduler.hear"))
-        try:
+        async with background(self._listen, self._clock, name="scheduler.hear"):
             while not self._stopping:
                 await self._heard.wait()
                 self._heard.clear()
@@ -53,9 +52,6 @@ class AdmissionListener:
                     await self._read()
                 except UnavailableError as error:
                     log.info("hints.not_read", error=str(error))
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

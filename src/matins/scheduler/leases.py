@@ -15,7 +15,7 @@ from matins.domain.runs.cluster import Figures
 from matins.domain.runs.placement import may_move, to_acquire, to_shed
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import PARTITIONS_HELD
-from matins.kernel.service import pause, restarted
+from matins.kernel.service import background, pause
 
 log = structlog.get_logger()
 
@@ -122,14 +122,8 @@ class LeaseHolder:
 
     async def run(self) -> None:
         """Hold leases until `stop`, then give them all up."""
-        listening = asyncio.create_task(
-            restarted(self._listen, self._clock, name="scheduler.leases")
-        )
-        try:
+        async with background(self._listen, self._clock, name="scheduler.leases"):
             await self._hold()
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
         try:
             await self._release(list(self._held))
         except UnavailableError as error:

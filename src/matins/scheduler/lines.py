@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-import structlog
-
 from matins.domain.ports import Clock, Hints, WaitingRoom
 from matins.domain.runs.admission.hints import CHANNEL, gate_of
-from matins.domain.values.errors import UnavailableError
-from matins.kernel.service import pause, restarted
+from matins.kernel.service import background, repeat_at_hints
 from matins.scheduler.admission import BATCH
 from matins.scheduler.working_set import WorkingSet
-
-log = structlog.get_logger()
 
 _LEAST_PAUSE_S: Final = 0.01
 """How long a rate is waited for at least. Its tolerance is longer, so that no start is lost."""
@@ -49,18 +44,11 @@ class LineWatch:
 
     async def run(self) -> None:
         """Look until `stop`."""
-        listening = asyncio.create_task(restarted(self._listen, self._clock, name="lines.listen"))
-        try:
-            while not self._stopping.is_set():
-                try:
-                    pause_s = await self._look()
-                except UnavailableError as error:
-                    log.warning("lines.unavailable", error=str(error))
-                    pause_s = self._poll_s
-                await pause(pause_s, self._clock, self._hinted, self._stopping)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+        async with background(self._listen, self._clock, name="lines.listen"):
+            await repeat_at_hints(
+                *(self._look, self._poll_s, self._clock, self._hinted, self._stopping),
+                name="lines.look",
+            )
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

@@ -16,7 +16,7 @@ from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.claims import DueJob, Mark
 from matins.domain.values.errors import BlockedError, UnavailableError
 from matins.kernel.metrics import QUARANTINED
-from matins.kernel.service import pause, restarted
+from matins.kernel.service import background, pause
 from matins.scheduler.coverage import PAGE, Coverage
 from matins.scheduler.following import Follower
 from matins.scheduler.leases import LeaseHolder
@@ -84,10 +84,7 @@ class Loader:
 
     async def run(self) -> None:
         """Read until `stop`: at every hint, change of leases or stale job, and every `poll_s`."""
-        listening = asyncio.create_task(
-            restarted(self._listen, self._clock, name="scheduler.listen")
-        )
-        try:
+        async with background(self._listen, self._clock, name="scheduler.listen"):
             while not self._stopping.is_set():
                 try:
                     await self.read()
@@ -97,9 +94,6 @@ class Loader:
                 await pause(self._poll_s, self._clock, *self._wake_ups(), self._stopping)
                 if self._hinted.is_set():
                     await pause(_HINT_PAUSE_S, self._clock, self._stopping)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

@@ -14,10 +14,10 @@ import structlog
 from matins.domain.ports import Clock, Hints
 from matins.domain.ports.dead import Replays
 from matins.domain.runs.replays import OpenReplay, step
-from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.domain.values.errors import BlockedError
 from matins.kernel.hints import notify
 from matins.kernel.metrics import REPLAYED
-from matins.kernel.service import pause, restarted
+from matins.kernel.service import background, repeat_at_hints
 from matins.scheduler.leases import LeaseHolder
 
 log = structlog.get_logger()
@@ -27,6 +27,15 @@ IDLE_S: Final = 5.0
 
 _BUSY: Final = 10
 """While a replay goes on, looks follow each other so many times as fast as polls."""
+
+
+async def advance(replays: Replays, replay: OpenReplay) -> int:
+    """Take a replay as far as its rate allows by now; return how many runs go on."""
+    due = replay.due
+    if not due:
+        return 0
+    letters = await replays.next_letters(replay.id, due)
+    return await replays.proceed(step(replay, letters, due))
 
 
 class Replayer:
@@ -46,48 +55,30 @@ class Replayer:
 
     async def run(self) -> None:
         """Look until `stop`: at every hint, and often while a replay goes on."""
-        listening = asyncio.create_task(
-            restarted(self._listen, self._clock, name="scheduler.listen_replays")
-        )
-        try:
-            while not self._stopping.is_set():
-                self._hinted.clear()
-                pause_s = IDLE_S
-                try:
-                    if await self.look():
-                        pause_s = self._poll_s / _BUSY
-                except UnavailableError as error:
-                    log.warning("replays.unavailable", error=str(error))
-                await pause(pause_s, self._clock, self._hinted, self._stopping)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
+        async with background(self._listen, self._clock, name="scheduler.listen_replays"):
+            await repeat_at_hints(
+                self._look, IDLE_S, self._clock, self._hinted, self._stopping, name="replays.look"
+            )
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""
         self._stopping.set()
 
-    async def look(self) -> bool:
-        """Take every replay as far as its rate allows; return whether there is any."""
+    async def _look(self) -> float:
+        """Take every replay as far as its rate allows; return how long it is to the next look."""
+        self._hinted.clear()
         held = self._leases.epochs()
         unfinished = await self._replays.unfinished_replays(held) if held else []
         count = 0
         for replay in unfinished:
             try:
-                count += await self._step(replay)
+                count += await advance(self._replays, replay)
             except BlockedError as error:  # somebody has a run of it locked; the others go on
                 log.warning("replay.blocked", replay=str(replay.id), error=str(error))
         if count:
             REPLAYED.inc(count)
             await notify(self._hints, "jobs")
-        return bool(unfinished)
-
-    async def _step(self, replay: OpenReplay) -> int:
-        asked = replay.due
-        if not asked:
-            return 0
-        found = await self._replays.next_letters(replay.id, asked)
-        return await self._replays.proceed(step(replay, found, asked))
+        return self._poll_s / _BUSY if unfinished else IDLE_S
 
     async def _listen(self) -> None:
         async for _ in self._hints.listen("replays"):

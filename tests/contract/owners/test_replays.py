@@ -15,6 +15,7 @@ from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState, step
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.scheduler.replaying import advance
 
 ALL = ReplayDead(everything=True, rate="2/s")
 EVERYWHERE = range(256)
@@ -25,12 +26,9 @@ class Scene(Graveyard):
 
     async def look(self) -> int:
         """Take each replay as far as it may go now; return how many runs go on."""
-        count = 0
-        for replay in await self.ground.replays.unfinished_replays(EVERYWHERE):
-            if replay.due:
-                found = await self.ground.replays.next_letters(replay.id, replay.due)
-                count += await self.ground.replays.proceed(step(replay, found, replay.due))
-        return count
+        replays = self.ground.replays
+        unfinished = await replays.unfinished_replays(EVERYWHERE)
+        return sum([await advance(replays, replay) for replay in unfinished])
 
     async def work(self) -> int:
         """Let ten seconds pass, and a scheduler look after that; return how many runs go on."""
