@@ -13,6 +13,8 @@ from matins.domain.jobs.targets import Target
 from matins.domain.ports.runs import ChangedRun, FoundJob, KeyedRun, TriggeredRun
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.waiting import Verdict
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.fingerprint import Failure, failure_of
 from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.ids import due_of
@@ -108,9 +110,14 @@ class PostgresRunChanges:
         return None if row is None else ChangedRun(status_of(row), row["job_id"])
 
     async def stop_retrying(self, run_id: UUID, reason: str) -> ChangedRun | None:
-        """See `domain.ports.runs.RunChanges`."""
+        """See `domain.ports.runs.RunChanges`. Should another attempt end meanwhile, the letter
+        tells of the one before.
+        """
+        run = {"run_id": run_id, "due_at": due_of(run_id)}
+        last = await self._database.fetchrow(_Q["last_attempt"], **run)
+        failure = Failure() if last is None else failure_of(msgspec.convert(dict(last), Result))
         row = await self._database.fetchrow(
-            _Q["stop_retrying"], run_id=run_id, due_at=due_of(run_id), reason=reason
+            _Q["stop_retrying"], **run, reason=reason, **failure._asdict()
         )
         if row is None:
             return None

@@ -141,12 +141,18 @@ FROM hurried h
 JOIN jobs j ON j.id = h.job_id
 JOIN teams t ON t.id = h.team_id
 
+-- name: last_attempt
+-- Of a run that waits for its next one.
+SELECT a.outcome, a.reason, a.output, a.exit_code, a.http_status
+FROM runs r
+JOIN all_attempts a ON a.run_id = :run_id AND a.due_at = :due_at AND a.number = r.attempt
+WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz AND r.state = 'retrying'
+
 -- name: stop_retrying
--- Its dead letter has the error and the fingerprint of the last attempt.
 WITH unscheduled AS (
     -- include: no_longer_due
 ),
-stopped AS (
+moved AS (
     UPDATE runs
     SET state = 'dead',
         reason = :reason::text || '; at last: ' || reason,
@@ -154,22 +160,16 @@ stopped AS (
         retry_at = NULL
     WHERE id = :run_id AND due_at = :due_at AND state = 'retrying'
       AND (SELECT count(*) FROM unscheduled) >= 0
-    RETURNING *
-),
-moved AS (
-    SELECT s.*, coalesce(a.reason, '') AS error, a.fingerprint
-    FROM stopped s
-    LEFT JOIN all_attempts a
-        ON a.run_id = :run_id AND a.due_at = :due_at AND a.number = s.attempt
+    RETURNING *, :error::text AS error, :fingerprint::text AS fingerprint
 ),
 buried AS (
     -- include: buried
 )
-SELECT s.id, s.due_at, s.fire_at, s.claimed_at, s.started_at, s.finished_at, s.retry_at, s.kind,
-       s.state, s.reason, s.attempt, s.job_id, t.name AS team, j.name AS job
-FROM stopped s
-JOIN jobs j ON j.id = s.job_id
-JOIN teams t ON t.id = s.team_id
+SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
+       m.state, m.reason, m.attempt, m.job_id, t.name AS team, j.name AS job
+FROM moved m
+JOIN jobs j ON j.id = m.job_id
+JOIN teams t ON t.id = m.team_id
 
 -- name: reopen_day
 -- Its run is to go on, so its day does; unless that was purged.

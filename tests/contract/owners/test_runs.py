@@ -25,6 +25,9 @@ from matins.kernel.metrics import RUNS_DEAD
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
+REFUSED = Result(
+    Outcome.FAILED, "exit code 1", output="Traceback:\norder 4711 refused\n", exit_code=1
+)
 
 
 async def test_two_runs_triggered_at_once_are_due_a_millisecond_apart(ground: Ground) -> None:
@@ -184,10 +187,8 @@ async def failed(ground: Ground, *, retry_in_s: float = 600.0) -> UUID:
     await ground.owners.jobs.put(TEAM, SPEC)
     run = (await ground.owners.runs.trigger(TEAM, "job")).id
     await handed_out(ground, 1)
-    end = End(run, 1, Result(Outcome.FAILED, "exit code 1"))
-    await ground.dispatch.record(
-        EXECUTOR, [Ending(end, RunState.RETRYING, "exit code 1", retry_in_s)]
-    )
+    ending = Ending(End(run, 1, REFUSED), RunState.RETRYING, "exit code 1", retry_in_s)
+    await ground.dispatch.record(EXECUTOR, [ending])
     return run
 
 
@@ -235,8 +236,8 @@ async def test_a_run_that_is_not_to_be_tried_again_is_a_dead_letter(ground: Grou
     assert (stopped.state, stopped.reason) == (RunState.DEAD, told)
     assert (stopped.finished_at, stopped.retry_at) == (ground.clock.now(), None)
     [letter] = await ground.rows.letters()
-    failure = failure_of(Result(Outcome.FAILED, "exit code 1"))
-    assert (letter.run, letter.error, letter.fingerprint) == (run, *failure)
+    assert (letter.run, letter.error) == (run, "exit code 1: order 4711 refused")
+    assert letter.fingerprint == failure_of(REFUSED).fingerprint
     ground.clock.move(3600)
     assert await asked_about(ground, run) == []
     assert (await ground.owners.runs.replay(run)).state is RunState.RETRYING

@@ -420,7 +420,7 @@ class MemoryRows:
     async def fingerprints(self) -> list[str | None]:
         """See `Rows`."""
         attempts = sorted(self._world.attempts.values(), key=lambda row: row.started_at or START)
-        return [attempt.fingerprint or None for attempt in attempts]
+        return [attempt.failure.fingerprint or None for attempt in attempts]
 
     async def count(self, table: str) -> int:
         """See `Rows`."""

@@ -300,7 +300,7 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> Recorded:
     failure = failure_of(result)
     if state is RunState.DEAD:
         world.dead_letters[run.id] = LetterRow(run.id, now, failure)
-    attempt = (result.outcome, result.reason, run.started_at, now, failure.fingerprint)
+    attempt = (result.outcome, result.reason, run.started_at, now, failure)
     world.attempts[run.id, run.attempt] = StoredAttempt(run.id, run.attempt, executor, *attempt)
     world.give_back(run)
     world.move(run, state)

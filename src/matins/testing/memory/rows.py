@@ -46,7 +46,7 @@ class StoredAttempt:
     reason: str
     started_at: datetime | None
     finished_at: datetime
-    fingerprint: str = ""
+    failure: Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class MemoryRunChanges:
         run.reason = f"{reason}; at last: {run.reason}"
         run.retry_at, run.finished_at = None, self._world.now()
         last = self._world.attempts.get((run.id, run.attempt))
-        failure = Failure(last.reason, last.fingerprint) if last else Failure()
+        failure = last.failure if last else Failure()
         self._world.dead_letters[run.id] = LetterRow(run.id, run.finished_at, failure)
         self._world.move(run, RunState.DEAD)
         return ChangedRun(status_of(self._world, run), run.job_id)
