@@ -156,3 +156,16 @@ async def test_a_failure_tells_of_the_runs_before_it_and_of_changes_since_the_la
     await owner.put(f"{JOBS}/nightly", SPEC | {"timeout": "6m"})
     again = (await owner.get(f"/v1/runs/{bad}/failure")).json
     assert again["changes"] == failure["changes"]
+
+
+async def test_a_failure_of_a_deleted_job_tells_nothing_of_the_next_one_of_its_name(
+    owner: Owner, database: Database
+) -> None:
+    fleet = Fleet(database)
+    await owner.job()
+    await die(owner, fleet)
+    bad = await die(owner, fleet)
+    await owner.delete(f"{JOBS}/nightly")
+    await owner.job()
+    failure = (await owner.get(f"/v1/runs/{bad}/failure")).json
+    assert (failure["failed_alike"], failure["looked_at"]) == (1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
 from uuid import UUID
 
 from matins.domain.runs.dead import (
@@ -17,9 +16,9 @@ from matins.domain.runs.dead import (
 from matins.domain.values.names import check_name
 from matins.store.database import Database
 from matins.store.queries import load_queries
+from matins.store.reads import LAST_ID
 
 _Q = load_queries("dead.sql")
-_LAST_ID: Final = UUID(int=(1 << 128) - 1)
 
 
 class PostgresDeadLetters:
@@ -35,30 +34,20 @@ class PostgresDeadLetters:
         check_name("team", team)
         rows = await self._database.fetch(
             _Q["page"],
-            **letter_columns(team, letters),
+            **filter_args(team, letters),
             dismissed=dismissed,
-            before=before or _LAST_ID,
+            before=before or LAST_ID,
             limit=limit,
         )
-        found = [DeadLetter(**row) for row in rows]
-        return DeadPage(found, found[-1].run_id if len(found) == limit else None)
+        page = [DeadLetter(**row) for row in rows]
+        return DeadPage(page, page[-1].run_id if len(page) == limit else None)
 
     async def groups(self, team: str, letters: DeadFilter, limit: int) -> list[DeadGroup]:
         """Return the largest groups of a team's open letters, by job and fingerprint."""
         check_name("team", team)
-        args = letter_columns(team, letters)
+        args = filter_args(team, letters)
         rows = await self._database.fetch(_Q["groups"], **args, limit=limit)
-        return [
-            DeadGroup(
-                job=row["job"],
-                fingerprint=row["fingerprint"],
-                error=row["error"],
-                count=row["count"],
-                first_dead_at=row["first_dead_at"],
-                last_dead_at=row["last_dead_at"],
-            )
-            for row in rows
-        ]
+        return [DeadGroup(**row) for row in rows]
 
     async def counts(self, team: str) -> DeadCounts:
         """Return how many open letters a team has, and each of its jobs."""
@@ -76,15 +65,15 @@ class PostgresDeadLetters:
         self, team: str, letters: DeadChoice, dismissal: Dismissal, limit: int
     ) -> int:
         """See `domain.ports.dead.LetterChanges`."""
-        args = letter_columns(team, letters)
+        args = filter_args(team, letters)
         rows = await self._database.fetch(
             _Q["dismiss"], **args, by=dismissal.by, note=dismissal.note, limit=limit
         )
         return len(rows)
 
 
-def letter_columns(team: str, letters: DeadFilter) -> dict[str, object]:
-    """Return what `fragments/chosen_letters.sql` is told."""
+def filter_args(team: str, letters: DeadFilter) -> dict[str, object]:
+    """Return the arguments of `fragments/chosen_letters.sql`."""
     return {
         "team": team,
         "job": letters.job,

@@ -21,7 +21,7 @@ ORDER BY d.run_id DESC
 
 -- name: groups
 -- All open letters of the team are looked at, which is what lasts until somebody closes them.
-SELECT j.name AS job, g.*
+SELECT j.name AS job, g.fingerprint, g.error, g.count, g.first_dead_at, g.last_dead_at
 FROM (
     SELECT d.job_id, d.fingerprint, max(d.error COLLATE "C") AS error, count(*)::integer AS count,
            min(d.dead_at) AS first_dead_at, max(d.dead_at) AS last_dead_at
@@ -79,13 +79,19 @@ WHERE d.run_id = c.run_id
 RETURNING d.run_id
 
 -- name: runs_before
--- By the unique key (job_id, due_at, kind), in a stretch of days: so many of the runs of a job that
--- were due before one of them.
-WITH before AS MATERIALIZED (
+-- By the unique key (job_id, due_at, kind), in a stretch of days: so many of the runs of a run's job
+-- that were due before it.
+WITH run AS MATERIALIZED (
+    SELECT job_id
+    FROM all_runs
+    WHERE id = :run_id::uuid AND due_at = :due_at::timestamptz
+      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+),
+before AS MATERIALIZED (
     SELECT id, due_at, state, started_at
     FROM all_runs
-    WHERE job_id = :job_id::uuid AND due_at < :due_at::timestamptz AND state <> 'skipped'
-      AND due_at >= :first::timestamptz AND due_at < :past::timestamptz
+    WHERE job_id = (SELECT job_id FROM run) AND due_at < :due_at AND state <> 'skipped'
+      AND due_at >= :first AND due_at < :past
     ORDER BY due_at DESC
     LIMIT :limit
 ),
@@ -96,11 +102,11 @@ success AS (
     ORDER BY due_at DESC
     LIMIT 1
 )
-SELECT (SELECT count(*)::integer FROM before) AS looked_at, (
+SELECT run.job_id, (SELECT count(*)::integer FROM before) AS looked_at, (
     SELECT count(DISTINCT b.id)::integer
     FROM before b
     JOIN all_attempts a ON a.run_id = b.id AND a.due_at = b.due_at
     WHERE a.fingerprint = :fingerprint AND a.due_at >= :first AND a.due_at < :past
 ) AS failed_alike, success.id AS run_id, success.due_at, success.started_at
-FROM (VALUES (true)) AS always
+FROM run
 LEFT JOIN success ON true

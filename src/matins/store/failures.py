@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -45,53 +46,53 @@ class PostgresFailures:
         """Return why a run failed. Raises NotFoundError, and ConflictError if no attempt of it
         did.
         """
-        attempts = await self._reads.attempts(run_id)
-        failed = [
-            (attempt, failure)
-            for attempt in attempts
-            if (failure := _failure_of(attempt)).fingerprint
-        ]
-        if not failed:
-            raise ConflictError("no attempt of the run has failed")
+        attempt, failure = _last_failure(await self._reads.attempts(run_id))
         [status] = await self._reads.statuses([run_id])
-        attempt, failure = failed[-1]
         before = await self._before(status, failure.fingerprint)
-        success = (
-            LastSuccess(before["run_id"], before["due_at"], before["started_at"])
-            if before["run_id"]
-            else None
-        )
+        success, changes = None, []
+        if before["run_id"]:
+            success = LastSuccess(before["run_id"], before["due_at"], before["started_at"])
+            changes = await self._changes(before["job_id"], success.started_at, attempt.started_at)
         return RunFailure(
-            *(run_id, status.team, status.job, attempt.number),
-            *failure,
-            await self._letters.of_run(run_id),
+            run_id=run_id,
+            team=status.team,
+            job=status.job,
+            attempt=attempt.number,
+            error=failure.error,
+            fingerprint=failure.fingerprint,
+            letter=await self._letters.of_run(run_id),
             failed_alike=before["failed_alike"],
             looked_at=before["looked_at"],
             last_success=success,
-            changes=await self._changes(status, success, attempt) if success else [],
+            changes=changes,
         )
 
     async def _before(self, status: RunStatus, fingerprint: str) -> asyncpg.Record:
-        """Return what is told of the runs of its job before it, of the last weeks."""
-        job_id = await self._reads.job_id(status.team, status.job)
+        """Return counts of the runs of its job before it, of the last weeks, and a success."""
         query = around(status.due_at - LOOK_BACK, status.due_at).pin(_Q["runs_before"])
-        args = {"job_id": job_id, "due_at": status.due_at, "fingerprint": fingerprint}
+        args = {"run_id": status.id, "due_at": status.due_at, "fingerprint": fingerprint}
         [row] = await self._database.fetch(query, **args, limit=RUNS_MAX)
         return row
 
-    async def _changes(
-        self, status: RunStatus, success: LastSuccess, attempt: AttemptRecord
-    ) -> list[ChangeSince]:
-        page = await self._revisions.page(status.team, status.job, None, REVISIONS_MAX)
+    async def _changes(self, job_id: UUID, after: datetime, until: datetime) -> list[ChangeSince]:
+        page = await self._revisions.page_of(job_id, None, REVISIONS_MAX)
         return [
-            ChangeSince(told.revision, told.at, told.author, told.reason, told.changes)
-            for told in page.revisions
-            if success.started_at < told.at <= attempt.started_at
+            ChangeSince(record.revision, record.at, record.author, record.reason, record.changes)
+            for record in page.revisions
+            if after < record.at <= until
         ]
 
 
+def _last_failure(attempts: Sequence[AttemptRecord]) -> tuple[AttemptRecord, Failure]:
+    """Return the last attempt that failed, and why. Raises ConflictError if none did."""
+    for attempt in reversed(attempts):
+        if (failure := _failure_of(attempt)).fingerprint:
+            return attempt, failure
+    raise ConflictError("no attempt of the run has failed")
+
+
 def _failure_of(attempt: AttemptRecord) -> Failure:
-    """Return why an attempt failed, as it was told when that was recorded."""
+    """Return why an attempt failed, by what was recorded of it."""
     if attempt.outcome is None:
         return Failure()
     result = Result(

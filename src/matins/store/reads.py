@@ -41,7 +41,7 @@ _ROOMS = (
     *(RunState.RETRYING, RunState.DEAD),
 )
 _FIRST_ID = UUID(int=0)
-_LAST_ID = UUID(int=(1 << 128) - 1)
+LAST_ID = UUID(int=(1 << 128) - 1)
 
 WALK_MAX = 5_000
 """The most runs that a page looks at for those in some states."""
@@ -161,7 +161,7 @@ class PostgresReads:
                 break
             if looked == RANGES_MAX:
                 return records, id_before(days.past)
-            span = {"since": since, "until": until, "before": before or _LAST_ID, "walk": walk}
+            span = {"since": since, "until": until, "before": before or LAST_ID, "walk": walk}
             rows = await self._database.fetch(
                 days.pin(_Q[name]), states=list(states), limit=rest, **span, **args
             )
@@ -186,7 +186,7 @@ class PostgresReads:
         args = {} if team is None else {"team": team}
         query = _Q[state if team is None else f"{state}_of_team"]
         records: list[asyncpg.Record] = []
-        oldest = before or _LAST_ID
+        oldest = before or LAST_ID
         while len(records) < limit:
             rows = await self._database.fetch(query, before=oldest, limit=limit, **args)
             ids = [row["run_id"] for row in rows if due_of(row["run_id"]) >= since]
@@ -235,7 +235,7 @@ class PostgresReads:
     ) -> list[asyncpg.Record]:
         """Return the newest runs that a query finds, a range of days after the other."""
         until = _until(before)
-        args |= {"until": until, "before": before or _LAST_ID}
+        args |= {"until": until, "before": before or LAST_ID}
         records: list[asyncpg.Record] = []
         async for days in day_ranges(self._database.fetch, until):
             rest = limit - len(records)

@@ -14,7 +14,7 @@ from matins.domain.values.errors import NotFoundError
 from matins.domain.values.ids import due_of, partition_of
 from matins.domain.values.names import check_name
 from matins.store.database import Database
-from matins.store.dead import letter_columns
+from matins.store.dead import filter_args
 from matins.store.queries import load_queries
 
 _Q = load_queries("replays.sql")
@@ -69,7 +69,7 @@ class PostgresReplayChanges:
             _Q["create"],
             id=replay.id,
             partition=partition_of(replay.id),
-            **letter_columns(replay.team, replay.letters),
+            **filter_args(replay.team, replay.letters),
             rate=replay.letters.rate,
             spacing=parse_rate(replay.letters.rate).spacing,
             by=replay.by,

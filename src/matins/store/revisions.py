@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -33,7 +34,10 @@ class PostgresRevisions:
 
         Raises NotFoundError.
         """
-        job_id = await self._reads.job_id(team, name)
+        return await self.page_of(await self._reads.job_id(team, name), before, limit)
+
+    async def page_of(self, job_id: UUID, before: int | None, limit: int) -> RevisionPage:
+        """Return revisions of the job of an id, newest first."""
         rows = await self._database.fetch(
             _Q["page"], job_id=job_id, before=_LAST if before is None else before, limit=limit
         )
