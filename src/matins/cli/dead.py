@@ -14,7 +14,7 @@ from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
 from matins.cli.failing import failure_pairs
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.moments import HELP, parse_moment
-from matins.cli.runs import TheRun, show_attempts
+from matins.cli.runs import TheRun, show_attempts, standing
 from matins.cli.showing import AsJson, local, print_json
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
@@ -89,11 +89,11 @@ def list_letters(  # noqa: PLR0913, PLR0917 # a command's options
     if groups:
         if dismissed:
             raise InvalidInputError.at("--dismissed", "has no groups; leave --groups out")
-        found = with_api(lambda client: client.list_dead_groups(team, chosen, limit=limit))
+        counted_groups = with_api(lambda client: client.list_dead_groups(team, chosen, limit=limit))
         if as_json:
-            print_json(found)
+            print_json(counted_groups)
         else:
-            rows = [_group_row(team, group) for group in found]
+            rows = [_group_row(team, group) for group in counted_groups]
             printer.print(table(printer, _GROUP_HEADS, rows, _GROUP_STACKS))
         return
     letters = with_api(
@@ -147,11 +147,12 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
     """
     team, chosen = _chosen(job, team, fingerprint, since, until)
     run_input = read_input(args, env, headers, body)
-    if runs is not None and len(runs) == 1 and chosen == DeadFilter() and rate is None:
+    is_single = chosen == DeadFilter() and not everything and rate is None
+    if is_single and runs is not None and len(runs) == 1:
         [run] = runs
         change(
             lambda client: client.replay_run(run, run_input, key=key, allow_overlap=allow_overlap),
-            lambda status: f"{status.state}  {status.id}  {status.team}/{status.job}",
+            standing,
             as_json=as_json,
         )
         return
@@ -174,12 +175,12 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
 @commands.command(epilog="Example: matins dead replays --team payments")
 def replays(team: OfTeam = DEFAULT_TEAM, as_json: AsJson = False) -> None:
     """List replays of a team, newest first, and how far they are."""
-    found = with_api(lambda client: client.list_replays(team))
+    newest = with_api(lambda client: client.list_replays(team))
     if as_json:
-        print_json(found)
+        print_json(newest)
         return
     printer = console()
-    printer.print(table(printer, _REPLAY_HEADS, [_replay_row(replay) for replay in found]))
+    printer.print(table(printer, _REPLAY_HEADS, [_replay_row(replay) for replay in newest]))
 
 
 @commands.command(epilog="Example: matins dead cancel 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11")

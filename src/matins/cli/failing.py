@@ -6,7 +6,7 @@ from matins.cli.showing import local
 from matins.cli.tables import Cell
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
-from matins.domain.runs.dead import RunFailure
+from matins.domain.runs.dead import DeadLetter, RunFailure
 from matins.domain.runs.states import RunState
 from matins.insight.explain.english import counted
 
@@ -19,7 +19,7 @@ async def find_failure(client: Matins, status: RunStatus) -> RunFailure | None:
 
 
 def failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
-    """Return what is told of a failure, a line each."""
+    """Return the lines that describe a failure."""
     alike = f"{failure.failed_alike} of the {counted(failure.looked_at, 'run')} before"
     pairs: list[tuple[str, Cell]] = [
         ("error", failure.error),
@@ -27,16 +27,22 @@ def failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
         ("failed alike", alike),
     ]
     if failure.last_success is not None:
-        told = f"{failure.last_success.run_id}, due {local(failure.last_success.due_at)}"
-        pairs.append(("last success", told))
+        success = f"{failure.last_success.run_id}, due {local(failure.last_success.due_at)}"
+        pairs.append(("last success", success))
         changes = [
             f"{', '.join(change.changes)} (revision {change.revision}, {local(change.at)}"
             f"{f', by {change.author}' if change.author else ''})"
             for change in failure.changes
         ]
         pairs.append(("changed since", "\n".join(changes) or "nothing of the job"))
-    if failure.letter is not None and failure.letter.dismissed_at is not None:
-        by = failure.letter.dismissed_by or "unknown"
-        pairs.append(("dismissed", f"{local(failure.letter.dismissed_at)} by {by}"))
-        pairs.append(("note", failure.letter.note))
-    return pairs
+    return pairs + (_closed_pairs(failure.letter) if failure.letter else [])
+
+
+def _closed_pairs(letter: DeadLetter) -> list[tuple[str, Cell]]:
+    """Return what closed a letter; nothing while it is open."""
+    if letter.dismissed_at is None:
+        return []
+    if letter.replayed_as is not None:
+        return [("replayed as", f"{letter.replayed_as}, {local(letter.dismissed_at)}")]
+    by = letter.dismissed_by or "unknown"
+    return [("dismissed", f"{local(letter.dismissed_at)} by {by}"), ("note", letter.note)]

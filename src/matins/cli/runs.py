@@ -185,13 +185,13 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
         print_json(status)
     else:
         still = "" if status.state is RunState.CANCELLED else "; its executor is told to stop it"
-        tell(f"{status.state}  {status.id}  {status.team}/{status.job}{still}")
+        tell(f"{standing(status)}{still}")
 
 
 @commands.command(epilog="Example: matins runs retry 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
 def retry(run: TheRun, as_json: AsJson = False) -> None:
     """Make the next attempt of a run now that is to be tried again."""
-    change(lambda client: client.retry_run(run), _standing, as_json=as_json)
+    change(lambda client: client.retry_run(run), standing, as_json=as_json)
 
 
 @commands.command(
@@ -204,10 +204,11 @@ def stop_retrying(
     as_json: AsJson = False,
 ) -> None:
     """End a run that is to be tried again: it is dead, and can be replayed."""
-    change(lambda client: client.stop_retrying_run(run, reason=reason), _standing, as_json=as_json)
+    change(lambda client: client.stop_retrying_run(run, reason=reason), standing, as_json=as_json)
 
 
-def _standing(status: RunStatus) -> str:
+def standing(status: RunStatus) -> str:
+    """Return how a run stands, in a line."""
     return f"{status.state}  {status.id}  {status.team}/{status.job}"
 
 

@@ -103,6 +103,15 @@ async def test_nothing_is_dismissed_unless_it_is_said_what(
     assert (await matins.get_dead_counts("demo")).total == 1
 
 
+async def test_a_single_run_and_everything_are_not_both_replayed(
+    typed: Typist, matins: Matins, database: Database
+) -> None:
+    [run] = await die(matins, database, 1)
+    refused = await typed("dead", "replay", str(run), "--everything")
+    assert (refused.code, "and none of these" in refused.err) == (2, True)
+    assert (await matins.get_dead_counts("demo")).total == 1
+
+
 async def test_for_programs_all_of_it_is_json(
     typed: Typist, matins: Matins, database: Database
 ) -> None:
@@ -128,6 +137,9 @@ async def test_a_run_is_replayed_with_another_input_as_a_new_one(
     assert (given.args, given.env, given.replay_of) == (["-v"], {"ORDER": "4711"}, runs[0])
     assert f"replay_of: {runs[0]}" in (await typed("runs", "show", made["id"])).out
     assert (await matins.get_dead_counts("demo")).total == 1
+    closed = (await typed("dead", "show", str(runs[0]))).out
+    assert f"replayed as {made['id']}, " in " ".join(closed.split())
+    assert "dismissed" not in closed
     several = await typed("dead", "replay", *map(str, runs), "--env", "ORDER=1")
     assert (several.code, "a single one" in several.err) == (2, True)
 
