@@ -111,7 +111,6 @@ async def stop_retrying(
 @post("/runs/{run_id:uuid}/replay", status_code=202, dto=Strict[Trigger], return_dto=None)
 async def replay_run(
     owners: Owners,
-    status: Status,
     run_id: FromPath[UUID],
     key: Key = None,
     data: JSONBody[Trigger | None] = None,
@@ -132,9 +131,7 @@ async def replay_run(
             key=None if key is None else bare(key),
             allow_overlap=changes.allow_overlap,
         )
-    replayed = await owners.runs.replay(run_id)
-    await status.note(replayed)
-    return replayed
+    return await owners.runs.replay(run_id)
 
 
 ROUTER = Router(

@@ -1,4 +1,4 @@
-"""What is told of the runs whose attempts have ended."""
+"""Metrics and log lines of the runs whose attempts have ended."""
 
 from __future__ import annotations
 
@@ -19,5 +19,6 @@ def note_ends(statuses: Iterable[RunStatus]) -> None:
     RUNS_RETRIED.inc(sum(status.state is RunState.RETRYING for status in ended))
     if dead := [status for status in ended if status.state is RunState.DEAD]:
         RUNS_DEAD.inc(len(dead))
-        told = {"run": str(dead[0].id), "job": f"{dead[0].team}/{dead[0].job}"}
-        log.warning("runs.dead", count=len(dead), **told, reason=dead[0].reason)
+        first = dead[0]
+        job = f"{first.team}/{first.job}"
+        log.warning("runs.dead", count=len(dead), run=str(first.id), job=job, reason=first.reason)

@@ -68,13 +68,13 @@ class DeadLetters:
         Raises ConflictError when it is done.
         """
         cancelled = await self._replays.cancel(replay_id)
-        shown = await self._show(replay_id)
-        if not cancelled and shown.state is not ReplayState.CANCELLED:
-            raise ConflictError(f"the replay is {shown.state}, so that it can't be cancelled")
-        return shown
+        replay = await self._show(replay_id)
+        if not cancelled and replay.state is not ReplayState.CANCELLED:
+            raise ConflictError(f"the replay is {replay.state}, so that it can't be cancelled")
+        return replay
 
     async def _show(self, replay_id: UUID) -> Replay:
-        shown = await self._replays.show(replay_id)
-        if shown is None:
+        replay = await self._replays.find_replay(replay_id)
+        if replay is None:
             raise NotFoundError(f"there is no replay {replay_id}")
-        return shown
+        return replay

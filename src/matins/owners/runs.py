@@ -18,7 +18,6 @@ from matins.domain.runs.states import FINAL, Kind, RunState
 from matins.domain.values.errors import (
     ConflictError,
     InvalidInputError,
-    MatinsError,
     NotFoundError,
     check,
 )
@@ -78,9 +77,7 @@ class Runs:
         if run_input == NO_INPUT:
             message = "changes nothing, and then the same run goes on; leave key and overlap out"
             raise InvalidInputError.at("input", message)
-        status = await self._changes.status(run) if names_instant(run) else None
-        if status is None:
-            raise NotFoundError(f"there is no run {run}")
+        status = await self._status(run)
         return await self._make(
             status.team, status.job, run_input, key, allow_overlap=allow_overlap, replay_of=run
         )
@@ -130,15 +127,12 @@ class Runs:
         Its executor hears of it in the answer to its next heartbeat. Raises ConflictError when the
         run has ended, NotFoundError when there is none.
         """
-        if not names_instant(run):
-            raise NotFoundError(f"there is no run {run}")
+        _check_id(run)
         if cancelled := await self._changes.cancel(run, CANCELLED):
             if cancelled.status.state in FINAL:
                 await notify(self._hints, CHANNEL, job_word(cancelled.job_id))
             return cancelled.status
-        status = await self._changes.status(run)
-        if status is None:
-            raise NotFoundError(f"there is no run {run}")
+        status = await self._status(run)
         raise ConflictError(f"the run has ended already: it is {status.state}")
 
     async def retry_now(self, run: UUID) -> RunStatus:
@@ -147,11 +141,10 @@ class Runs:
         What may hold any attempt may hold this one. Raises ConflictError when it waits for no
         attempt, NotFoundError when there is none.
         """
-        if not names_instant(run):
-            raise NotFoundError(f"there is no run {run}")
+        _check_id(run)
         hurried = await self._changes.retry_now(run)
         if hurried is None:
-            raise await self._no_retry(run)
+            raise _no_retry(await self._status(run))
         await notify(self._hints, CHANNEL, partition_word(partition_of(hurried.job_id)))
         return hurried.status
 
@@ -162,26 +155,13 @@ class Runs:
         Raises ConflictError when it waits for no attempt, NotFoundError when there is none.
         """
         check(reason_problems(author.reason))
-        if not names_instant(run):
-            raise NotFoundError(f"there is no run {run}")
+        _check_id(run)
         stopped = await self._changes.stop_retrying(run, _stopped(author))
         if stopped is None:
-            raise await self._no_retry(run)
+            raise _no_retry(await self._status(run))
         note_ends([stopped.status])
         await notify(self._hints, CHANNEL, job_word(stopped.job_id))
         return stopped.status
-
-    async def _no_retry(self, run: UUID) -> MatinsError:
-        """Return why a run that is not to be tried again can't be so now, or be kept from it."""
-        status = await self._changes.status(run)
-        if status is None:
-            return NotFoundError(f"there is no run {run}")
-        message = f"the run waits for no further attempt: it is {status.state}"
-        if status.state is RunState.DEAD:
-            return ConflictError(f"{message}; replay it")
-        return ConflictError(
-            message if status.state in FINAL else f"{message}; cancel it to end it"
-        )
 
     async def replay(self, run: UUID) -> RunStatus:
         """Give a dead run one attempt more, as the same run, and close its dead letter.
@@ -189,14 +169,11 @@ class Runs:
         If that succeeds, what chains have skipped because of it starts. Raises ConflictError when
         the run is not dead or can't go on, NotFoundError when there is none.
         """
-        if not names_instant(run):
-            raise NotFoundError(f"there is no run {run}")
+        _check_id(run)
         if status := await self._changes.replay(run):
             await notify(self._hints, "jobs", str(run))
             return status
-        status = await self._changes.status(run)
-        if status is None:
-            raise NotFoundError(f"there is no run {run}")
+        status = await self._status(run)
         if status.state is RunState.DEAD:
             raise ConflictError(
                 "another run stands for it, its job is deleted, its day is purged, or its job has"
@@ -210,6 +187,14 @@ class Runs:
         raise ConflictError(
             f"only a dead run can be replayed, and it is {status.state}: trigger its job"
         )
+
+    async def _status(self, run: UUID) -> RunStatus:
+        """Return how a run stands. Raises NotFoundError."""
+        _check_id(run)
+        status = await self._changes.status(run)
+        if status is None:
+            raise NotFoundError(f"there is no run {run}")
+        return status
 
     async def _notify(self, job_id: UUID, run: TriggeredRun) -> None:
         match run.status.state:
@@ -229,6 +214,20 @@ class Runs:
         if status is None:
             raise ConflictError(f"the run {keyed.id} of this key is not kept any more")
         return status
+
+
+def _check_id(run: UUID) -> None:
+    """Refuse what can't be the id of a run."""
+    if not names_instant(run):
+        raise NotFoundError(f"there is no run {run}")
+
+
+def _no_retry(status: RunStatus) -> ConflictError:
+    """Return why a run that waits for no attempt can't be tried again now, or be kept from it."""
+    message = f"the run waits for no further attempt: it is {status.state}"
+    if status.state is RunState.DEAD:
+        return ConflictError(f"{message}; replay it")
+    return ConflictError(message if status.state in FINAL else f"{message}; cancel it to end it")
 
 
 def _stopped(author: Author) -> str:

@@ -80,9 +80,9 @@ class PostgresReplayChanges:
         """See `domain.ports.dead.ReplayChanges`."""
         return await self._database.fetchrow(_Q["cancel"], id=replay_id) is not None
 
-    async def show(self, replay_id: UUID) -> Replay | None:
+    async def find_replay(self, replay_id: UUID) -> Replay | None:
         """See `domain.ports.dead.ReplayChanges`."""
-        row = await self._database.fetchrow(_Q["show"], id=replay_id)
+        row = await self._database.fetchrow(_Q["find_replay"], id=replay_id)
         return None if row is None else _replay(row)
 
     async def of_team(self, team: str, limit: int) -> list[Replay]:
@@ -93,10 +93,10 @@ class PostgresReplayChanges:
 
     async def found(self, replay_id: UUID) -> Replay:
         """Return how a replay stands. Raises NotFoundError."""
-        shown = await self.show(replay_id)
-        if shown is None:
+        replay = await self.find_replay(replay_id)
+        if replay is None:
             raise NotFoundError(f"there is no replay {replay_id}")
-        return shown
+        return replay
 
 
 def _replay(row: asyncpg.Record) -> Replay:

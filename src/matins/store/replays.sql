@@ -26,7 +26,7 @@ SET state = 'cancelled', step = step + 1,
 WHERE id = :id::uuid AND finished_at IS NULL
 RETURNING id
 
--- name: show
+-- name: find_replay
 SELECT
     -- include: replay_columns
 FROM replays r

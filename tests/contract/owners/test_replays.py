@@ -10,6 +10,8 @@ from tests.contract.owners.test_dead import BAD, SPECS, TEAM, WORSE, Graveyard
 from tests.contract.ports.ground import SPEC, Ground
 
 from matins.domain.jobs.authors import Author
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CheckinTarget, Target
 from matins.domain.runs.dead import DismissDead
 from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState, step
@@ -39,7 +41,7 @@ class Scene(Graveyard):
         return await self.ground.owners.dead.replay(TEAM, wanted, Author("ann"))
 
     async def show(self, replay: Replay) -> Replay:
-        shown = await self.ground.owners.dead._replays.show(replay.id)
+        shown = await self.ground.owners.dead._replays.find_replay(replay.id)
         assert shown
         return shown
 
@@ -156,6 +158,17 @@ async def test_a_run_that_cannot_go_on_is_left_out_and_keeps_its_letter(scene: S
     assert await scene.open() == [run]
 
 
+async def test_a_run_of_a_job_that_is_a_check_in_now_is_left_out(scene: Scene) -> None:
+    run = await scene.die("load")
+    checkin = JobSpec("load", Target(checkin=CheckinTarget()))
+    await scene.ground.owners.jobs.put(TEAM, checkin)
+    replay = await scene.start()
+    await scene.work()
+    shown = await scene.show(replay)
+    assert (shown.replayed, shown.left_out) == (0, 1)
+    assert await scene.open() == [run]
+
+
 async def test_one_that_is_cancelled_stops(scene: Scene) -> None:
     for _ in range(2):
         await scene.die("load")
@@ -204,5 +217,5 @@ async def test_what_is_over_goes_with_the_history(scene: Scene) -> None:
     active = await scene.start()
     scene.ground.clock.move(1)
     assert await scene.ground.leftovers.delete_replays(scene.ground.clock.now(), 9) == 1
-    assert await scene.ground.owners.dead._replays.show(done.id) is None
+    assert await scene.ground.owners.dead._replays.find_replay(done.id) is None
     assert (await scene.show(active)).state is ReplayState.ACTIVE

@@ -44,7 +44,7 @@ class ReplayChanges(Protocol):
     async def cancel(self, replay_id: UUID) -> bool:
         """End a replay; False if it is over."""
 
-    async def show(self, replay_id: UUID) -> Replay | None:
+    async def find_replay(self, replay_id: UUID) -> Replay | None:
         """Return how a replay stands; None if there is none."""
 
 

@@ -35,10 +35,10 @@ class DeadFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with it."""
-        found = [] if self.job is None else name_problems("job", self.job)
+        problems = [] if self.job is None else name_problems("job", self.job)
         for where, instant in (("since", self.since), ("until", self.until)):
-            found += [] if instant is None else instant_problems(where, instant)
-        return found
+            problems += [] if instant is None else instant_problems(where, instant)
+        return problems
 
 
 class DeadChoice(DeadFilter, frozen=True, forbid_unknown_fields=True):
@@ -52,16 +52,16 @@ class DeadChoice(DeadFilter, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[Problem]:
         """Return all that is wrong with it."""
-        found = super().problems()
+        problems = super().problems()
         if self.runs is not None and not 0 < len(self.runs) <= RUNS_MAX:
-            found.append(Problem("runs", f"must be from 1 to {RUNS_MAX}"))
+            problems.append(Problem("runs", f"must be from 1 to {RUNS_MAX}"))
         conditions = (self.job, self.fingerprint, self.since, self.until, self.runs)
         if self.everything == any(condition is not None for condition in conditions):
             message = (
                 "name runs, job, fingerprint, since or until; or everything, and none of these"
             )
-            found.append(Problem("", message))
-        return found
+            problems.append(Problem("", message))
+        return problems
 
 
 class DismissDead(DeadChoice, frozen=True, forbid_unknown_fields=True):

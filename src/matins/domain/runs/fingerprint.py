@@ -49,8 +49,8 @@ def failure_of(result: Result) -> Failure:
         return Failure()
     last_line = result.output[-_TAIL:].rstrip().rpartition("\n")[2].strip()
     error = f"{result.reason}: {last_line}" if last_line else result.reason
-    told = (result.outcome, result.exit_code, result.http_status, pattern_of(error))
-    digest = sha256(repr(told).encode(errors="replace")).hexdigest()
+    alike = (result.outcome, result.exit_code, result.http_status, pattern_of(error))
+    digest = sha256(repr(alike).encode(errors="replace")).hexdigest()
     return Failure(error[:ERROR_MAX], digest[:LENGTH])
 
 

@@ -107,12 +107,10 @@ class ReplayStep(msgspec.Struct, frozen=True):
     is_last: bool
 
 
-def step(replay: OpenReplay, found: Sequence[UUID], asked: int) -> ReplayStep:
-    """Return the next step of a replay, of which these letters were found when so many were asked
-    for.
-    """
-    mark = found[-1] if found else replay.mark
-    return ReplayStep(replay, found, mark, replay.paced(len(found)), len(found) < asked)
+def step(replay: OpenReplay, run_ids: Sequence[UUID], limit: int) -> ReplayStep:
+    """Return the next step of a replay, of which these are the next runs, up to a limit."""
+    mark, count = run_ids[-1] if run_ids else replay.mark, len(run_ids)
+    return ReplayStep(replay, run_ids, mark, replay.paced(count), is_last=count < limit)
 
 
 def end_of(replay: Replay, now: datetime) -> Replay:

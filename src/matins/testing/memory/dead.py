@@ -75,13 +75,13 @@ class MemoryReplays:
         )
         return True
 
-    async def show(self, replay_id: UUID) -> Replay | None:
+    async def find_replay(self, replay_id: UUID) -> Replay | None:
         """See `domain.ports.dead.ReplayChanges`."""
         row = self._world.replays.get(replay_id)
         if row is None:
             return None
         assert row.letters.until is not None
-        shown = Replay(
+        replay = Replay(
             id=row.id,
             team=row.team,
             state=row.state,
@@ -97,7 +97,7 @@ class MemoryReplays:
             since=row.letters.since,
             finished_at=row.finished_at,
         )
-        return end_of(shown, self._world.now())
+        return end_of(replay, self._world.now())
 
     async def unfinished_replays(self, partitions: Collection[int]) -> list[OpenReplay]:
         """See `domain.ports.dead.Replays`."""
@@ -148,6 +148,8 @@ def reopen(world: World, run: RunRow) -> bool:
     letter = world.dead_letters.get(run.id)
     if letter is None or letter.replayed_as or counted or job.state is JobState.DELETED:
         return False
+    if job.spec.target.checkin is not None:
+        return False
     run.retry_at, run.reason, run.finished_at = world.now(), "replayed by its owner", None
     del world.dead_letters[run.id]
     world.wait(run, run.retry_at, RETRY)
@@ -160,10 +162,10 @@ def reopen(world: World, run: RunRow) -> bool:
 
 def _chosen_letters(world: World, team: str, letters: DeadChoice) -> list[LetterRow]:
     """Return the open letters that are asked for, oldest due time first."""
-    found = [
+    chosen = [
         letter for letter in world.dead_letters.values() if _is_chosen(world, letter, team, letters)
     ]
-    return sorted(found, key=lambda letter: letter.run_id)
+    return sorted(chosen, key=lambda letter: letter.run_id)
 
 
 def _is_chosen(world: World, letter: LetterRow, team: str, letters: DeadChoice) -> bool:
