@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from tests.alerts.receivers import Hooks
 from tests.api.served import KEY, Owner
 
 from matins.alerts.channels.by_apprise import send_by_apprise
@@ -70,6 +71,13 @@ class Ground:
         reply = await self.owner.put(f"{TEAM}/jobs/{name}", spec)
         assert reply.status == 200, reply.text
         return UUID(reply.json["job"]["id"])
+
+    async def watched_job(self, hooks: Hooks, **written: Any) -> UUID:
+        """Make a job that has been looked at, and whose owner is told by webhooks."""
+        await self.channel(webhook=hooks.url)
+        job = await self.job(**written)
+        await self.look()
+        return job
 
     def go(self, **span: float) -> None:
         """Let time pass."""

@@ -14,9 +14,7 @@ from matins.alerts.watching import PAGE
 async def test_a_dead_run_is_told_once_and_so_is_the_success_after_it(
     ground: Ground, hooks: Hooks
 ) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     run = await ground.run(job, "dead")
     for _ in range(5):
@@ -89,9 +87,7 @@ async def test_many_jobs_that_turn_bad_within_a_minute_are_one_message(
 
 
 async def test_one_job_alone_is_told_within_seconds(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     await ground.run(job, "dead")
     await ground.look()
@@ -154,9 +150,7 @@ async def test_a_receiver_that_is_slow_holds_up_no_other(ground: Ground, hooks: 
 async def test_who_is_killed_between_sending_and_writing_sends_again_under_the_same_name(
     ground: Ground, hooks: Hooks
 ) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     await ground.run(job, "dead")
     await ground.look()
@@ -179,9 +173,7 @@ async def test_who_is_killed_between_sending_and_writing_sends_again_under_the_s
 
 
 async def test_two_looks_at_the_same_time_write_one_edge(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     await ground.run(job, "dead")
     lookout = ground.watch._lookout
@@ -198,10 +190,8 @@ async def test_two_looks_at_the_same_time_write_one_edge(ground: Ground, hooks: 
 async def test_a_dead_run_that_a_success_follows_before_the_look_is_told_all_the_same(
     ground: Ground, hooks: Hooks
 ) -> None:
-    await ground.channel(webhook=hooks.url)
     off = [{"on": "did_not_run", "off": True}]
-    job = await ground.job(schedule={"every": "1s"}, alerts=off)
-    await ground.look()
+    job = await ground.watched_job(hooks, schedule={"every": "1s"}, alerts=off)
     ground.go(seconds=2)
     await ground.run(job, "dead")
     ground.go(seconds=2)
@@ -214,9 +204,7 @@ async def test_a_dead_run_that_a_success_follows_before_the_look_is_told_all_the
 async def test_a_job_without_a_success_for_two_periods_did_not_run(
     ground: Ground, hooks: Hooks
 ) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(minutes=1)
     await ground.run(job, "succeeded")
     await ground.tell()
@@ -236,9 +224,7 @@ async def test_a_job_without_a_success_for_two_periods_did_not_run(
 async def test_a_paused_job_is_not_missed_and_has_its_time_when_it_goes_on(
     ground: Ground, hooks: Hooks
 ) -> None:
-    await ground.channel(webhook=hooks.url)
-    await ground.job()
-    await ground.look()
+    await ground.watched_job(hooks)
     assert (await ground.owner.post(f"{TEAM}/jobs/nightly/pause")).status == 200
     ground.go(days=10)
     await ground.tell()
@@ -254,9 +240,7 @@ async def test_a_paused_job_is_not_missed_and_has_its_time_when_it_goes_on(
 
 
 async def test_a_job_in_quarantine_is_told(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(minutes=1)
     await ground.execute(
         "UPDATE jobs SET state = 'quarantined', reason = 'it raises', revision = revision + 1,"
@@ -274,9 +258,7 @@ async def test_a_job_in_quarantine_is_told(ground: Ground, hooks: Hooks) -> None
 
 
 async def test_in_a_maintenance_window_nothing_is_told(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     window = {
         "name": "mend",
         "starts_at": f"{NOON:%Y-%m-%dT%H:%M:%SZ}",
@@ -307,10 +289,8 @@ async def test_named_channels_are_told_and_no_others(ground: Ground, hooks: Hook
 
 
 async def test_what_is_switched_off_is_not_told(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
     off = [{"on": on, "off": True} for on in ("dead", "did_not_run")]
-    job = await ground.job(alerts=off)
-    await ground.look()
+    job = await ground.watched_job(hooks, alerts=off)
     ground.go(seconds=5)
     await ground.run(job, "dead")
     ground.go(days=30)
@@ -320,10 +300,8 @@ async def test_what_is_switched_off_is_not_told(ground: Ground, hooks: Hooks) ->
 
 @pytest.mark.parametrize("times", [2, 3])
 async def test_so_many_failures_in_a_row_are_told(ground: Ground, hooks: Hooks, times: int) -> None:
-    await ground.channel(webhook=hooks.url)
     rules = [{"on": "dead", "off": True}, {"on": "failed", "times": times}]
-    job = await ground.job(alerts=rules, schedule={"every": "1h"})
-    await ground.look()
+    job = await ground.watched_job(hooks, alerts=rules, schedule={"every": "1h"})
     for number in range(1, times + 1):
         assert hooks.events == []
         ground.go(minutes=5)
@@ -334,9 +312,7 @@ async def test_so_many_failures_in_a_row_are_told(ground: Ground, hooks: Hooks, 
 
 
 async def test_a_deleted_job_is_watched_no_more(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     await ground.run(job, "dead")
     await ground.look()

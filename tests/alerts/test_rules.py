@@ -33,9 +33,7 @@ async def test_rules_of_a_team_hold_for_its_jobs_with_these_labels(
 
 
 async def test_what_is_bad_is_listed_until_it_is_well(ground: Ground, hooks: Hooks) -> None:
-    await ground.channel(webhook=hooks.url)
-    job = await ground.job()
-    await ground.look()
+    job = await ground.watched_job(hooks)
     ground.go(seconds=5)
     run = await ground.run(job, "dead")
     await ground.tell()
