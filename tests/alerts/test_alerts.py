@@ -9,6 +9,7 @@ from tests.alerts.ground import COMMAND, DAILY, NOON, TEAM, Ground
 from tests.alerts.receivers import Hooks, Mails, body_of, webhooks
 
 from matins.alerts.watching import PAGE
+from matins.kernel.metrics import ALERTS
 
 
 async def test_a_dead_run_is_told_once_and_so_is_the_success_after_it(
@@ -179,8 +180,11 @@ async def test_two_looks_at_the_same_time_write_one_edge(ground: Ground, hooks: 
     lookout = ground.watch._lookout
     await lookout.wake()
     first, second = await lookout.due(10), await lookout.due(10)
+    counter = ALERTS.labels("dead", "bad")
+    before = counter._value.get()
     await ground.watch._judge(first)
     await ground.watch._judge(second)
+    assert counter._value.get() - before == 1
     assert await ground.value("SELECT count(*) FROM notices") == 1
     ground.go(minutes=1)
     await ground.deliver()

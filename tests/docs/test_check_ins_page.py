@@ -27,7 +27,7 @@ def test_each_path_on_the_page_is_one(path: str, tells: str) -> None:
     for example in path.split("` to `"):
         ping = read_ping(example.replace("TOKEN", TOKEN), b"")
         assert ping is not None
-        meant = {"start": "begun", "success": "succe", "fail": "failed|exit code"}[ping.what]
+        meant = {"start": "begun", "success": "succe", "fail": "failed|exit code"}[ping.kind]
         assert re.search(meant, tells)
 
 

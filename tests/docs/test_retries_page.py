@@ -11,7 +11,7 @@ from tests.docs.tables import DOCS, rows
 
 from matins.cli.applying import read_jobs
 from matins.cli.documents import read_document
-from matins.domain.jobs.failures import NO_CODE, Failure, names
+from matins.domain.jobs.failures import NO_CODE, AttemptFailure, names
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobFile
 from matins.domain.jobs.targets import Target
@@ -32,11 +32,11 @@ def policy_of(text: str) -> RetryPolicy:
     return read_value(read_document(text).value, RetryPolicy)
 
 
-def failure_of(word: str) -> Failure:
+def failure_of(word: str) -> AttemptFailure:
     """Return the failure that ended with a code, as the page writes it."""
     kind, _, text = word.partition(":")
     code = None if text == NO_CODE else int(text)
-    return Failure("failed", **{"exit_code" if kind == "exit" else "http_status": code})
+    return AttemptFailure("failed", **{"exit_code" if kind == "exit" else "http_status": code})
 
 
 def test_the_job_file_on_the_page_is_sound() -> None:

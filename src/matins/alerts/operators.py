@@ -16,7 +16,7 @@ import structlog
 
 from matins.alerts.channels import UndeliveredError
 from matins.domain.alerts.edges import Edge, Level, Standing, Turn, step
-from matins.domain.alerts.texts import Message
+from matins.domain.alerts.texts import Message, instant_text
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus, beside_channels
@@ -102,7 +102,7 @@ def _message(turn: Turn, edges: Sequence[Edge]) -> Message:
         Turn.FLAPPING: "Matins: something keeps changing",
     }[turn]
     lines = [
-        f"- {edge.level.reason} (since {edge.level.since:%Y-%m-%d %H:%M:%S} UTC)"
+        f"- {edge.level.reason} (since {instant_text(edge.level.since)})"
         if turn is not Turn.WELL
         else f"- it was: {edge.level.reason}"
         for edge in edges

@@ -82,8 +82,9 @@ class AlertWatch:
         ]
         written = await self._lookout.write(looked, announcements)
         for item in announcements:
-            ALERTS.labels(item.notice.rule.partition(" ")[0], item.notice.turn.value).inc()
-        return written
+            if item.notice.job_id in written:
+                ALERTS.labels(item.notice.on, item.notice.turn.value).inc()
+        return len(written)
 
 
 def _announcements(

@@ -82,9 +82,9 @@ def set_rules(
     as_json: AsJson = False,
 ) -> None:
     """Set rules for all jobs of a team, or for those with some labels."""
-    team, called = split_name(name)
+    team, group = split_name(name)
     listed = [read_value(read_document(text).value, AlertRule) for text in rule]
-    wanted = AlertRules(called, listed, read_labels(label or []))
+    wanted = AlertRules(group, listed, read_labels(label or []))
     change(
         lambda client: client.put_alert_rules(team, wanted), partial(_words, team), as_json=as_json
     )
@@ -93,9 +93,9 @@ def set_rules(
 @commands.command("delete-rules", epilog="Example: matins alerts delete-rules payments/gold")
 def delete_rules(name: Named, as_json: AsJson = False) -> None:
     """Delete rules of a team; its jobs are judged without them."""
-    team, called = split_name(name)
+    team, group = split_name(name)
     change(
-        lambda client: client.delete_alert_rules(team, called),
+        lambda client: client.delete_alert_rules(team, group),
         partial(_words, team),
         as_json=as_json,
     )

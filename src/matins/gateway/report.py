@@ -21,7 +21,7 @@ from matins.domain.executors.protocol import (
     RunStatus,
     awaited_words,
 )
-from matins.domain.jobs.failures import Failure
+from matins.domain.jobs.failures import AttemptFailure
 from matins.domain.ports import Dispatch, Hints, StatusCache
 from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.runs.attempts import Result
@@ -243,7 +243,7 @@ class Recorder:
 
 def _ending(end: End, running: Running, rng: Random) -> Ending:
     result = end.result
-    failure = Failure(result.outcome, result.exit_code, result.http_status)
+    failure = AttemptFailure(result.outcome, result.exit_code, result.http_status)
     ended_by = running.policy.ended_by(failure, is_permanent=result.permanent)
     reason = f"{result.reason} ({ended_by})" if ended_by else result.reason
     after = decide(

@@ -40,12 +40,12 @@ class Checkins:
     async def ping(self, ping: Ping, output: str, cut: int) -> None:
         """Take what is told. Raises NotFoundError, TooManyRequestsError."""
         token_hash = hash_of(ping.token)
-        taken = await self._store.take(token_hash, begins=ping.what == "start")
+        taken = await self._store.take(token_hash, begins=ping.kind == "start")
         if taken is None:
             if await self._store.knows(token_hash):
                 raise TooManyRequestsError("the token is used too often; once in 5 s is enough")
             raise NotFoundError("there is no such check-in")
-        if ping.what == "start":
+        if ping.kind == "start":
             return
         started_at = taken.started_at
         if ping.took_s is not None:

@@ -102,10 +102,10 @@ class PostgresLookout:
 
     async def write(
         self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
-    ) -> int:
+    ) -> set[UUID]:
         """See `domain.ports.alerts.Lookout`."""
         if not looked:
-            return 0
+            return set()
         at = looked[0][0].facts.now
         async with self._database.transaction() as session:
             job_ids = [subject.facts.job_id for subject, _ in looked]
@@ -116,10 +116,10 @@ class PostgresLookout:
             await self._run(session, "write", at=at, **_watched(own))
             await self._run(session, "stand", **_standing(own))
             await self._run(session, "forget_deleted", job_ids=list(ours))
-            await self._announce(
-                session, at, [item for item in announcements if item.notice.job_id in ours]
-            )
-        return len(ours)
+            own_news = [item for item in announcements if item.notice.job_id in ours]
+            if own_news:
+                await self._announce(session, at, own_news)
+        return ours
 
     async def _announce(
         self, session: Session, at: datetime, announcements: Sequence[Announcement]

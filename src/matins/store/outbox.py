@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.alerts.deliveries import Notice, Sent, Taken
 from matins.domain.alerts.edges import Turn
-from matins.domain.alerts.texts import DETAILED_MAX, Detail
+from matins.domain.alerts.texts import DETAILED_MAX, Detail, instant_text
 from matins.domain.ports.alerts import Content
 from matins.domain.values.ids import due_of
 from matins.store.database import Database
@@ -68,7 +68,7 @@ class PostgresOutbox:
             return Detail()
         rows = await self._database.fetch(_Q["changed"], job_id=notice.job_id)
         changed = [
-            f"revision {row['revision']} at {row['effective_at']:%Y-%m-%d %H:%M:%S} UTC"
+            f"revision {row['revision']} at {instant_text(row['effective_at'])}"
             f" by {row['changed_by'] or 'somebody'} {row['change_reason']}".rstrip()
             for row in rows
         ]

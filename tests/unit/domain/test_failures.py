@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matins.domain.jobs.failures import Failure, names
+from matins.domain.jobs.failures import AttemptFailure, names
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
@@ -13,19 +13,19 @@ COMMAND = Target(command=CommandTarget(["true"]))
 HTTP = Target(http=HttpTarget("http://127.0.0.1:9/"))
 
 
-def exited(code: int | None) -> Failure:
-    return Failure("failed", exit_code=code)
+def exited(code: int | None) -> AttemptFailure:
+    return AttemptFailure("failed", exit_code=code)
 
 
-def answered(status: int | None) -> Failure:
-    return Failure("failed", http_status=status)
+def answered(status: int | None) -> AttemptFailure:
+    return AttemptFailure("failed", http_status=status)
 
 
 @pytest.mark.parametrize(
     ("word", "named", "others"),
     [
-        ("failed", [exited(1), answered(500)], [Failure("timed_out")]),
-        ("timed_out", [Failure("timed_out", http_status=200)], [exited(1)]),
+        ("failed", [exited(1), answered(500)], [AttemptFailure("timed_out")]),
+        ("timed_out", [AttemptFailure("timed_out", http_status=200)], [exited(1)]),
         ("exit:75", [exited(75)], [exited(74), exited(76), exited(None)]),
         ("exit:64-78", [exited(64), exited(78)], [exited(63), exited(79)]),
         ("exit:none", [exited(None)], [exited(1)]),
@@ -33,11 +33,11 @@ def answered(status: int | None) -> Failure:
         ("http:5xx", [answered(500), answered(599)], [answered(499), answered(600)]),
         ("http:500-504", [answered(504)], [answered(505)]),
         ("http:none", [answered(None)], [answered(500)]),
-        ("http:200", [answered(200)], [Failure("timed_out", http_status=200)]),
+        ("http:200", [answered(200)], [AttemptFailure("timed_out", http_status=200)]),
     ],
 )
 def test_each_word_names_its_failures(
-    word: str, named: list[Failure], others: list[Failure]
+    word: str, named: list[AttemptFailure], others: list[AttemptFailure]
 ) -> None:
     assert all(names(word, failure) for failure in named)
     assert not any(names(word, failure) for failure in others)
@@ -88,7 +88,9 @@ def test_an_age_that_is_no_length_of_time_is_refused(wrong: str) -> None:
     assert problem.where == "give_up_after"
 
 
-def ended_by(policy: RetryPolicy, failure: Failure, *, is_permanent: bool = False) -> str | None:
+def ended_by(
+    policy: RetryPolicy, failure: AttemptFailure, *, is_permanent: bool = False
+) -> str | None:
     return policy.ended_by(failure, is_permanent=is_permanent)
 
 
@@ -102,7 +104,7 @@ def test_with_retry_on_only_that_is_tried_again_whatever_the_executor_says() -> 
     assert ended_by(policy, answered(404), is_permanent=True) is None
     assert ended_by(policy, answered(429)) is None
     assert ended_by(policy, answered(500)) == "none of retry_on: http:404, http:429"
-    assert ended_by(policy, Failure("timed_out")) == "none of retry_on: http:404, http:429"
+    assert ended_by(policy, AttemptFailure("timed_out")) == "none of retry_on: http:404, http:429"
 
 
 def test_what_is_permanent_wins_over_what_is_to_be_tried_again() -> None:
@@ -117,4 +119,4 @@ def test_what_is_permanent_wins_over_what_is_to_be_tried_again() -> None:
 @pytest.mark.parametrize("outcome", ["lost", "cancelled"])
 def test_words_are_not_asked_about_what_is_no_failure(outcome: str) -> None:
     policy = RetryPolicy(retry_on=("exit:75",), permanent_on=("failed",))
-    assert ended_by(policy, Failure(outcome), is_permanent=True) is None
+    assert ended_by(policy, AttemptFailure(outcome), is_permanent=True) is None

@@ -41,14 +41,14 @@ class Ping(msgspec.Struct, frozen=True):
     """
 
     token: str
-    what: Literal["start", "success", "fail"]
+    kind: Literal["start", "success", "fail"]
     exit_code: int | None = None
     took_s: float | None = None
 
     def result(self, output: str, cut: int) -> Result:
         """Return what an attempt is that ended so, and wrote that."""
         outcome, reason = Outcome.SUCCEEDED, ""
-        if self.what == "fail":
+        if self.kind == "fail":
             outcome = Outcome.FAILED
             reason = "it failed" if self.exit_code is None else f"exit code {self.exit_code}"
         return Result(outcome, reason, output=output, output_cut=cut, exit_code=self.exit_code)

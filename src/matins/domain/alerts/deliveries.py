@@ -43,6 +43,11 @@ class Notice(msgspec.Struct, frozen=True):
     reason: str
     run_id: UUID | None = None
 
+    @property
+    def on(self) -> str:
+        """What its rule is about: `late`, where the rule is `late 10m`."""
+        return self.rule.partition(" ")[0]
+
 
 class Try(msgspec.Struct, frozen=True):
     """One try to deliver a message; without an error it has arrived."""

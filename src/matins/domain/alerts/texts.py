@@ -76,6 +76,11 @@ _VERBS: Final[dict[DeliveryKind, str]] = {
 }
 
 
+def instant_text(at: datetime) -> str:
+    """Return an instant as messages write it."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _causes(notices: Sequence[Notice], count: int) -> list[str]:
     """Return a line for each cause, with the jobs that it has hit."""
     causes: dict[tuple[str, str], list[str]] = {}
@@ -93,7 +98,7 @@ def _causes(notices: Sequence[Notice], count: int) -> list[str]:
 
 def _of_one(notice: Notice, detail: Detail) -> Message:
     name = f"{notice.team}/{notice.job}"
-    what = _WHAT.get(notice.rule.partition(" ")[0], notice.rule)
+    what = _WHAT.get(notice.on, notice.rule)
     title = {
         Turn.BAD: f"{name}: {what}",
         Turn.WELL: f"{name} is well again",
@@ -101,7 +106,7 @@ def _of_one(notice: Notice, detail: Detail) -> Message:
         Turn.FLAPPING: f"{name} keeps changing: {what}",
     }[notice.turn]
     lines = [f"{title}: {notice.reason}" if notice.reason else title]
-    lines.append(f"Rule: {notice.rule}. Since: {_instant(notice.since)}.")
+    lines.append(f"Rule: {notice.rule}. Since: {instant_text(notice.since)}.")
     if notice.turn is Turn.FLAPPING:
         lines.append("It turned bad several times within an hour; more is told once it is steady.")
     if detail.output:
@@ -124,7 +129,3 @@ def _commands(notice: Notice, name: str, detail: Detail) -> list[str]:
 
 def _last_lines(output: str) -> list[str]:
     return [f"  {line}" for line in output.rstrip().splitlines()[-_LINES_MAX:]]
-
-
-def _instant(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

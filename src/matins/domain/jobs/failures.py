@@ -21,7 +21,7 @@ _RULE = (
 )
 
 
-class Failure(NamedTuple):
+class AttemptFailure(NamedTuple):
     """How an attempt failed."""
 
     outcome: str
@@ -29,7 +29,7 @@ class Failure(NamedTuple):
     http_status: int | None = None
 
 
-def names(word: str, failure: Failure) -> bool:
+def names(word: str, failure: AttemptFailure) -> bool:
     """Return whether a word names a failure. A code counts only where it decided the outcome."""
     if word in OUTCOMES:
         return failure.outcome == word

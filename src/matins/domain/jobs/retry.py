@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from matins.domain.jobs.failures import OUTCOMES, Failure, names, word_fault
+from matins.domain.jobs.failures import OUTCOMES, AttemptFailure, names, word_fault
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import Problem, ScheduleError, below
 
@@ -98,7 +98,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
             return self
         return msgspec.structs.replace(self, attempts=ATTEMPTS.get(kind or "", ONCE))
 
-    def ended_by(self, failure: Failure, *, is_permanent: bool) -> str | None:
+    def ended_by(self, failure: AttemptFailure, *, is_permanent: bool) -> str | None:
         """Return by what a failure ends the run at once, None if by nothing here.
 
         Unless the policy says so it is by the executor, where it takes the failure for permanent:

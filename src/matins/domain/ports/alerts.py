@@ -109,10 +109,10 @@ class Lookout(Protocol):
 
     async def write(
         self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
-    ) -> int:
+    ) -> Collection[UUID]:
         """Write what looks have made of jobs, with the messages about it, in one transaction.
 
-        Left out is what somebody else has looked at meanwhile; return how many were written.
+        Left out is what somebody else has looked at meanwhile; return the jobs that were written.
         """
 
 
