@@ -49,10 +49,13 @@ WHERE j.id = ANY (:job_ids::uuid[]) AND j.next_due_at IS NOT NULL
 -- name: advance
 -- Not across a change, and not over a due time that may lack its row: a late writer does no harm.
 -- Nor in a database that has gone back in time, where the holder's lease is older than it was told:
--- what it has claimed since then has no row there. `open_since` only rises.
+-- what it has claimed since then has no row there. `open_since` only rises, and not past the run whose
+-- end is awaited: what follows it may be due before the end of a run that was triggered meanwhile.
 UPDATE jobs j
 SET next_due_at = a.next_due_at, next_fire_at = a.next_fire_at,
-    open_since = greatest(j.open_since, a.open_since)
+    open_since = greatest(
+        j.open_since, CASE WHEN j.follows < a.open_since THEN j.follows ELSE a.open_since END
+    )
 FROM unnest(
     :job_ids::uuid[], :revisions::integer[], :next_due_ats::timestamptz[],
     :next_fire_ats::timestamptz[], :accounted_untils::timestamptz[], :open_sinces::timestamptz[]

@@ -241,10 +241,12 @@ SELECT EXISTS (SELECT FROM runs WHERE job_id = :job_id::uuid AND finished_at IS 
     AS is_unfinished
 
 -- name: open_since
--- By the unique key (job_id, due_at, kind). What is claimed at this moment is due next at the earliest.
+-- By the unique key (job_id, due_at, kind). What is claimed at this moment, or later, is due next at the
+-- earliest, and that of a chain with the oldest due time that is undecided.
 SELECT least(
     (SELECT min(due_at) FROM runs WHERE job_id = j.id AND finished_at IS NULL),
     j.next_due_at,
+    j.follows,
     :safe_since::timestamptz
 ) AS open_since
 FROM jobs j

@@ -99,6 +99,15 @@ class Play:
         job = self.ids[name]
         await self.ground.room.record_open_since(A, self.epochs, {job: since})
 
+    async def looked_for_since(self) -> datetime:
+        """Claim what starts; return since when its job's row says to look for unfinished runs."""
+        decided = [(link, verdict) for link in await self.links() if (verdict := decide_link(link))]
+        new = [claim_of(link, verdict) for link, verdict in decided if verdict.starts]
+        claimed = await self.ground.agenda.claim(A, self.epochs, new)
+        facts = await self.ground.room.admission_facts(claimed.waiting)
+        [run] = facts.candidates.values()
+        return run.open_since
+
     async def rows(self, name: str) -> list[tuple[float, str, str]]:
         rows = await self.ground.rows.runs(self.ids[name])
         return [(row.due_s, row.state, row.reason) for row in rows if row.kind == "chained"]
@@ -381,12 +390,47 @@ async def test_a_run_that_is_decided_about_late_is_among_those_looked_for(play: 
     await play.claim("a")
     await play.note_open("b", DUE + timedelta(minutes=9))
     await play.end("a")
-    [link] = await play.links()
-    verdict = decide_link(link)
-    assert verdict
-    claimed = await play.ground.agenda.claim(A, play.epochs, [claim_of(link, verdict)])
-    [run] = (await play.ground.room.admission_facts(claimed.waiting)).candidates.values()
-    assert run.open_since <= run.due_at == DUE
+    assert await play.looked_for_since() <= DUE
+
+
+async def test_what_is_decided_late_is_looked_for_by_a_new_policy(play: Play) -> None:
+    await play.put(named("a"), chain("b", "a"))
+    await play.claim("a")
+    play.ground.clock.move(540)
+    await play.put(msgspec.structs.replace(chain("b", "a"), overlap="queue"))
+    await play.end("a")
+    assert await play.looked_for_since() <= DUE
+
+
+async def test_what_a_leader_catches_up_with_is_looked_for(play: Play) -> None:
+    await play.put(named("a"), msgspec.structs.replace(chain("b", "a"), overlap="skip"))
+    await play.ground.owners.jobs.pause(TEAM, "a")
+    await play.look()
+    play.ground.clock.move(150)
+    await play.look()
+    await play.note_open("b", play.ground.clock.now())
+    await play.ground.owners.jobs.resume(TEAM, "a", "last")
+    await play.end("a")
+    assert await play.looked_for_since() <= START + timedelta(minutes=2)
+
+
+async def test_of_what_starts_after_replays_the_first_is_looked_for(play: Play) -> None:
+    await play.put(named("a"), msgspec.structs.replace(chain("b", "a"), overlap="queue"))
+    dues = [DUE + timedelta(minutes=minute) for minute in range(3)]
+    for due in dues:
+        await play.claim("a", due)
+        await play.end("a", RunState.DEAD)
+    await play.look()
+    await play.note_open("b", DUE + timedelta(minutes=9))
+    for due in reversed(dues):
+        await play.ground.owners.runs.replay(claim(play.ids["a"], due).run_id)
+        await play.ground.admit(A, play.epochs, await play.ground.waiting())
+        await play.end("a")
+    links = [link for link in await play.links() if link.is_again]
+    assert len(links) == 3
+    revived = await play.ground.agenda.revive(A, play.epochs, links[::-1], [True] * 3)
+    facts = await play.ground.room.admission_facts(revived.waiting)
+    assert {run.open_since <= DUE for run in facts.candidates.values()} == {True}
 
 
 async def test_a_run_that_starts_after_a_replay_is_looked_for_again(play: Play) -> None:

@@ -85,6 +85,29 @@ async def test_it_is_found_whether_the_next_due_time_was_written_or_not(
     assert found.job.next_due_at is None
 
 
+async def test_what_follows_an_end_is_looked_for_though_a_run_was_triggered_meanwhile(
+    ground: Ground, job: UUID
+) -> None:
+    await ground.rows.add_job(job, FOLLOWING)
+    await executed(ground, job)
+    await ground.advance(Advance(job, 1, None, None, START, open_since=LATER))
+    [found] = await ended(ground)
+    assert found.job.open_since <= START
+
+
+async def test_since_when_to_look_stays_where_it_is_not_known_any_more(
+    ground: Ground, job: UUID
+) -> None:
+    await ground.rows.add_job(job, FOLLOWING)
+    await executed(ground, job)
+    [before] = await ended(ground)
+    await ground.agenda.write_follow_ups([follow_up(job)])
+    await ground.advance(Advance(job, 1, None, None, LATER))
+    [after] = await ground.agenda.changed_jobs([partition_of(job)], START - timedelta(days=1))
+    assert after.next_due_at is None
+    assert after.open_since == before.job.open_since < LATER
+
+
 async def test_it_is_found_in_its_partition_and_in_no_other(ground: Ground, job: UUID) -> None:
     await ground.rows.add_job(job, FOLLOWING)
     await executed(ground, job)

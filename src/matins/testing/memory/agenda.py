@@ -113,7 +113,7 @@ class MemoryAgenda:
             due, since = advance.next_due_at, advance.open_since
             stepped = _step(job, advance.accounted_until, due, advance.next_fire_at)
             if stepped and since is not None:
-                job.open_since = max(job.open_since, since)
+                job.open_since = max(job.open_since, min(since, job.follows or since))
 
     async def ended_runs(self, partitions: Collection[int], limit: int) -> list[AwaitedEnd]:
         """See `domain.ports.Agenda`."""

@@ -31,7 +31,8 @@ def revise(world: World, job_id: UUID, revision: JobRevision) -> None:
     job = world.jobs[job_id]
     if job.spec.overlapping.policy == "allow" and revision.spec.overlapping.policy != "allow":
         dues = [run.due_at for run in rows_of(world, job_id)]
-        job.open_since = min([*dues, job.next_due_at or revision.at, revision.at - MARGIN])
+        coming = [at for at in (job.next_due_at, job.follows, job.woken) if at is not None]
+        job.open_since = min([*dues, *coming, revision.at - MARGIN])
     world.revise(job, revision)
 
 

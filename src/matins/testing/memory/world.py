@@ -181,6 +181,7 @@ class World:
             if since is not None and is_led and led.state is not JobState.DELETED:
                 first = max(since, led.timing.since + INSTANT)
                 led.follows = min(led.follows or first, first)
+                led.open_since = min(led.open_since, first)
                 if self.locks.is_taken(led.id):  # it waits for a change that is under way
                     led.woken = min(led.woken or first, first)
                 self.wake_chains(led, since)
@@ -327,8 +328,7 @@ class World:
 
     def scheduled(self, job_id: UUID) -> list[RunRow]:
         """Return the scheduled runs of a job."""
-        runs = self.runs_by_job.get(job_id, [])
-        return [run for run in runs if run.kind is Kind.SCHEDULED]
+        return [run for run in self.runs_by_job.get(job_id, []) if run.kind is Kind.SCHEDULED]
 
     def run_count(self, job: JobRow) -> int:
         """Return how many due times a job's schedule has had; counted only where it matters."""
