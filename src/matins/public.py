@@ -67,6 +67,7 @@ from matins.domain.runs.dead import (
 )
 from matins.domain.runs.inputs import GivenInput, RunInput
 from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.recent import RecentRun, RecentRuns
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState
 from matins.domain.runs.restores import Restore, Resumed, Resumption
 from matins.domain.runs.states import RunState
@@ -195,6 +196,8 @@ __all__ = [
     "Quotas",
     "QuotasChanged",
     "QuotasRecord",
+    "RecentRun",
+    "RecentRuns",
     "Replay",
     "ReplayDead",
     "ReplayState",

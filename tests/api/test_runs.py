@@ -77,6 +77,26 @@ async def test_triggering_twice_makes_two_runs(owner: Owner) -> None:
     assert first["id"] != second["id"]
 
 
+async def test_a_list_of_jobs_has_their_last_runs_if_they_are_asked_for(
+    owner: Owner, database: Database
+) -> None:
+    job = await owner.job()
+    await owner.job(name="idle")
+    fleet = Fleet(database)
+    for _ in range(3):
+        run = await trigger(owner)
+    await fleet.dequeue()
+    await fleet.end(UUID(run["id"]), Outcome.SUCCEEDED, RunState.SUCCEEDED)
+    for path in (JOBS, "/v1/jobs"):
+        recent = (await owner.get(path, recent=2)).json["recent"]
+        assert recent.keys() == {job["id"]}
+        last, before = recent[job["id"]]["runs"]
+        assert (last["id"], last["state"], before["state"]) == (run["id"], "succeeded", "running")
+        assert recent[job["id"]]["p95_s"] >= 0
+        assert (await owner.get(path)).json["recent"] == {}
+    assert (await owner.get(JOBS, recent=31)).status == 422
+
+
 async def test_a_paused_job_can_be_triggered(owner: Owner) -> None:
     await owner.job()
     await owner.post(f"{JOB}/pause")

@@ -37,7 +37,7 @@ HOT = [
         "waiting.sql:record_open_since",
     ),
     "manual.sql:find_job",
-    *("past.sql:newest_runs", "past.sql:run_counts"),
+    *("past.sql:newest_runs", "past.sql:run_counts", "recent.sql:recent_runs"),
     *("zone_data.sql:jobs_ahead", "zone_data.sql:correct"),
     *("auto_delete.sql:ended_jobs", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended_runs", "following.sql:write_follow_ups"),
@@ -63,7 +63,7 @@ FILES = (
         "leases",
         "manual",
     ),
-    *("past", "replays", "status", "waiting", "zone_data"),
+    *("past", "recent", "replays", "status", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

@@ -18,6 +18,7 @@ from matins.domain.executors.liveness import ExecutorSeen
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.claims import DueJob
+from matins.domain.runs.recent import RecentRun
 from matins.domain.runs.states import FINAL, Kind, Outcome, RunState
 from matins.domain.views import AttemptRecord, ExecutorRecord, PartitionRecord, Run
 from matins.store.queries import Query, load_queries
@@ -38,6 +39,7 @@ FILLS: dict[str, type[msgspec.Struct]] = {
     "reads.sql:statuses": RunStatus,
     "reads.sql:runs_recent": Run,
     "reads.sql:runs_of_team": Run,
+    "recent.sql:recent_runs": RecentRun,
     "reads.sql:attempts": AttemptRecord,
     "reads.sql:executors": ExecutorRecord,
     "reads.sql:partitions": PartitionRecord,
@@ -56,6 +58,7 @@ ASIDE: dict[str, dict[str, type]] = {
     "reads.sql:runs_recent": {"pool": str},
     "reads.sql:runs_of_team": {"pool": str},
     "dispatch.sql:record": {"awaited": UUID, "is_followed": bool},
+    "recent.sql:recent_runs": {"job_id": UUID},
     "manual.sql:cancel": {"job_id": UUID},
     "manual.sql:retry_now": {"job_id": UUID},
     "manual.sql:stop_retrying": {"job_id": UUID},

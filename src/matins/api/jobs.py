@@ -16,6 +16,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.authors import Author
 from matins.domain.jobs.pausing import NO_END, Pause
 from matins.domain.jobs.spec import Job, JobList, JobSpec
+from matins.domain.runs.recent import RECENT_MAX
 from matins.domain.schedules.schedule import Override
 from matins.domain.views import (
     Changed,
@@ -32,6 +33,10 @@ Limit = Annotated[
     int, QueryParameter(ge=1, le=1000, description="The most that are given at once.")
 ]
 
+Recent = Annotated[
+    int,
+    QueryParameter(ge=0, le=RECENT_MAX, description="So many of each job's last runs are given."),
+]
 
 Reason = Annotated[str, QueryParameter(description="Why it is changed, for its history.")]
 
@@ -46,18 +51,22 @@ Key = Annotated[
 
 @get("/jobs")
 async def list_all_jobs(
-    reads: Reads, after: FromQuery[UUID | None] = None, limit: Limit = 100
+    reads: Reads, after: FromQuery[UUID | None] = None, limit: Limit = 100, recent: Recent = 0
 ) -> JobPage:
     """List the jobs of all teams, by id; `after` is the `next` of the page before."""
-    return await reads.all_jobs(after, limit)
+    return await reads.with_recent_runs(await reads.all_jobs(after, limit), recent)
 
 
 @get("/teams/{team:str}/jobs")
 async def list_jobs(
-    reads: Reads, team: FromPath[str], after: FromQuery[str] = "", limit: Limit = 100
+    reads: Reads,
+    team: FromPath[str],
+    after: FromQuery[str] = "",
+    limit: Limit = 100,
+    recent: Recent = 0,
 ) -> JobPage:
     """List a team's jobs, by name; `after` is the `next` of the page before."""
-    return await reads.jobs(team, after, limit)
+    return await reads.with_recent_runs(await reads.jobs(team, after, limit), recent)
 
 
 @post("/teams/{team:str}/jobs", dto=Strict[JobSpec], return_dto=None)

@@ -73,22 +73,29 @@ class JobCalls:
         """Return a job by its name."""
         return await self._calls.ask(Job, "GET", job_path(team, name))
 
-    async def jobs_page(self, team: str, *, after: str = "", limit: int = 100) -> JobPage:
-        """Return a page of a team's jobs, by name."""
-        query = query_of(after=after or None, limit=limit)
+    async def jobs_page(
+        self, team: str, *, after: str = "", limit: int = 100, recent: int = 0
+    ) -> JobPage:
+        """Return a page of a team's jobs, by name; with `recent` last runs of each."""
+        query = query_of(after=after or None, limit=limit, recent=recent or None)
         return await self._calls.ask(JobPage, "GET", all_of(team, "jobs"), query=query)
 
     async def list_jobs(self, team: str | None = None) -> list[Job]:
         """Return the readable jobs of a team by name, or of all teams, by team and name."""
         return (await self.whole_jobs_page(team)).jobs
 
-    async def whole_jobs_page(self, team: str | None = None) -> JobPage:
-        """Return all jobs of a team, or of all teams, as one page, with the unreadable ones."""
+    async def whole_jobs_page(self, team: str | None = None, *, recent: int = 0) -> JobPage:
+        """Return all jobs of a team, or of all teams, as one page, with the unreadable ones, and
+        with `recent` last runs of each.
+        """
         path = "/v1/jobs" if team is None else all_of(team, "jobs")
-        pages = [page async for page in pages_of(self._calls, JobPage, path)]
+        query = query_of(recent=recent or None)
+        pages = [page async for page in pages_of(self._calls, JobPage, path, query)]
         jobs = [job for page in pages for job in page.jobs]
         jobs.sort(key=lambda job: (job.team, job.spec.name))
-        return JobPage(jobs, unreadable=[job for page in pages for job in page.unreadable])
+        unreadable = [job for page in pages for job in page.unreadable]
+        runs = {job_id: runs for page in pages for job_id, runs in page.recent.items()}
+        return JobPage(jobs, unreadable=unreadable, recent=runs)
 
     async def explain_job(self, team: str, name: str, *, at: datetime | None = None) -> Explanation:
         """Return what became of a job's due time at an instant, and why; without one, of its last

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -43,11 +44,15 @@ def query_of(**parameters: str | int | UUID | datetime | None) -> dict[str, str]
     }
 
 
-async def pages_of(calls: ApiCalls, kind: type[Page], path: str) -> AsyncIterator[Page]:
+async def pages_of(
+    calls: ApiCalls, kind: type[Page], path: str, query: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Page]:
     """Read all pages of a list."""
     after: str | None = None
     while True:
-        page = await calls.ask(kind, "GET", path, query=query_of(after=after, limit=PAGE))
+        page = await calls.ask(
+            kind, "GET", path, query={**query, **query_of(after=after, limit=PAGE)}
+        )
         yield page
         after = page.next
         if after is None:

@@ -15,6 +15,7 @@ from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.windows import Window, WindowState
 from matins.domain.runs.inputs import RunInput
+from matins.domain.runs.recent import RecentRuns
 from matins.domain.schedules.schedule import Override, Schedule
 
 
@@ -105,12 +106,14 @@ class UnreadableJob(msgspec.Struct, frozen=True):
 class JobPage(msgspec.Struct, frozen=True):
     """A page of jobs. `next`: give it as `after` for the next page; None at the end.
 
-    `unreadable` stand in none of the lists, though they belong to this page.
+    `unreadable` stand in none of the lists, though they belong to this page. `recent`: the last
+    runs of those jobs that have any, by the id of the job, if they were asked for.
     """
 
     jobs: list[Job]
     next: str | None = None
     unreadable: list[UnreadableJob] = []
+    recent: dict[UUID, RecentRuns] = {}
 
 
 class Run(RunStatus, frozen=True, omit_defaults=True):

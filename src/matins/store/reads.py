@@ -13,6 +13,7 @@ from matins.domain.executors.fleet import SILENT, instant
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.inputs import GivenInput
+from matins.domain.runs.recent import RecentRuns
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import InvalidInputError, NotFoundError
 from matins.domain.values.ids import due_of, id_before, names_instant
@@ -31,6 +32,7 @@ from matins.store.fleet import PostgresFleet
 from matins.store.job_rows import job_of, readable
 from matins.store.past import LATEST, around, day_ranges
 from matins.store.queries import Query, load_queries
+from matins.store.recent import recent_runs
 
 RECENT = timedelta(days=7)
 """How far lists of runs of many jobs look back, unless they are told."""
@@ -94,6 +96,15 @@ class PostgresReads:
         records, unreadable = readable([(row["team"], row) for row in rows])
         jobs = await self._fleet.tell_overdue(records)
         return JobPage(jobs, str(rows[-1]["id"]) if len(rows) == limit else None, unreadable)
+
+    async def with_recent_runs(self, page: JobPage, count: int) -> JobPage:
+        """Return a page of jobs with the last runs of each, `count` at most."""
+        if count == 0:
+            return page
+        job_ids = [job.id for job in page.jobs]
+        found = await recent_runs(self._database.fetch, job_ids, count)
+        recent = {job_id: RecentRuns.of(runs) for job_id, runs in found.items()}
+        return msgspec.structs.replace(page, recent=recent)
 
     async def statuses(self, run_ids: Collection[UUID]) -> list[RunStatus]:
         """Return the statuses of those of the runs that exist; their ids come from `due_at_of`."""
