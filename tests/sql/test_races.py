@@ -58,11 +58,16 @@ async def other(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def is_blocked(session: asyncpg.Connection) -> None:
-    """Wait until somebody waits for what this session holds."""
+    """Wait until somebody waits for what this session holds.
+
+    Asked of locks: within a transaction, pg_stat_activity goes on showing the sessions of its first
+    look, and who waits may have connected since.
+    """
     own = await session.fetchval("SELECT pg_backend_pid()")
     async with asyncio.timeout(PATIENCE_S):
         while not await session.fetchval(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))",
+            "SELECT EXISTS (SELECT FROM pg_locks"
+            " WHERE NOT granted AND $1 = ANY (pg_blocking_pids(pid)))",
             own,
         ):
             await asyncio.sleep(0.01)
