@@ -15,6 +15,9 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 _ALONE = ("tests/e2e/", "tests/sim/test_planted_faults.py")
 """What shares nothing."""
 
+_SHARING = ("tests/e2e/faults/test_status.py",)
+"""What shares a cluster all the same."""
+
 _WAITING = "tests/e2e/"
 _LONGEST = (
     "tests/sim/",
@@ -35,7 +38,8 @@ class Spread(LoadScopeScheduling):  # type: ignore[misc] # it has no types
 
 def piece_of(test: str) -> str:
     """Return the name of the piece of work to which a test belongs."""
-    return test if test.startswith(_ALONE) else test.partition("::")[0]
+    is_alone = test.startswith(_ALONE) and not test.startswith(_SHARING)
+    return test if is_alone else test.partition("::")[0]
 
 
 def in_order(tests: Iterable[str]) -> dict[str, int]:

@@ -97,6 +97,37 @@ async def test_one_job_alone_is_told_within_seconds(ground: Ground, hooks: Hooks
     assert hooks.turns == ["bad"]
 
 
+async def test_a_new_job_that_dies_before_anybody_has_looked_at_it_is_told(
+    ground: Ground, hooks: Hooks
+) -> None:
+    await ground.channel(webhook=hooks.url)
+    ground.go(days=1)
+    job = await ground.job()
+    ground.go(seconds=1)
+    await ground.run(job, "dead", took_s=0.5)
+    ground.go(seconds=4)
+    await ground.tell()
+    assert hooks.turns == ["bad"]
+
+
+async def test_what_another_rule_says_of_the_same_job_waits_for_no_crowd(
+    ground: Ground, hooks: Hooks
+) -> None:
+    await ground.channel(webhook=hooks.url)
+    rules = [{"on": "failed", "times": 1}, {"on": "failed", "times": 2}]
+    job = await ground.job(alerts=rules)
+    await ground.look()
+    for _ in range(2):
+        ground.go(seconds=4)
+        await ground.run(job, "dead")
+        await ground.look()
+    assert await ground.value("SELECT count(*) FROM notices") == 3
+    ground.go(seconds=6)
+    await ground.deliver()
+    [event] = hooks.events
+    assert event["data"]["count"] == 3
+
+
 async def test_a_receiver_that_is_down_gets_its_message_later_and_once(ground: Ground) -> None:
     async with webhooks() as first:
         url, port = first.url, int(first.url.rpartition(":")[2].partition("/")[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -16,6 +17,7 @@ from matins.alerts.switch import DeadMansSwitch
 from matins.domain.alerts.texts import Message
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus
 from matins.kernel.clock import HostClock
+from matins.testing.virtual import VirtualClock, VirtualTime, in_virtual_time
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
 FROZEN = Finding(
@@ -82,7 +84,7 @@ async def test_operators_are_told_once_of_each_finding_and_of_its_end() -> None:
         names.add(name)
         sent.append(message)
 
-    alerts = OperatorAlerts(system, notify, HostClock(), 5.0)
+    alerts = OperatorAlerts(system, notify, HostClock())
     for findings in ([], [FROZEN], [FROZEN], [], []):
         system.findings = list(findings)
         await alerts.tell()
@@ -95,6 +97,7 @@ async def test_operators_are_told_once_of_each_finding_and_of_its_end() -> None:
     assert len(names) == 2
 
 
+@in_virtual_time
 async def test_what_operators_could_not_be_told_is_told_later_in_order() -> None:
     system, sent = System(), list[str]()
     is_down = True
@@ -105,11 +108,14 @@ async def test_what_operators_could_not_be_told_is_told_later_in_order() -> None
             raise UndeliveredError("nobody listens")
         sent.append(message.title)
 
-    alerts = OperatorAlerts(system, notify, HostClock(), 5.0)
+    alerts = OperatorAlerts(system, notify, VirtualClock(VirtualTime()))
     other = msgspec.structs.replace(FROZEN, kind=FindingKind.CACHE)
     for findings in ([FROZEN], [FROZEN, other], [other]):
         system.findings = findings
         await alerts.tell()
     is_down = False
+    await alerts.tell()
+    assert sent == []
+    await asyncio.sleep(5)
     await alerts.tell()
     assert sent == ["Matins: something is wrong"] * 2 + ["Matins: well again"]

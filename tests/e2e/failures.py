@@ -128,7 +128,7 @@ async def _put_jobs(cluster: Cluster, load: Load, first: datetime) -> dict[str, 
 
 def _spec(plan: Plan, name: str, url: str) -> dict[str, Any]:
     """Return a job of a plan. What one rule tells goes to another channel than what others do, for
-    a message that is added to waits for a minute.
+    a message about several jobs waits for a minute.
     """
     rules: list[dict[str, Any]] = [
         {"on": "dead", "to": [plan.name]},

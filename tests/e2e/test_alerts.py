@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from random import Random
 
-from tests.alerts.receivers import Mails, body_of, mail_server, webhooks
+from tests.alerts.receivers import Hooks, webhooks
 from tests.e2e.cluster import Cluster, until
 
 KEY = "c0" * 32
@@ -56,22 +56,29 @@ async def test_each_failed_job_is_told_once_whatever_is_killed() -> None:
         hooks.verify(channel["key"])
 
 
-async def test_operators_are_told_that_all_schedulers_are_frozen_and_that_they_are_back() -> None:
-    async with mail_server() as mails, Cluster(None, MATINS_OPERATORS_URL=mails.url) as cluster:
-        await cluster.start("api", MATINS_STATUS_AFTER="3s", MATINS_STATUS_EVERY="1s")
+async def test_that_a_job_is_late_is_told_while_all_schedulers_are_frozen() -> None:
+    settings = {"MATINS_SECRET_KEYS": KEY, "MATINS_ALERT_LOOK": "500ms"}
+    async with webhooks() as hooks, Cluster(None, **settings) as cluster:
+        await cluster.start("api")
         scheduler = await cluster.start("scheduler")
         await cluster.start("executor")
-        await until(lambda: _mails_with(mails, "wrong") <= _mails_with(mails, "well again"), 30)
-        before = len(mails.received)
+        url = f"{cluster.urls[0]}/v1/teams/e2e/channels/oncall"
+        async with cluster.http.put(url, json={"name": "oncall", "webhook": hooks.url}) as answer:
+            assert answer.status == 200
+        late = [{"on": "late", "after": "3s"}, {"on": "did_not_run", "within": "4s"}]
+        job = {"schedule": {"every": "1s"}, "misfire": {"policy": "last"}, "alerts": late}
+        await cluster.put_job("steady", **job)
+        await until(lambda: cluster.value("SELECT count(*) > 1 FROM runs"), 30)
         scheduler.signal(signal.SIGSTOP)
-        await until(lambda: _mails_with(mails, "scheduler", before), 30)
+        await until(lambda: _turns(hooks, "bad") == {"late 3s", "did_not_run 4s"}, 30)
         scheduler.signal(signal.SIGCONT)
-        await until(lambda: _mails_with(mails, "well again", before), 30)
+        await until(lambda: _turns(hooks, "well") == {"late 3s", "did_not_run 4s"}, 30)
 
 
-def _mails_with(mails: Mails, words: str, since: int = 0) -> int:
-    """Return in how many mails these words stand."""
-    return sum(words in f"{mail['subject']} {body_of(mail)}" for mail in mails.received[since:])
+def _turns(hooks: Hooks, turn: str) -> set[str]:
+    """Return the rules of which this was told."""
+    notices = [notice for event in hooks.events for notice in event["data"]["notices"]]
+    return {notice["rule"] for notice in notices if notice["turn"] == turn}
 
 
 async def _watched(cluster: Cluster, count: int) -> None:

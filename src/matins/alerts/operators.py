@@ -23,7 +23,13 @@ from matins.domain.status.findings import Finding, FindingKind, SystemStatus, be
 from matins.domain.values.ids import hashed_id
 from matins.kernel.service import repeat
 
+EVERY_S: Final = 1.0
+"""Looks are this far apart: the last judgement is kept, so that asking for it costs nothing."""
+
 _TRY_S: Final = 20.0
+_AGAIN_S: Final = 5.0
+"""What has not arrived is sent again after this."""
+
 _KEPT: Final = 100
 """The most messages that wait; the oldest are dropped first."""
 
@@ -36,36 +42,37 @@ log = structlog.get_logger()
 class OperatorAlerts:
     """Looks at the findings, and sends what is new of them. See `kernel.service.Service`."""
 
-    def __init__(self, system: StatusView, notify: Notify, clock: Clock, every_s: float) -> None:
+    def __init__(self, system: StatusView, notify: Notify, clock: Clock) -> None:
         self._system = system
         self._notify = notify
         self._clock = clock
-        self._every_s = every_s
+        self._again_s = 0.0
         self._stopping = asyncio.Event()
         self._standings: dict[tuple[FindingKind, str], Standing] = {}
         self._waiting: deque[tuple[UUID, Message]] = deque(maxlen=_KEPT)
 
     async def run(self) -> None:
         """Work until stopped."""
-        await repeat(self.tell, self._every_s, self._clock, self._stopping, name="operators")
+        await repeat(self.tell, EVERY_S, self._clock, self._stopping, name="operators")
 
     async def stop(self) -> None:
         """End soon."""
         self._stopping.set()
 
     async def tell(self) -> None:
-        """Look once, and send what waits; what does not arrive is sent again at the next look."""
+        """Look once, and send what waits; what does not arrive is sent again at a later look."""
         edges = self._edges(await self._system.status())
         for turn in (Turn.BAD, Turn.FLAPPING, Turn.WELL):
             if turned := [edge for edge in edges if edge.turn is turn]:
                 self._waiting.append((_name(turned), _message(turn, turned)))
-        while self._waiting:
+        while self._waiting and self._clock.elapsed_s() >= self._again_s:
             name, message = self._waiting[0]
             try:
                 async with asyncio.timeout(_TRY_S):
                     await self._notify(name, message)
             except (TimeoutError, UndeliveredError) as error:
                 log.warning("operators.undelivered", delivery=str(name), error=str(error))
+                self._again_s = self._clock.elapsed_s() + _AGAIN_S
                 return
             self._waiting.popleft()
 

@@ -65,13 +65,21 @@ async def repeat(
 ) -> None:
     """Do the work again and again, `every_s` apart, until `stopping` is set.
 
-    While a peer is unavailable it is tried again after the same pause; anything else is raised.
+    While a peer is unavailable it is tried again after the same pause, and the log says so once,
+    and when that is over; anything else is raised.
     """
+    failures = 0
     while not stopping.is_set():
         try:
             await work()
         except UnavailableError as error:
-            log.warning("work.unavailable", work=name, error=str(error))
+            failures += 1
+            if failures == 1:
+                log.warning("work.unavailable", work=name, error=str(error))
+        else:
+            if failures:
+                log.info("work.available", work=name, failures=failures)
+            failures = 0
         await pause(every_s, clock, stopping)
 
 

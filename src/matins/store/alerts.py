@@ -141,6 +141,7 @@ class PostgresLookout:
                 channel_id=channel_id,
                 kind=kind,
                 at=at,
+                job_id=group[0].notice.job_id,
                 is_burst=len({item.notice.job_id for item in group}) > 1,
                 gather_burst=GATHER_BURST,
                 gather=GATHER,

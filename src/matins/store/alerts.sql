@@ -11,11 +11,18 @@ FOR UPDATE
 
 -- name: wake_changed
 -- By revisions_changed: jobs of teams with a channel that are new, or not as they were looked at.
+-- What a new job did before this look is told, too.
 INSERT INTO watches (job_id, team_id, look_at, made_at, expect_from)
-SELECT j.id, j.team_id, :at::timestamptz, :at, :at
+SELECT j.id, j.team_id, :at::timestamptz, told.since, told.since
 FROM (SELECT DISTINCT job_id FROM revisions WHERE effective_at > :since::timestamptz) AS changed
 JOIN jobs j ON j.id = changed.job_id
-WHERE j.state <> 'deleted' AND EXISTS (SELECT FROM channels c WHERE c.team_id = j.team_id)
+CROSS JOIN LATERAL (
+    SELECT greatest(j.created_at, min(c.made_at)) AS since
+    FROM channels c
+    WHERE c.team_id = j.team_id
+    HAVING count(*) > 0
+) AS told
+WHERE j.state <> 'deleted'
 ON CONFLICT (job_id) DO UPDATE
 SET look_at = :at
 WHERE watches.look_at > :at
@@ -54,7 +61,7 @@ LIMIT :limit
 -- name: recent
 -- By the unique key (job_id, due_at, kind), in a stretch of days: so many of each job.
 SELECT r.job_id, r.id, r.kind, r.state, r.due_at, r.fire_at, r.claimed_at, r.started_at,
-       r.finished_at, r.attempt, r.reason, r.due_count
+       r.finished_at, r.attempt, r.reason, r.due_count, r.due_until
 FROM unnest(:job_ids::uuid[], :depths::integer[]) AS w (job_id, depth)
 CROSS JOIN LATERAL (
     SELECT *
@@ -134,15 +141,20 @@ WHERE t.name = ANY (:teams::text[])
 ORDER BY c.team_id, c.name
 
 -- name: gather
--- Into the message of a channel that is still open, else into a new one. A second look that adds to
--- it makes it wait for a burst.
+-- Into the message of a channel that is still open, else into a new one. What tells of a second job
+-- makes it wait for a burst.
 INSERT INTO deliveries (id, channel_id, team_id, kind, state, made_at, send_at, is_open)
 SELECT :id::uuid, c.id, c.team_id, :kind, 'waiting', :at::timestamptz,
        :at + CASE WHEN :is_burst::boolean THEN :gather_burst::interval ELSE :gather::interval END, true
 FROM channels c
 WHERE c.id = :channel_id
 ON CONFLICT (channel_id, kind) WHERE is_open DO UPDATE
-SET send_at = deliveries.made_at + :gather_burst
+SET send_at = CASE
+    WHEN :is_burst OR EXISTS (
+        SELECT FROM notices n WHERE n.delivery_id = deliveries.id AND n.job_id <> :job_id::uuid
+    ) THEN deliveries.made_at + :gather_burst
+    ELSE deliveries.send_at
+END
 RETURNING id
 
 -- name: notice

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.judging import Subject, judge
 from matins.domain.alerts.levels import Look, look
 from matins.domain.alerts.ruling import expected_by, rules_of
 from matins.domain.jobs.alerting import AlertRule, AlertRules
@@ -78,7 +79,7 @@ FAST = AlertRule("too_fast", under="10s")
         (facts(20, run(0, "waiting", reason="held by maintenance")), True),
         (facts(20, run(0, "skipped")), None),
         (facts(20, next_fire_at=NOON, next_due_at=NOON), True),
-        (facts(20, run(0, "succeeded"), next_fire_at=NOON, next_due_at=NOON), False),
+        (facts(20, run(0, "succeeded"), next_fire_at=NOON + 15 * MINUTE), False),
         (facts(20, run(0, "running"), state=JobState.PAUSED), None),
     ],
 )
@@ -91,6 +92,33 @@ def test_a_start_that_is_to_come_is_looked_at_when_it_would_be_late() -> None:
     assert look(LATE, ahead, None).again_at == NOON + 10 * MINUTE
     ahead = facts(1, run(0, "succeeded"), next_fire_at=NOON + 60 * MINUTE)
     assert look(LATE, ahead, None).again_at == NOON + 70 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("now", "runs", "expected"),
+    [
+        (65, [run(0, "succeeded")], None),
+        (70, [run(0, "succeeded")], "at 2026-12-01T13:00:00Z and nobody has claimed it"),
+        (130, [run(60, "succeeded"), run(0, "succeeded")], "at 2026-12-01T14:00:00Z"),
+        (130, [run(0, "skipped", due_until=NOON + 60 * MINUTE, due_count=2)], "T14:00:00Z"),
+        (70, [run(60, "succeeded", kind=Kind.MANUAL), run(0, "succeeded")], "T13:00:00Z"),
+    ],
+)
+def test_what_is_due_next_is_late_though_the_row_of_the_job_was_not_written_any_more(
+    now: float, runs: list[SeenRun], expected: str | None
+) -> None:
+    """A scheduler that froze straight after a claim has not written when the job is due next."""
+    spec = msgspec.structs.replace(SPEC, alerts=[AlertRule("late", after="10m")])
+    seen = facts(now, *runs, spec=spec, next_due_at=NOON, next_fire_at=NOON)
+    schedule = compile_schedule(Schedule(cron="0 * * * *"), seed="", anchor=NOON)
+    judged = judge(Subject(seen, "payments", None, True, 1.0, 1, timetable=schedule))
+    standing = judged.standings.get("late 10m")
+    if expected is None:
+        assert standing is None
+        assert judged.look_at <= NOON + 70 * MINUTE
+    else:
+        assert standing is not None
+        assert expected in standing.reason
 
 
 def test_missed_is_told_though_the_newest_due_time_ran() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from matins.domain.values.errors import SettingsError, UnavailableError
 from matins.kernel import metrics
@@ -192,6 +193,26 @@ async def test_work_that_is_unavailable_is_tried_again_and_other_errors_are_rais
     with pytest.raises(ValueError, match="broken"):
         await repeat(work, 0.001, HostClock(), asyncio.Event(), name="work")
     assert len(tries) == 3
+
+
+async def test_that_a_peer_is_unavailable_is_logged_once_and_so_is_its_end() -> None:
+    stopping, tries = asyncio.Event(), list[int]()
+
+    async def work() -> None:
+        tries.append(1)
+        if len(tries) in (2, 3, 4, 7):
+            raise UnavailableError("away")
+        if len(tries) == 8:
+            stopping.set()
+
+    with capture_logs() as logs:
+        await repeat(work, 0.001, HostClock(), stopping, name="work")
+    assert [(line["event"], line.get("failures")) for line in logs] == [
+        ("work.unavailable", None),
+        ("work.available", 3),
+        ("work.unavailable", None),
+        ("work.available", 1),
+    ]
 
 
 async def test_a_pause_ends_at_the_first_event() -> None:

@@ -14,7 +14,10 @@ from matins.domain.runs.states import Kind, RunState
 
 
 class SeenRun(NamedTuple):
-    """A run of the job. `started_at` is that of its last attempt."""
+    """A run of the job. `started_at` is that of its last attempt.
+
+    `due_until`: it stands for all due times up to then, which were skipped.
+    """
 
     id: UUID
     kind: Kind
@@ -27,6 +30,12 @@ class SeenRun(NamedTuple):
     attempt: int
     reason: str
     due_count: int
+    due_until: datetime | None = None
+
+    @property
+    def last_due_at(self) -> datetime:
+        """The last due time that it stands for."""
+        return self.due_until or self.due_at
 
     @property
     def is_ended(self) -> bool:
@@ -70,6 +79,7 @@ class Facts(msgspec.Struct, frozen=True):
         return sorted(over, key=lambda run: (run.finished_at, run.id), reverse=True)
 
     @property
-    def is_claimed(self) -> bool:
-        """Whether what is next due has its run already: the job's row is written a little later."""
-        return any(run.due_at == self.next_due_at for run in self.runs)
+    def claimed_until(self) -> datetime | None:
+        """The newest due time of the schedule that has its run."""
+        due = [run.last_due_at for run in self.runs if run.kind is Kind.SCHEDULED]
+        return max(due, default=None)

@@ -128,7 +128,20 @@ def _learned(subject: Subject) -> tuple[Facts, float]:
     learned = msgspec.structs.replace(
         facts, expect_from=expect_from, succeeded_at=succeeded_at, expected_by=by
     )
-    return learned, took_s
+    return _with_next(learned, subject.timetable), took_s
+
+
+def _with_next(facts: Facts, timetable: Timetable | None) -> Facts:
+    """Return the facts with the first due time that has no run.
+
+    The job's row is written a little later than its claims, or never by a scheduler that is frozen.
+    """
+    claimed_until = facts.claimed_until
+    if facts.next_due_at is None or claimed_until is None or facts.next_due_at > claimed_until:
+        return facts
+    due = None if timetable is None else timetable.next_after(claimed_until)
+    fire = None if timetable is None or due is None else timetable.fire_time(due)
+    return msgspec.structs.replace(facts, next_due_at=due, next_fire_at=fire)
 
 
 def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:

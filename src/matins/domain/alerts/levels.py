@@ -95,7 +95,7 @@ def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     bound = timedelta(seconds=parse_duration(rule.after or "0s"))
     unstarted = [run for run in facts.runs if run.attempt == 0 and run.state in _BEFORE_START]
     first = min(unstarted, key=lambda run: run.fire_at, default=None)
-    coming = None if facts.is_claimed else facts.next_fire_at
+    coming = facts.next_fire_at
     if first is not None and facts.now - first.fire_at >= bound:
         reason = f"it was to start at {_instant(first.fire_at)} and has not:"
         return Look(_bad(first, first.fire_at + bound, f"{reason} {first.reason or first.state}"))
@@ -127,7 +127,7 @@ def _missed(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
         if newest.claimed_at <= facts.watched_from:
             return Look(None, again_at)
         count = sum(run.due_count for run in skipped if run.claimed_at == newest.claimed_at)
-        reason = f"{count} due times were missed and skipped, up to {_instant(newest.due_at)}"
+        reason = f"{count} due times were missed and skipped, up to {_instant(newest.last_due_at)}"
         return Look(_bad(newest, newest.claimed_at, reason, mark=newest.claimed_at), again_at)
     return Look(Level(False, facts.now, "it runs again"), again_at)
 
