@@ -47,7 +47,7 @@ COMMANDS = {
         "Decide about due times that may have run before the database was restored.",
     ),
     "explain": ("explaining", "Tell why a run did, did not, or does not yet happen."),
-    "jobs list": ("jobs", "List jobs with what they will do next."),
+    "jobs list": ("job_lists", "List jobs with what they will do next."),
     "jobs show": ("jobs", "Show a job as its owner wrote it, and where it stands."),
     "jobs pause": ("pausing", "Let nothing of a job run until it is resumed."),
     "jobs resume": ("pausing", "Let a paused job go on."),
