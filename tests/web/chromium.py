@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-CHROMIUM = "MATINS_CHROMIUM"
+CHROMIUM = "CHROMIUM"
 """The environment variable that names the program, where it is not in the PATH."""
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
