@@ -41,6 +41,7 @@ COMMANDS = {
     "forecast": ("forecasts", "Show how often jobs will fire in the coming hours."),
     "audit": ("audits", "Compute anew what was due and compare it with what is recorded."),
     "status": ("system", "Tell in one look whether all is well, and what to do where it is not."),
+    "sign-in": ("signing_in", "Print a link that signs a browser in to the web page, once."),
     "cluster": ("clusters", "Show the schedulers, and the partitions that none of them holds."),
     "resume-after-restore": (
         "restoring",
