@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
 
 from matins.domain.alerts.deliveries import Notice
 from matins.domain.alerts.edges import edge_id
-from matins.domain.alerts.judging import Judged, Subject, channels_of, judge
+from matins.domain.alerts.judging import Judged, Subject, judge, named_for, put_off
 from matins.domain.ports import Clock
 from matins.domain.ports.alerts import Announcement, Lookout, Outbox
 from matins.domain.ports.upkeep import Locks
@@ -74,11 +74,9 @@ class AlertWatch:
         for index, subject in enumerate(subjects):
             if index % _SLICE == _SLICE - 1:
                 await self._clock.sleep(0)  # this event loop serves owners and executors, too
-            looked.append((subject, judge(subject)))
-        teams = {subject.team for subject, judged in looked if judged.edges}
-        channels = await self._lookout.channels(teams) if teams else {}
+            looked.append((subject, _judged(subject)))
         announcements = [
-            item for subject, judged in looked for item in _announcements(subject, judged, channels)
+            item for subject, judged in looked for item in _announcements(subject, judged)
         ]
         written = await self._lookout.write(looked, announcements)
         for item in announcements:
@@ -87,9 +85,15 @@ class AlertWatch:
         return len(written)
 
 
-def _announcements(
-    subject: Subject, judged: Judged, channels: Mapping[str, Sequence[str]]
-) -> list[Announcement]:
+def _judged(subject: Subject) -> Judged:
+    try:
+        return judge(subject)
+    except Exception:  # as of a schedule that raises: the others are judged all the same
+        log.exception("alerts.not_judged", job=str(subject.facts.job_id))
+        return put_off(subject)
+
+
+def _announcements(subject: Subject, judged: Judged) -> list[Announcement]:
     """Return what is to be told of a job, to whom."""
     facts = judged.facts
     announcements = []
@@ -105,7 +109,7 @@ def _announcements(
             reason=edge.level.reason,
             run_id=edge.level.run_id,
         )
-        named = channels_of(rule, edge.turn, judged.rules, channels.get(subject.team, ()))
+        named = named_for(rule, edge.turn, judged.rules)
         announcements.append(
             Announcement(edge_id(facts.job_id, rule.key, edge.number), named, notice)
         )

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 import msgspec
 import structlog
 
-from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, delivery_id
-from matins.domain.alerts.edges import Standing, Turn
+from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, delivery_id, kind_of
+from matins.domain.alerts.edges import Standing
 from matins.domain.alerts.facts import Facts, SeenRun
-from matins.domain.alerts.judging import Judged, Subject, depth
+from matins.domain.alerts.judging import PUT_OFF, Judged, Subject, channels_of, depth
 from matins.domain.alerts.levels import RECENT
 from matins.domain.jobs.alerting import AlertRules
 from matins.domain.jobs.spec import JobSpec, JobState
@@ -32,8 +31,6 @@ from matins.store.timings import KnownCalendars, Versions, schedule_of, timing_o
 from matins.store.windows import window_of
 
 _Q = load_queries("alerts.sql")
-_PUT_OFF: Final = timedelta(hours=1)
-"""A job that can't be read is looked at again after this."""
 
 log = structlog.get_logger()
 
@@ -93,13 +90,6 @@ class PostgresLookout:
             for row in rows
         ]
 
-    async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
-        """See `domain.ports.alerts.Lookout`."""
-        names: defaultdict[str, list[str]] = defaultdict(list)
-        for row in await self._database.fetch(_Q["channels"], teams=list(teams)):
-            names[row["team"]].append(row["name"])
-        return names
-
     async def write(
         self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
     ) -> set[UUID]:
@@ -125,14 +115,14 @@ class PostgresLookout:
         self, session: Session, at: datetime, announcements: Sequence[Announcement]
     ) -> None:
         teams = list({item.notice.team for item in announcements})
-        rows = await self._run(session, "channels", teams=teams)
-        ids = {(row["team"], row["name"]): row["id"] for row in rows}
+        ids: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for row in await self._run(session, "channels", teams=teams):
+            ids[row["team"]][row["name"]] = row["id"]
         groups: defaultdict[tuple[int, str], list[Announcement]] = defaultdict(list)
         for item in announcements:
-            kind = "bad" if item.notice.turn is Turn.FLAPPING else item.notice.turn.value
-            for name in item.channels:
-                if (item.notice.team, name) in ids:
-                    groups[ids[item.notice.team, name], kind].append(item)
+            known = ids[item.notice.team]
+            for name in channels_of(item.named, known):
+                groups[known[name], kind_of(item.notice.turn)].append(item)
         for (channel_id, kind), group in sorted(groups.items(), key=lambda pair: pair[0]):
             [row] = await self._run(
                 session,
@@ -192,7 +182,7 @@ class PostgresLookout:
 
     async def _put_off(self, job_ids: list[UUID], now: datetime) -> None:
         if job_ids:
-            await self._database.fetch(_Q["put_off"], job_ids=job_ids, until=now + _PUT_OFF)
+            await self._database.fetch(_Q["put_off"], job_ids=job_ids, until=now + PUT_OFF)
 
     async def _run(self, session: Session, query: str, **args: object) -> list[asyncpg.Record]:
         return await self._database.run(session, _Q[query], **args)

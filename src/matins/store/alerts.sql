@@ -2,12 +2,12 @@
 -- See docs/decisions/0026-alerts.md.
 
 -- name: begin
--- From where the last look has woken watches; held until the transaction ends. A statement may
--- commit this much later than the time that it writes.
-SELECT woken_until - interval '30 seconds' AS since,
-       coalesce(:now::timestamptz, clock_timestamp()) AS now
-FROM alert_looks
-FOR UPDATE
+-- From where the last look has woken watches, also where the clock was put back; held until the
+-- transaction ends. A statement may commit this much later than the time that it writes.
+SELECT least(l.woken_until, clock.now) - interval '30 seconds' AS since, clock.now
+FROM alert_looks l
+CROSS JOIN (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
+FOR UPDATE OF l
 
 -- name: wake_changed
 -- By revisions_changed: jobs of teams with a channel that are new, or not as they were looked at.
@@ -29,18 +29,17 @@ WHERE watches.look_at > :at
   AND watches.revision <> (SELECT revision FROM jobs WHERE id = watches.job_id)
 
 -- name: wake_dead
--- By dead_letters_team, from the last look on, for teams with a channel.
+-- By dead_letters_team, from the last look on, for teams with a channel. When a job was looked at says
+-- nothing about what of it was committed by then, or after the clock was put back.
 UPDATE watches w
 SET look_at = :at::timestamptz
 FROM (SELECT DISTINCT team_id FROM channels) AS team
 CROSS JOIN LATERAL (
-    SELECT job_id, max(dead_at) AS dead_at
+    SELECT DISTINCT job_id
     FROM dead_letters
     WHERE team_id = team.team_id AND dead_at > :since::timestamptz
-    GROUP BY job_id
 ) AS dead
 WHERE w.job_id = dead.job_id AND w.look_at > :at
-  AND dead.dead_at > coalesce(w.looked_at, '-infinity') - interval '10 seconds'
 
 -- name: woken
 UPDATE alert_looks SET woken_until = :at::timestamptz
@@ -133,12 +132,13 @@ DELETE FROM alerts a USING gone WHERE a.job_id = gone.job_id
 UPDATE watches SET look_at = :until::timestamptz WHERE job_id = ANY (:job_ids::uuid[])
 
 -- name: channels
--- By the unique key (team_id, name).
+-- By the unique key (team_id, name). None of them is deleted before the message is written.
 SELECT c.id, t.name AS team, c.name
 FROM channels c
 JOIN teams t ON t.id = c.team_id
 WHERE t.name = ANY (:teams::text[])
 ORDER BY c.team_id, c.name
+FOR KEY SHARE OF c
 
 -- name: gather
 -- Into the message of a channel that is still open, else into a new one. What tells of a second job

@@ -86,8 +86,8 @@ class PostgresChannels:
         """See `domain.ports.alerts.ChannelStore`."""
         record = await self.show(team, name)
         async with self._locked(team, name) as (session, row):
+            await self._run(session, "stop_watching", team_id=row["team_id"], id=row["id"])
             await self._run(session, "delete", id=row["id"])
-            await self._run(session, "stop_watching", team_id=row["team_id"])
         return record
 
     async def add_test(self, team: str, name: str, delivery: UUID) -> Delivery:

@@ -33,9 +33,10 @@ UPDATE channels SET sealed = :sealed WHERE id = :id
 DELETE FROM channels WHERE id = :id
 
 -- name: stop_watching
--- By watches_team and alerts_open; what is watched for a team without channels, nobody is told.
+-- By watches_team and alerts_open; what is watched for a team without channels, nobody is told. It
+-- comes before the channel is deleted: who looks at jobs locks them in this order, too.
 WITH others AS (
-    SELECT count(*) AS count FROM channels WHERE team_id = :team_id
+    SELECT count(*) AS count FROM channels WHERE team_id = :team_id AND id <> :id
 ),
 forgotten AS (
     DELETE FROM alerts USING others WHERE team_id = :team_id AND others.count = 0

@@ -106,6 +106,17 @@ class Sent(NamedTuple):
     wait_s: float
 
 
+def kind_of(turn: Turn) -> DeliveryKind:
+    """Return the kind of message by which a turn is told."""
+    match turn:
+        case Turn.BAD | Turn.FLAPPING:
+            return "bad"
+        case Turn.WELL:
+            return "well"
+        case Turn.STILL:
+            return "still"
+
+
 def wait_s(tries: int) -> float:
     """Return how long a message waits after so many tries in vain."""
     doubled: float = _FIRST_WAIT_S * 2.0 ** min(tries - 1, 10)

@@ -4,7 +4,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -28,6 +28,9 @@ SELDOM: Final = timedelta(minutes=1)
 
 IN_ANY_CASE: Final = timedelta(days=1)
 """Nothing goes without a look for longer."""
+
+PUT_OFF: Final = timedelta(hours=1)
+"""A job that can't be read or judged is looked at again after this."""
 
 _AT_LEAST: Final = timedelta(seconds=1)
 
@@ -94,22 +97,33 @@ def judge(subject: Subject) -> Judged:
         if edge is not None and (edge.turn is not Turn.WELL or "recovered" in rules):
             edges.append((rule, edge))
         look_ats += [at for at in (seen.again_at, *_changes_by_time(after, rule)) if at is not None]
+        if after.looked_at > facts.now:  # the clock was put back, and nothing of this look counts
+            look_ats.append(after.looked_at + _AT_LEAST)
     look_at = max(min(look_ats), facts.now + _AT_LEAST)
     return Judged(facts, took_s, standings, edges, look_at, rules)
 
 
-def channels_of(
-    rule: AlertRule, turn: Turn, rules: Mapping[str, AlertRule], known: Sequence[str]
-) -> list[str]:
+def put_off(subject: Subject) -> Judged:
+    """Return what becomes of a job that can't be judged: all stays as it was for an hour."""
+    facts = subject.facts
+    standings, look_at = dict(subject.standings), facts.now + PUT_OFF
+    return Judged(facts, subject.took_s, standings, [], look_at, rules={})
+
+
+def named_for(rule: AlertRule, turn: Turn, rules: Mapping[str, AlertRule]) -> list[str]:
+    """Return the channels that are named for an edge of a rule."""
+    recovered = rules.get("recovered")
+    return recovered.to if turn is Turn.WELL and recovered and recovered.to else rule.to
+
+
+def channels_of(named: Collection[str], known: Iterable[str]) -> list[str]:
     """Return the channels that are told: those that are named, of those that the team has.
 
     Where none of them exists, all are told: a message that reaches somebody else is better than
     none.
     """
-    recovered = rules.get("recovered")
-    named = recovered.to if turn is Turn.WELL and recovered and recovered.to else rule.to
-    meant = [name for name in known if name in named]
-    return meant or list(known)
+    all_known = list(known)
+    return [name for name in all_known if name in named] or all_known
 
 
 def _learned(subject: Subject) -> tuple[Facts, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -88,10 +88,10 @@ class Outbox(Protocol):
 
 
 class Announcement(NamedTuple):
-    """An edge that is to be announced to the channels of these names."""
+    """An edge that is to be announced to the channels that are `named`; see `channels_of`."""
 
     edge_id: UUID
-    channels: Sequence[str]
+    named: Sequence[str]
     notice: Notice
 
 
@@ -104,12 +104,9 @@ class Lookout(Protocol):
     async def due(self, limit: int) -> list[Subject]:
         """Return jobs that are to be looked at now. One that can't be read is put off."""
 
-    async def channels(self, teams: Collection[str]) -> Mapping[str, Sequence[str]]:
-        """Return the names of the channels of teams."""
-
     async def write(
         self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
-    ) -> Collection[UUID]:
+    ) -> set[UUID]:
         """Write what looks have made of jobs, with the messages about it, in one transaction.
 
         Left out is what somebody else has looked at meanwhile; return the jobs that were written.
