@@ -227,7 +227,6 @@ ROUTES = {
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},
     "/v1/cluster": {"get"},
-    "/v1/sign-in-links": {"post"},
     "/v1/status": {"get"},
     "/v1/restores/resume": {"post"},
     "/ping/{token}": {"post"},

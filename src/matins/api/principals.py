@@ -20,32 +20,22 @@ class Principals:
     def __init__(self, tokens: Mapping[str, str]) -> None:
         assert tokens, "nobody could get in"
         assert all(tokens.values()), "an empty token would let everybody in"
-        self.tokens: Final = dict(tokens)
+        self._credentials = {name: b"Bearer " + token.encode() for name, token in tokens.items()}
 
-    def name_of(self, token: str) -> str:
-        """Return whose a token is. Raises UnauthorizedError.
+    def admit(self, scope: Scope) -> None:
+        """Note in a request whose it is. Raises UnauthorizedError.
 
         All tokens are compared, so that the time it takes tells nothing of any.
         """
-        shown = token.encode()
+        header = _authorization(scope)
         names = [
             name
-            for name, known in self.tokens.items()
-            if hmac.compare_digest(shown, known.encode())
+            for name, credentials in self._credentials.items()
+            if hmac.compare_digest(header, credentials)
         ]
         if not names:
             raise UnauthorizedError("the owners' token is missing or wrong")
-        return names[0]
-
-    def admit(self, scope: Scope) -> None:
-        """Note in a request whose it is, by its bearer token. Raises UnauthorizedError."""
-        kind, _, token = _authorization(scope).decode("latin-1").partition(" ")
-        note_principal(scope, self.name_of(token if kind == "Bearer" else ""))
-
-
-def note_principal(scope: Scope, name: str) -> None:
-    """Note in a request whose it is."""
-    scope[_KEY] = name
+        scope[_KEY] = names[0]
 
 
 def principal_of(request: Request[Any, Any, Any]) -> str:

@@ -49,8 +49,9 @@ Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 
 _STACKS = (
     ("JOB", "RUN", "REASON"),
-    ("STATE", "KIND", "TRY"),
-    ("DUE TIME", "LAG", "TOOK"),
+    ("STATE", "KIND"),
+    ("TRY", "LAG"),
+    ("DUE TIME", "FIRE TIME"),
 )
 _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", "TOOK", "REASON")
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID, uuid4
 
 import msgspec
+from tests.contract.alerts.ports import AlertPorts, memory_alerts, postgres_alerts
 
 from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
 from matins.domain.chain_audit import with_chain
@@ -239,6 +240,7 @@ class Ground:
     changes: JobChanges
     calendars: CalendarChanges
     owners: Owners
+    alerts: AlertPorts
 
     async def all_leases(self, holder: UUID) -> dict[int, int]:
         """Hold every partition for an hour."""
@@ -651,6 +653,7 @@ def on_memory() -> Ground:
             hints,
             Random(SEED),
         ),
+        memory_alerts(world),
     )
 
 
@@ -684,5 +687,6 @@ def on_postgres(dsn: str) -> tuple[Ground, Database]:
         PostgresJobChanges(database, known),
         PostgresCalendars(database),
         postgres_owners(database, hints, Random(SEED)),
+        postgres_alerts(database),
     )
     return ground, database

@@ -35,6 +35,7 @@ def copy_rows(world: World) -> dict[str, Any]:
         "trigger_keys": dict(world.trigger_keys),
         "dead_letters": LetterRows(world.dead_letters),
         "replays": dict(world.replays),
+        "alerts": world.alerts.copied(),
         "partitions": {key: copy(row) for key, row in world.partitions.items()},
         "leases": dict(world.leases),
         "leaving": set(world.leaving),

@@ -24,6 +24,7 @@ from matins.domain.timetables.compiling import Timing
 from matins.domain.timetables.next_due import INSTANT
 from matins.domain.upkeep.retention import Walk
 from matins.domain.values.ids import partition_of
+from matins.testing.memory.alert_rows import AlertTables
 from matins.testing.memory.gates import Gates
 from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.locks import KeyLocks
@@ -97,6 +98,7 @@ class World:
     """Those that were noticed, the newest last."""
     dead_letters: LetterRows = field(default_factory=LetterRows)
     replays: dict[UUID, ReplayRow] = field(default_factory=dict)
+    alerts: AlertTables = field(default_factory=AlertTables)
     partitions: dict[int, PartitionRow] = field(default_factory=all_partitions)
     leases: dict[UUID, datetime] = field(default_factory=dict)
     leaving: set[UUID] = field(default_factory=set)
@@ -225,9 +227,8 @@ class World:
         """Cancel a run at once that waits, for an executor or in the waiting room."""
         if run.state in (RunState.WAITING, RunState.QUEUED, RunState.RETRYING):
             self.waiting.pop((run.partition, run.id), None)
-            run.retry_at, run.reason = None, reason
+            run.retry_at, run.reason, run.finished_at = None, reason, self.now()
             run.cancel_at = run.cancel_at or self.now()
-            run.finished_at = self.now()
             self.give_back(run)
             self.move(run, RunState.CANCELLED)
 
@@ -314,12 +315,11 @@ class World:
 
     def is_held(self, partition: int, holder: UUID, epoch: int) -> bool:
         """Return the fence: whether a lease is in force with this holder and epoch."""
-        return self.partitions[partition].is_under(holder, epoch) and self.is_in_force(holder)
+        return bool(self.fence(holder, {partition: epoch}))
 
     def fence(self, holder: UUID, epochs: Mapping[int, int]) -> set[int]:
         """Return those partitions that are under lease with this holder and epoch."""
-        rows = self.partitions
-        held = {name for name, epoch in epochs.items() if rows[name].is_under(holder, epoch)}
+        held = {n for n, epoch in epochs.items() if self.partitions[n].is_under(holder, epoch)}
         return held if self.is_in_force(holder) else set()
 
     def is_in_force(self, holder: UUID) -> bool:

@@ -1,1 +1,0 @@
-"""Charts: pure functions from figures to the shapes of an SVG, which templates draw."""
