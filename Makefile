@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CHECKED := src tests bench
 
 # Sets come in the same order each time, so that the tests do.
-test quick mutants: export PYTHONHASHSEED := 0
+test test-web quick mutants: export PYTHONHASHSEED := 0
 # Whoever wants no bytecode kept gets it all the same: without it, each of the hundreds of processes
 # that the tests start compiles all of Matins anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,16 +15,20 @@ unexport PYTHONDONTWRITEBYTECODE
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick check fuzz sim mutants format bench docs modules cases lock clean
+.PHONY: help up test test-web quick check fuzz sim mutants format bench docs modules cases lock clean
 
 help:  ## List what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stops it
 	@$(BIN)/matins up
 
 test: check  ## Run every check and every test; the inputs are the same each time
 	@$(BIN)/pytest -n 4
+
+test-web: $(VENV)/.installed-dev  ## Test the web page in a browser, which is installed if it is missing
+	@$(BIN)/python -m tests.web.chromium
+	@MATINS_WEB_TESTS=required $(BIN)/pytest tests/web
 
 quick: check  ## Run the checks and the fast tests: what to run at each step
 	@$(BIN)/pytest -n 2 $(FAST)

@@ -59,6 +59,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: places[piece_of(item.nodeid)])
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that the web page was not tested, where it was not."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if report.nodeid.startswith("tests/web/")
+    ]
+    if skipped:
+        terminalreporter.section("THE WEB PAGE WAS NOT TESTED", sep="!", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests were skipped: {skipped[0].longrepr[2]}")
+
+
 @pytest.fixture(scope="session")
 def engine_folder() -> Iterator[Path]:
     """A short path that the servers' own account can reach."""

@@ -1,8 +1,8 @@
 """How the tests are spread over the processes of pytest-xdist.
 
-By whole modules, so that what the tests of a module share is made once. Only tests that share
-nothing and take long go one by one. (The groups of pytest-xdist 3.8 do nothing with pytest 9.2,
-which keeps names in another place.)
+By whole modules, so that what the tests of a module share is made once. Those of the web page all
+go to one process; only tests that share nothing and take long go one by one. (The groups of
+pytest-xdist 3.8 do nothing with pytest 9.2, which keeps names in another place.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ _ALONE = ("tests/e2e/", "tests/sim/test_planted_faults.py")
 _SHARING = ("tests/e2e/faults/test_status.py",)
 """What shares a cluster all the same."""
 
+_TOGETHER = "tests/web/"
+"""What shares a cluster and a browser."""
+
 _WAITING = "tests/e2e/"
 _LONGEST = (
     "tests/sim/",
+    "tests/web/",
     "tests/e2e/test_restore.py",
     "tests/e2e/test_",
     "tests/e2e/faults/",
@@ -38,6 +42,8 @@ class Spread(LoadScopeScheduling):  # type: ignore[misc] # it has no types
 
 def piece_of(test: str) -> str:
     """Return the name of the piece of work to which a test belongs."""
+    if test.startswith(_TOGETHER):
+        return _TOGETHER
     is_alone = test.startswith(_ALONE) and not test.startswith(_SHARING)
     return test if is_alone else test.partition("::")[0]
 

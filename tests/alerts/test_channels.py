@@ -14,7 +14,8 @@ from tests.api.served import KEY
 
 from matins.domain.alerts.channels import Channel, Secrets
 from matins.kernel.sealing import Sealer
-from matins.roles.owners import postgres_channels
+from matins.owners.channels import Channels
+from matins.store.channels import PostgresChannels
 
 
 async def test_a_webhook_is_signed_by_the_key_that_was_shown(ground: Ground, hooks: Hooks) -> None:
@@ -105,7 +106,7 @@ async def test_a_channel_that_is_added_again_is_encrypted_by_the_newest_key(
 ) -> None:
     key = await ground.channel(webhook=hooks.url)
     newer = "c3" * 32
-    channels = postgres_channels(ground.database, Sealer([newer, KEY]), Random(3))
+    channels = Channels(PostgresChannels(ground.database), Sealer([newer, KEY]), Random(3))
     again = await channels.put("payments", Channel("oncall", webhook=hooks.url))
     assert (again.change, again.key) == ("unchanged", "")
     sealed = await ground.value("SELECT sealed FROM channels")

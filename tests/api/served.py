@@ -13,16 +13,20 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from matins.api.app import Pools, build_api
+from matins.api.app import Doors, Pools, build_api
+from matins.api.dependencies import dependencies_on
+from matins.api.pings import Pings
+from matins.api.principals import Principals
 from matins.cache.status import ValkeyStatusCache
 from matins.kernel.clock import HostClock
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
 from matins.kernel.sealing import Sealer
-from matins.roles.owners import postgres_channels, postgres_checkins, postgres_owners
+from matins.roles.owners import postgres_deeds
 from matins.status.watch import StatusWatch
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
 from matins.store.status import PostgresStatusReads
+from matins.web.app import Web
 
 TOKEN = "owners-token"
 DEPLOYS = "deploys-token"
@@ -147,24 +151,21 @@ async def serve(
     """
     cache = ValkeyStatusCache(valkey)
     hints = PostgresHints(database)
-    app = build_api(
-        pools=Pools(database, others),
-        owners=postgres_owners(database, hints, Random(1)),
-        deeds=postgres_channels(database, Sealer([KEY]), Random(2)),
-        checkin_deeds=postgres_checkins(database, Random(3)),
-        cache=cache,
-        gateway=_gateway,
-        system=StatusWatch(
-            PostgresStatusReads(database), cache, HostClock(), every_s=0, report_after_s=0
-        ),
-        tokens={"admin": TOKEN, "deploys": DEPLOYS},
-        demo=True,
+    deeds = postgres_deeds(database, hints, Sealer([KEY]), Random(1))
+    system = StatusWatch(
+        PostgresStatusReads(database), cache, HostClock(), every_s=0, report_after_s=0
     )
+    dependencies = dependencies_on(database, deeds, cache, system)
+    principals = Principals({"admin": TOKEN, "deploys": DEPLOYS})
+    web = Web(dependencies, principals, Random(5))
+    doors = Doors(_gateway, Pings(deeds.checkins), web)
+    app = build_api(Pools(database, others), dependencies, principals, doors, demo=True)
     server = HttpServer(app, "127.0.0.1", 0, drain_s=1)
     running = asyncio.create_task(server.run())
     try:
         yield Served(server.url, cache, app)
     finally:
+        await web.stop()
         await server.stop()
         await running
         await cache.close()

@@ -227,6 +227,7 @@ ROUTES = {
     "/v1/executors": {"get"},
     "/v1/partitions": {"get"},
     "/v1/cluster": {"get"},
+    "/v1/sign-in-links": {"post"},
     "/v1/status": {"get"},
     "/v1/restores/resume": {"post"},
     "/ping/{token}": {"post"},

@@ -1,19 +1,18 @@
 """The owners' side of the API as one ASGI application, with the gateway beside it on its paths.
 
-Order of the doors: what needs no token, the gateway and pings with their own tokens, then the
-owners' token, the status of a run, and everything else in Litestar.
+Order of the doors: the gateway and pings with their own tokens, then the owners' token for all of
+`/v1/`, with the status of a run before Litestar; what needs no token; and pages for all the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
 from litestar import Litestar, Router
-from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 
@@ -34,18 +33,18 @@ from matins.api import (
     previews,
     restores,
     runs,
+    sign_ins,
     system,
     teams,
     windows,
 )
+from matins.api.dependencies import Dependencies
 from matins.api.openapi import describe
 from matins.api.parameters import refuse_unknown
-from matins.api.principals import Principals, principal_of
+from matins.api.principals import Principals
 from matins.api.problems import BODY_MAX, details_of, to_response
-from matins.api.public import Public
+from matins.api.public import PATHS, Public
 from matins.api.status import StatusReader, run_asked_for
-from matins.domain.ports import StatusCache
-from matins.domain.ports.status import StatusView
 from matins.kernel.http import (
     App,
     MethodError,
@@ -56,36 +55,13 @@ from matins.kernel.http import (
     respond_problem,
     whole_body,
 )
-from matins.owners.alert_rules import TeamRules
-from matins.owners.channels import Channels
-from matins.owners.checkins import Checkins
-from matins.owners.owners import Owners
-from matins.store.alert_reads import PostgresAlerts
-from matins.store.audits import PostgresAudits
-from matins.store.backfills import PostgresBackfillChanges
-from matins.store.calendars import PostgresCalendars
-from matins.store.channels import PostgresChannels
-from matins.store.checkins import PostgresCheckins
-from matins.store.cluster import PostgresCluster
 from matins.store.database import Database
-from matins.store.dead import PostgresDeadLetters
-from matins.store.explanations import PostgresExplanations
-from matins.store.failures import PostgresFailures
-from matins.store.forecasts import PostgresForecasts
-from matins.store.limits import PostgresLimits
-from matins.store.outlooks import PostgresOutlooks
-from matins.store.previews import PostgresPreviews
-from matins.store.reads import PostgresReads
-from matins.store.replays import PostgresReplayChanges
-from matins.store.revisions import PostgresRevisions
-from matins.store.teams import PostgresTeams
-from matins.store.timings import KnownCalendars
-from matins.store.windows import PostgresWindows
 
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
     *(channels, alerts, checkins),
     *(previews, forecasts, runs, dead, explanations, fleet, restores, system),
+    sign_ins,
 )
 """The modules whose routers are the API."""
 
@@ -100,96 +76,38 @@ class Pools(NamedTuple):
     others: Sequence[Database]
 
 
-def build_api(  # noqa: PLR0913 # what stands behind each of its doors
-    *,
+class Doors(NamedTuple):
+    """What is behind doors with tokens of their own: executors, pings, and the web page."""
+
+    gateway: App
+    pings: App
+    pages: App
+
+
+def build_api(
     pools: Pools,
-    owners: Owners,
-    deeds: Channels,
-    checkin_deeds: Checkins,
-    cache: StatusCache,
-    gateway: App,
-    system: StatusView,
-    tokens: Mapping[str, str],
+    dependencies: Dependencies,
+    principals: Principals,
+    doors: Doors,
+    *,
     demo: bool = False,
 ) -> App:
-    """Build the API. `gateway` answers executors; `demo` serves the targets of the demo's jobs.
-
-    `tokens` are those of owners, by name, and `deeds` what they do to channels;
-    `checkin_deeds` takes pings. `system` tells
-    whether all is well.
-    """
-    database = pools.owners
-    reads = PostgresReads(database)
-    status = StatusReader(reads, cache)
-    known = KnownCalendars()
-    database.server.when_changed(known.forget)
-    forecasts = PostgresForecasts(database, known)
-    database.server.when_changed(forecasts.forget)
-    dependencies = {
-        "reads": reads,
-        "cluster": PostgresCluster(database),
-        "owners": owners,
-        "calendars": PostgresCalendars(database),
-        "windows": PostgresWindows(database),
-        **_of_alerts(database, deeds, checkin_deeds),
-        "backfills": PostgresBackfillChanges(database, known),
-        **_of_dead_runs(database, reads),
-        "limits": PostgresLimits(database),
-        "previews": PostgresPreviews(database, known, forecasts),
-        "forecasts": forecasts,
-        "explanations": PostgresExplanations(database, reads, known),
-        "audits": PostgresAudits(database, known),
-        "revisions": PostgresRevisions(database, reads),
-        "teams": PostgresTeams(database),
-        "outlooks": PostgresOutlooks(database),
-        "status": status,
-        "system": system,
-    }
+    """Build the API. `demo` serves the targets of the demo's jobs."""
     resources = _resources(dependencies)
-    public = Public([*pools.others, database], system, partial(describe, resources))
-    doors = _Doors(gateway, pings.Pings(checkin_deeds))
-    return _Front(resources, doors, public, status, Principals(tokens), has_demo=demo)
+    hot = [*pools.others, pools.owners]
+    public = Public(hot, dependencies.system, partial(describe, resources))
+    return _Front(resources, doors, public, dependencies.status, principals, has_demo=demo)
 
 
-def _of_alerts(database: Database, deeds: Channels, checkin_deeds: Checkins) -> dict[str, object]:
-    return {
-        "deeds": deeds,
-        "checkin_deeds": checkin_deeds,
-        "alerts": PostgresAlerts(database),
-        "rule_deeds": TeamRules(PostgresAlerts(database)),
-        "channels": PostgresChannels(database),
-        "checkins": PostgresCheckins(database),
-    }
-
-
-def _of_dead_runs(database: Database, reads: PostgresReads) -> dict[str, object]:
-    return {
-        "letters": PostgresDeadLetters(database),
-        "replays": PostgresReplayChanges(database),
-        "failures": PostgresFailures(database, reads),
-    }
-
-
-def _resources(dependencies: dict[str, object]) -> Litestar:
-    def give(part: object) -> Provide:
-        return Provide(lambda: part, sync_to_thread=False)
-
+def _resources(dependencies: Dependencies) -> Litestar:
     return Litestar(
         [Router("/v1", route_handlers=[part.ROUTER for part in RESOURCES])],
-        dependencies={name: give(part) for name, part in dependencies.items()}
-        | {"principal": Provide(principal_of, sync_to_thread=False)},
+        dependencies=dependencies.provided(),
         exception_handlers={Exception: to_response},
         before_request=refuse_unknown,
         request_max_body_size=BODY_MAX,
         openapi_config=OpenAPIConfig("Matins", version("matins"), path="/openapi"),
     )
-
-
-class _Doors(NamedTuple):
-    """What admits by tokens of its own."""
-
-    gateway: App
-    pings: App
 
 
 class _Front:
@@ -198,7 +116,7 @@ class _Front:
     def __init__(
         self,
         resources: Litestar,
-        doors: _Doors,
+        doors: Doors,
         public: Public,
         status: StatusReader,
         principals: Principals,
@@ -232,8 +150,10 @@ class _Front:
             await self._owners(scope, receive, send)
         elif self._has_demo and path.startswith(demo.PREFIX):
             await demo.demo(scope, receive, send)
-        else:
+        elif path in PATHS:
             await self._public(scope, send)
+        else:
+            await self._doors.pages(scope, receive, send)
 
     async def _owners(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._principals.admit(scope)

@@ -20,22 +20,32 @@ class Principals:
     def __init__(self, tokens: Mapping[str, str]) -> None:
         assert tokens, "nobody could get in"
         assert all(tokens.values()), "an empty token would let everybody in"
-        self._credentials = {name: b"Bearer " + token.encode() for name, token in tokens.items()}
+        self.tokens: Final = dict(tokens)
 
-    def admit(self, scope: Scope) -> None:
-        """Note in a request whose it is. Raises UnauthorizedError.
+    def name_of(self, token: str) -> str:
+        """Return whose a token is. Raises UnauthorizedError.
 
         All tokens are compared, so that the time it takes tells nothing of any.
         """
-        header = _authorization(scope)
+        shown = token.encode()
         names = [
             name
-            for name, credentials in self._credentials.items()
-            if hmac.compare_digest(header, credentials)
+            for name, known in self.tokens.items()
+            if hmac.compare_digest(shown, known.encode())
         ]
         if not names:
             raise UnauthorizedError("the owners' token is missing or wrong")
-        scope[_KEY] = names[0]
+        return names[0]
+
+    def admit(self, scope: Scope) -> None:
+        """Note in a request whose it is, by its bearer token. Raises UnauthorizedError."""
+        kind, _, token = _authorization(scope).decode("latin-1").partition(" ")
+        note_principal(scope, self.name_of(token if kind == "Bearer" else ""))
+
+
+def note_principal(scope: Scope, name: str) -> None:
+    """Note in a request whose it is."""
+    scope[_KEY] = name
 
 
 def principal_of(request: Request[Any, Any, Any]) -> str:

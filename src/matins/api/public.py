@@ -1,10 +1,9 @@
-"""What needs no token: health, readiness, metrics, the description, and a page for browsers."""
+"""What needs no token: health, readiness, metrics and the description."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 
 import msgspec
 
@@ -17,11 +16,10 @@ from matins.store.database import Database, check_writable
 READY_S = 2.0
 """How long the database may take to answer."""
 
-PATHS = frozenset({"/", "/health", "/ready", "/metrics", "/openapi.json"})
+PATHS = frozenset({"/health", "/ready", "/metrics", "/openapi.json"})
 
 _METHODS = ("GET", "HEAD")
 _JSON = b"application/json"
-_HTML = b"text/html; charset=utf-8"
 
 
 class Public:
@@ -41,7 +39,6 @@ class Public:
         self._describe = describe
         self._describing = asyncio.Lock()
         self._description = b""
-        self._welcome = (files("matins.api") / "welcome.html").read_bytes()
 
     async def __call__(self, scope: Scope, send: Send) -> None:
         """Answer a request. Raises NotFoundError, MethodError, UnavailableError."""
@@ -49,8 +46,6 @@ class Public:
         if path in PATHS and scope["method"] not in _METHODS:
             raise MethodError(scope["method"], _METHODS)
         match path:
-            case "/":
-                await respond(send, 200, self._welcome, _HTML)
             case "/health":
                 await respond(send, 200, b"ok\n")
             case "/ready":

@@ -58,6 +58,7 @@ _GROUP_HEADS = ("COUNT", "JOB", "FINGERPRINT", "FIRST", "LAST", "ERROR")
 _GROUP_STACKS = (("COUNT", "FINGERPRINT"), ("JOB", "ERROR"), ("FIRST", "LAST"))
 
 _REPLAY_HEADS = ("REPLAY", "JOB", "STATE", "REPLAYED", "LEFT OUT", "OF", "RATE", "ENDS")
+_REPLAY_STACKS = (("REPLAY", "JOB"), ("STATE", "RATE"), ("REPLAYED", "LEFT OUT", "OF"), ("ENDS",))
 
 
 class DeadView(msgspec.Struct, frozen=True):
@@ -180,7 +181,8 @@ def replays(team: OfTeam = DEFAULT_TEAM, as_json: AsJson = False) -> None:
         print_json(newest)
         return
     printer = console()
-    printer.print(table(printer, _REPLAY_HEADS, [_replay_row(replay) for replay in newest]))
+    rows = [_replay_row(replay) for replay in newest]
+    printer.print(table(printer, _REPLAY_HEADS, rows, _REPLAY_STACKS))
 
 
 @commands.command(epilog="Example: matins dead cancel 5f0c7c5a-8a8e-4b0e-9d5e-0f6f2b1c9a11")

@@ -13,17 +13,16 @@ from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.documents import yaml_text
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.showing import AsJson, clean, local, print_json, tell
-from matins.cli.tables import Cell, console, facts, state, table
+from matins.cli.tables import Cell, console, facts, state
 from matins.cli.words import Reason, change_words
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import FINAL, RunState
-from matins.domain.schedules.schedule import Override, Schedule, Times
+from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import ConflictError
-from matins.domain.views import Changed, JobPage
-from matins.insight.explain.english import listed
+from matins.domain.views import Changed
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""
@@ -31,46 +30,7 @@ LOOK_AGAIN_S = 0.3
 UNDECIDED_LOOKS = 7
 """So many looks at a triggered run no scheduler decides about, then it is told as it is."""
 
-_HEADS = ("JOB", "STATE", "SCHEDULE", "NEXT DUE TIME", "NEXT FIRE TIME", "REASON")
-_STACKS = (
-    ("JOB", "SCHEDULE", "REASON"),
-    ("STATE",),
-    ("NEXT DUE TIME", "NEXT FIRE TIME"),
-)
-
 commands = typer.Typer()
-
-
-@commands.command("list", epilog="Example: matins jobs list --team demo")
-def list_jobs(
-    team: Annotated[str | None, typer.Option(help="Only the jobs of this team.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List jobs with what they will do next."""
-
-    async def work(client: Matins) -> JobPage:
-        return await client.whole_jobs_page(team)
-
-    page = with_api(work)
-    jobs = page.jobs
-    for unreadable in page.unreadable:
-        tell(f"{unreadable.team}/{unreadable.name}: {unreadable.fault}")
-    if as_json:
-        print_json(jobs)
-        return
-    rows = [
-        (
-            f"{job.team}/{job.spec.name}",
-            state("overdue" if job.overdue else job.state),
-            describe(job.spec.schedule),
-            local(job.next_due_at),
-            local(job.next_fire_at),
-            job.overdue or job.reason,
-        )
-        for job in jobs
-    ]
-    printer = console()
-    printer.print(table(printer, _HEADS, rows, _STACKS))
 
 
 @commands.command(epilog="Example: matins jobs show demo/every-minute")
@@ -180,35 +140,7 @@ def _is_undecided(status: RunStatus) -> bool:
     return status.state is RunState.WAITING and status.reason.startswith(TO_BE_ADMITTED)
 
 
-def describe(schedule: Schedule | None) -> str:
-    """Return a schedule in a few words; `matins jobs preview` has a sentence for it."""
-    if schedule is None:
-        return "only triggered"
-    if schedule.follows_end:
-        return f"{schedule.every} after the end"
-    if schedule.chain is not None:
-        return f"after {listed(schedule.chain.jobs)}"
-    return " or ".join(
-        _kind(times, times.timezone or schedule.timezone) for times in schedule.kinds()
-    )
-
-
 def override_line(override: Override) -> str:
     """Return what becomes of an occurrence that is skipped or moved."""
     what = f"moved to {local(override.move_to)}" if override.move_to else "skipped"
     return f"{local(override.due_at)}  {what}{': ' if override.reason else ''}{override.reason}"
-
-
-def _kind(times: Times, timezone: str) -> str:
-    # As written, and not parsed: a server may know zones and kinds that this program does not.
-    match times:
-        case Times(every=str(every)):
-            return f"every {every}"
-        case Times(cron=str(cron)):
-            return f"{cron} in {timezone}"
-        case Times(rrule=str(rrule)):
-            rule = next((part for part in rrule.split() if "FREQ=" in part), rrule)
-            return f"{rule.removeprefix('RRULE:')} in {timezone}"
-    instants = times.instants
-    more = f" and {len(instants) - 1} more" if len(instants) > 1 else ""
-    return f"at {instants[0]}{more}" if instants else "never"

@@ -49,9 +49,8 @@ Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 
 _STACKS = (
     ("JOB", "RUN", "REASON"),
-    ("STATE", "KIND"),
-    ("TRY", "LAG"),
-    ("DUE TIME", "FIRE TIME"),
+    ("STATE", "KIND", "TRY"),
+    ("DUE TIME", "LAG", "TOOK"),
 )
 _HEADS = ("RUN", "JOB", "KIND", "STATE", "TRY", "DUE TIME", "FIRE TIME", "LAG", "TOOK", "REASON")
 

@@ -70,6 +70,26 @@ def between(begin: datetime | None, end: datetime | None) -> str:
     return f"-{format_duration(-seconds)}" if seconds < 0 else format_duration(seconds)
 
 
+def ago(instant: datetime | None, now: datetime) -> str:
+    """Return how long ago something was, in its two largest units."""
+    if instant is None:
+        return NEVER
+    return f"{_rough((now - instant).total_seconds())} ago" if instant < now else "now"
+
+
+def left(instant: datetime | None, now: datetime) -> str:
+    """Return how long it is until something, in its two largest units; `now` when it is due."""
+    if instant is None:
+        return NEVER
+    return _rough((instant - now).total_seconds()) if instant > now else "now"
+
+
+def _rough(seconds: float) -> str:
+    """Return a length of time without what is small beside the rest."""
+    grain = 3600 if seconds >= 86400 else 60 if seconds >= 3600 else 1
+    return format_duration(seconds // grain * grain)
+
+
 def clean(text: str) -> str:
     """Return a text that can't command a terminal: what a job wrote may hold anything."""
     return "".join(mark if mark.isprintable() or mark in "\n\t" else "\ufffd" for mark in text)

@@ -175,6 +175,8 @@ async def _welcome(endpoints: Endpoints, folder: DataFolder, console: Console) -
             await apply_text(client, text, DEMO_FILE)
             mark.touch()
         jobs = await client.list_jobs()
+        link = await client.make_sign_in_link()
+    console.print(f"Web page     {url}{link.path}  (signs you in, once)", soft_wrap=True)
     console.print(f"API          {url}  (OpenAPI at {url}/openapi.json)", soft_wrap=True)
     console.print(f"Admin token  {endpoints.admin_token_file}", soft_wrap=True)
     console.print("Next runs")

@@ -35,6 +35,11 @@ class ApiCalls:
             raise SettingsError(f"the token for the API {fault}")
         self._http = HttpClient({"Authorization": f"Bearer {token}", "Accept": "application/json"})
 
+    @property
+    def url(self) -> str:
+        """The first address."""
+        return self._urls[0]
+
     async def __aenter__(self) -> Self:
         return self
 

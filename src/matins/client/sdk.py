@@ -47,6 +47,7 @@ from matins.domain.views import (
     Preview,
     PreviewRequest,
     RunPage,
+    SignInLink,
     TeamRecord,
     WindowChanged,
     WindowRecord,
@@ -77,6 +78,11 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    @property
+    def url(self) -> str:
+        """The first address of the API."""
+        return self._calls.url
 
     async def close(self) -> None:
         """Close the connections."""
@@ -287,6 +293,10 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     async def get_status(self) -> SystemStatus:
         """Return what is wrong with the whole system, as the API that answers judges it."""
         return await self._calls.ask(SystemStatus, "GET", "/v1/status")
+
+    async def make_sign_in_link(self) -> SignInLink:
+        """Make a link that signs a browser in to the web page, once, as whose token this is."""
+        return await self._calls.ask(SignInLink, "POST", "/v1/sign-in-links")
 
     async def get_cluster(self) -> Cluster:
         """Return all schedulers, and the partitions that none of them holds."""

@@ -150,6 +150,13 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     output_cut: int = 0
 
 
+class SignInLink(msgspec.Struct, frozen=True):
+    """Where a browser is signed in once, as a path on the API's address, and until when."""
+
+    path: str
+    expires_at: datetime
+
+
 class TeamRecord(msgspec.Struct, frozen=True):
     """A team, and the weight by which its runs share the pools with others'."""
 

@@ -14,7 +14,10 @@ from matins.alerts.delivering import Delivery
 from matins.alerts.operators import OperatorAlerts
 from matins.alerts.switch import DeadMansSwitch
 from matins.alerts.watching import AlertWatch
-from matins.api.app import Pools, build_api
+from matins.api.app import Doors, Pools, build_api
+from matins.api.dependencies import dependencies_on
+from matins.api.pings import Pings
+from matins.api.principals import Principals
 from matins.cache.status import ValkeyStatusCache
 from matins.domain.ports.status import StatusView
 from matins.engines.endpoints import ApiEndpoint, Endpoints
@@ -25,7 +28,7 @@ from matins.kernel.sealing import Sealer
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
-from matins.roles.owners import postgres_channels, postgres_checkins, postgres_owners
+from matins.roles.owners import postgres_deeds
 from matins.roles.process import run_role
 from matins.status.watch import LOOK_S, StatusWatch
 from matins.store.alerts import PostgresLookout
@@ -38,6 +41,7 @@ from matins.store.outbox import PostgresOutbox
 from matins.store.server import Server, ServerWatch
 from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
+from matins.web.app import Web
 
 
 def run_api(settings: Settings, *, demo: bool = False) -> None:
@@ -67,15 +71,15 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
         sealer = Sealer(endpoints.secret_keys())
         system = _status_watch(looks, cache, clock, settings)
+        deeds = postgres_deeds(owners, hints, sealer, rng)
+        dependencies = dependencies_on(owners, deeds, cache, system)
+        principals = Principals(endpoints.tokens())
+        web = Web(dependencies, principals, rng)
         app = build_api(
-            pools=Pools(owners, [dequeues, records, heartbeats]),
-            owners=postgres_owners(owners, hints, rng),
-            deeds=postgres_channels(owners, sealer, rng),
-            checkin_deeds=postgres_checkins(owners, rng),
-            cache=cache,
-            gateway=gateway,
-            system=system,
-            tokens=endpoints.tokens(),
+            Pools(owners, [dequeues, records, heartbeats]),
+            dependencies,
+            principals,
+            Doors(gateway, Pings(deeds.checkins), web),
             demo=demo,
         )
         door = HttpServer(app, settings.host, settings.port)
@@ -86,6 +90,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             ServerWatch(server, clock),
             system,
             door,
+            web,
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
             *_telling(system, clock, settings),

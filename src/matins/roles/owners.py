@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+from matins.api.dependencies import Deeds
 from matins.domain.ports import Hints
 from matins.kernel.sealing import Sealer
 from matins.owners.channels import Channels
 from matins.owners.checkins import Checkins
 from matins.owners.owners import Owners, owners_on
+from matins.owners.sign_ins import SignIns
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
 from matins.store.changes import PostgresJobChanges
@@ -20,6 +22,7 @@ from matins.store.limits import PostgresLimits
 from matins.store.manual import PostgresRunChanges
 from matins.store.replays import PostgresReplayChanges
 from matins.store.restores import PostgresRestores
+from matins.store.sign_in_links import PostgresSignInLinks
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
@@ -43,11 +46,11 @@ def postgres_owners(database: Database, hints: Hints, rng: Random) -> Owners:
     )
 
 
-def postgres_channels(database: Database, sealer: Sealer, rng: Random) -> Channels:
-    """Return what owners do to channels, on a pool."""
-    return Channels(PostgresChannels(database), sealer, rng)
-
-
-def postgres_checkins(database: Database, rng: Random) -> Checkins:
-    """Return what is done to check-ins and by them, on a pool."""
-    return Checkins(PostgresCheckins(database), rng)
+def postgres_deeds(database: Database, hints: Hints, sealer: Sealer, rng: Random) -> Deeds:
+    """Return all that owners do, on a pool. `rng` draws tokens, keys and codes."""
+    return Deeds(
+        postgres_owners(database, hints, rng),
+        Channels(PostgresChannels(database), sealer, rng),
+        Checkins(PostgresCheckins(database), rng),
+        SignIns(PostgresSignInLinks(database), rng),
+    )

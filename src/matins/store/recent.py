@@ -18,8 +18,9 @@ RANGES_FOR_ALL: Final = 4
 weeks at least, the last ten runs of a weekly job.
 """
 
-RANGES_MAX: Final = 16
-"""So many for jobs of which no run was found yet: over a year."""
+RANGES_MAX: Final = 8
+"""So many for jobs of which no run was found yet: over half a year, at some 7 us for a day and job.
+"""
 
 _Q = load_queries("recent.sql")
 
@@ -30,7 +31,7 @@ async def recent_runs(
     """Return the last runs, `count` at most, of each of the jobs that has any; newest first.
 
     However long the history is, so many days are looked at and no more: a job that is due once in
-    a month has fewer than it has had, and a job that ran two years ago has none.
+    a month has fewer than it has had, and a job that ran a year ago has none.
     """
     found: dict[UUID, list[RecentRun]] = {job_id: [] for job_id in job_ids}
     looked = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -65,6 +66,21 @@ async def test_jobs_of_all_teams_are_listed(typed: Typist, matins: Matins, job: 
     ]
     only = await typed("jobs", "list", "--team", "search", "--json")
     assert [job["team"] for job in only.json] == ["search"]
+
+
+async def test_a_list_of_jobs_says_how_the_last_runs_went_and_when_the_next_is(
+    typed: Typist, matins: Matins, job: str, database: Database
+) -> None:
+    for _ in range(3):
+        run = await matins.trigger_job("payments", "nightly")
+    await matins.cancel_run(run.id)
+    line = (await typed("jobs", "list")).out.splitlines()[1]
+    assert line.split()[-1] == "QQC"
+    assert " ago  " in line
+    assert re.search(r" \d\d:00:00 \w+  +\d+[hm]", line)
+    [listed] = (await typed("jobs", "list", "--json")).json
+    assert listed["recent"]["runs"][0]["id"] == str(run.id)
+    assert listed["spec"]["name"] == "nightly"
 
 
 async def test_a_job_is_shown_as_it_was_written(typed: Typist, job: str) -> None:

@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from matins.cli import showing
 from matins.cli.documents import read_document, yaml_text
-from matins.cli.showing import between, clean, print_json, print_json_line
+from matins.cli.showing import ago, between, clean, left, print_json, print_json_line
 from matins.cli.tables import facts, table
 
 HEADS = ("JOB", "SCHEDULE", "STATE")
@@ -90,3 +92,44 @@ def test_lengths_of_time_are_shown_to_the_millisecond() -> None:
     assert between(START, START + timedelta(seconds=61.5)) == "1m1s500ms"
     assert between(START, START - timedelta(seconds=2)) == "-2s"
     assert between(START, None) == "-"
+
+
+WORDS = st.text(st.sampled_from("abcdef0123456789-/"), min_size=1, max_size=64)
+CELLS = st.lists(WORDS, max_size=4).map(" ".join)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=3), st.integers(75, 200))
+def test_no_id_and_no_name_is_broken(rows: list[tuple[str, str, str]], width: int) -> None:
+    printer = Console(file=io.StringIO(), width=width, markup=False, highlight=False)
+    for stacks in (STACKS, ()):
+        with printer.capture() as capture:
+            printer.print(table(printer, HEADS, rows, stacks))
+        lines = capture.get().splitlines()
+        assert max(map(len, lines)) <= width
+        shown = {word for line in lines for word in line.split()}
+        assert {word for row in rows for cell in row for word in cell.split()} <= shown
+
+
+def test_a_table_that_is_too_wide_even_stacked_has_a_line_for_each_cell() -> None:
+    printer = Console(file=io.StringIO(), width=40)
+    rows = [("a" * 20, "not so long", "c" * 20), ("d", "", "f")]
+    with printer.capture() as capture:
+        printer.print(table(printer, HEADS, rows, STACKS))
+    assert [line.rstrip() for line in capture.get().splitlines()] == [
+        f"JOB       {'a' * 20}",
+        "SCHEDULE  not so long",
+        f"STATE     {'c' * 20}",
+        "",
+        "JOB       d",
+        "STATE     f",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "now"), (59.9, "59s"), (61, "1m1s"), (3661, "1h1m"), (90061, "1d1h"), (-1, "now")],
+)
+def test_what_is_left_is_shown_in_two_units(seconds: float, text: str) -> None:
+    assert left(START + timedelta(seconds=seconds), START) == text
+    assert ago(START, START + timedelta(seconds=seconds)).removesuffix(" ago") == text
+    assert left(None, START) == ago(None, START) == "-"

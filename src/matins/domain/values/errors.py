@@ -85,6 +85,14 @@ class UnauthorizedError(MatinsError):
     title = "A valid bearer token is needed"
 
 
+class ForbiddenError(MatinsError):
+    """The caller is known, and this is not theirs to do, or not from there."""
+
+    code = "forbidden"
+    status = 403
+    title = "Not allowed"
+
+
 class TooManyRequestsError(MatinsError):
     """The same is asked for too often; nothing was changed."""
 

@@ -1,0 +1,169 @@
+"""Live parts of pages: server-sent events that bring a part anew whenever it has changed.
+
+A part is drawn once for all who look at it. Who reads slowly gets the newest state of it and misses
+those between; who reads nothing at all is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
+
+import structlog
+
+from matins.api.dependencies import Dependencies
+from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
+from matins.kernel.http import Receive, Scope, Send
+from matins.kernel.metrics import LIVE_VIEWS
+
+log = structlog.get_logger()
+
+PREFIX: Final = "/live/"
+SEND_S: Final = 10.0
+"""Who has not taken what was sent for so long is dropped."""
+
+BEAT_S: Final = 15.0
+"""An empty comment is sent where nothing changed for so long, so that no proxy hangs up."""
+
+VIEWS_MAX: Final = 4_000
+"""The most views that one process serves."""
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Part(NamedTuple):
+    """A part of a page: how to draw it, of what (the rest of its address), and how often."""
+
+    name: str
+    draw: Callable[[Dependencies, str], Awaitable[str]]
+    every_s: float = 2.0
+
+
+class _View:
+    """What all who look at one part share: its newest state, and the wait for the next."""
+
+    def __init__(self) -> None:
+        self.event = b""
+        self.changed = asyncio.Event()
+        self.viewers = 0
+        self.drawing: asyncio.Task[None] | None = None
+
+    def show(self, event: bytes) -> None:
+        """Wake all who wait for a new state."""
+        self.event = event
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
+
+
+class Live:
+    """Answers GET /live/<part>/<of what>. Stopped, it ends all streams."""
+
+    def __init__(self, parts: Mapping[str, Part], dependencies: Dependencies) -> None:
+        self._parts = parts
+        self._dependencies = dependencies
+        self._views: dict[str, _View] = {}
+        self._viewers = 0
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until stopped."""
+        await self._stopping.wait()
+
+    async def stop(self) -> None:
+        """End all streams."""
+        self._stopping.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Raises NotFoundError, TooManyRequestsError."""
+        key = scope["path"].removeprefix(PREFIX)
+        name, _, argument = key.partition("/")
+        part = self._parts.get(name)
+        if part is None:
+            raise NotFoundError(f"there is no live part {name[:100]!r}")
+        if self._viewers >= VIEWS_MAX:
+            raise TooManyRequestsError(f"this process serves {VIEWS_MAX} live views already")
+        self._viewers += 1
+        LIVE_VIEWS.inc()
+        view = self._views.setdefault(key, _View())
+        view.viewers += 1
+        try:
+            if view.drawing is None:
+                view.drawing = asyncio.create_task(self._draw(part, argument, view))
+            await self._stream(view, receive, send)
+        finally:
+            self._viewers -= 1
+            LIVE_VIEWS.dec()
+            view.viewers -= 1
+            if not view.viewers and view.drawing is not None:
+                view.drawing.cancel()
+                self._views.pop(key, None)
+
+    async def _draw(self, part: Part, argument: str, view: _View) -> None:
+        """Draw a part again and again for as long as anybody looks."""
+        shown = ""
+        while True:
+            try:
+                drawn = await part.draw(self._dependencies, argument)
+            except MatinsError as error:
+                log.info("live.failed", part=part.name, error=str(error))
+            except Exception:
+                log.exception("live.failed", part=part.name)
+            else:
+                if drawn != shown:
+                    shown = drawn
+                    view.show(_event(drawn))
+            await asyncio.sleep(part.every_s)
+
+    async def _stream(self, view: _View, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        leaving = asyncio.create_task(_until_left(receive))
+        stopping = asyncio.create_task(self._stopping.wait())
+        sent = b""
+        try:
+            while not (leaving.done() or stopping.done()):
+                changed = view.changed
+                if view.event != sent:
+                    sent = view.event
+                    if not await _sent(send, sent):
+                        break
+                    continue
+                waiting = asyncio.create_task(changed.wait())
+                done, _ = await asyncio.wait(
+                    [waiting, leaving, stopping],
+                    timeout=BEAT_S,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                waiting.cancel()
+                if not done and not await _sent(send, b":\n\n"):
+                    break
+            if not leaving.done():
+                await _sent(send, b"", more=False)
+        finally:
+            leaving.cancel()
+            stopping.cancel()
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _sent(send: Send, event: bytes, *, more: bool = True) -> bool:
+    """Send, and return whether the reader has taken it in time."""
+    try:
+        async with asyncio.timeout(SEND_S):
+            await send({"type": "http.response.body", "body": event, "more_body": more})
+    except TimeoutError:
+        log.info("live.dropped")
+        return False
+    return True
+
+
+def _event(html: str) -> bytes:
+    lines = "".join(f"data: {line}\n" for line in html.splitlines())
+    return f"event: part\n{lines}\n".encode()

@@ -1,0 +1,118 @@
+"""How values read on a page: instants, lengths of time, counts. The filters of templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+from markupsafe import Markup, escape
+
+NONE: Final = "\N{EN DASH}"
+"""What stands where there is no value."""
+
+_STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+def length(seconds: float | timedelta | None) -> str:
+    """Return a length of time in its two largest units: `4m 05s`; `12 ms` below a second."""
+    if seconds is None:
+        return NONE
+    value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
+    sign, value = ("-" if value < 0 else ""), abs(value)
+    if value < 1:
+        return f"{sign}{round(value * 1000)} ms"
+    if value < 10:
+        return f"{sign}{value:.1f} s"
+    whole = round(value)
+    if whole < 60:
+        return f"{sign}{whole} s"
+    for (size, unit), (below, below_unit) in pairwise(_STEPS):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{sign}{whole // size}{unit} {rest:02d}{below_unit}"
+    raise AssertionError("a minute at least was left")
+
+
+def instant(at: datetime | None) -> Markup:
+    """Return an instant in UTC; the page's script shows it in the reader's zone if asked to."""
+    if at is None:
+        return Markup('<span class="none">{}</span>').format(NONE)
+    utc = at.astimezone(UTC)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        utc.isoformat(), utc.strftime("%A %Y-%m-%d %H:%M:%S UTC"), utc.strftime("%Y-%m-%d %H:%M:%S")
+    )
+
+
+def distance(at: datetime | None, now: datetime) -> Markup:
+    """Return how far an instant is from now, `in 4m 05s` or `2h 10m ago`."""
+    if at is None:
+        return Markup('<span class="none">{}</span>').format(NONE)
+    away = (at - now).total_seconds()
+    text = f"in {length(away)}" if away > 0 else f"{length(-away)} ago"
+    utc = at.astimezone(UTC)
+    return Markup('<time class="distance" datetime="{}" title="{}">{}</time>').format(
+        utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), text
+    )
+
+
+def count(number: float | None) -> str:
+    """Return a count with its thousands apart: `12 345`."""
+    return NONE if number is None else f"{number:,.0f}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: `1 job`, `12 jobs`."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share of 1 in percent."""
+    return NONE if share is None else f"{share * 100:.1f} %" if share < 1 else "100 %"
+
+
+def state(value: str) -> Markup:
+    """Return the state of a run or a job, or an outcome, as its mark and its word."""
+    return Markup('<span class="state is-{0}">{0}</span>').format(value)
+
+
+def job_path(team: str, name: str, below: str = "") -> str:
+    """Return the address of a job's page, or of what is below it."""
+    return f"/teams/{quote(team, safe='')}/jobs/{quote(name, safe='')}" + (below and f"/{below}")
+
+
+def run_path(run_id: UUID) -> str:
+    """Return the address of a run's page."""
+    return f"/runs/{run_id}"
+
+
+def with_query(path: str, query: dict[str, Any], **changed: object) -> str:
+    """Return an address whose query is changed; what becomes None or empty is left out."""
+    merged = {
+        name: value for name, value in {**query, **changed}.items() if value not in (None, "")
+    }
+    return f"{path}?{urlencode(merged, doseq=True)}" if merged else path
+
+
+def lines(text: str) -> Markup:
+    """Return a text with its line ends as such."""
+    return Markup("<br>").join(escape(line) for line in text.splitlines())
+
+
+FILTERS: Final[dict[str, Callable[..., object]]] = {
+    "length_of": length,
+    "instant": instant,
+    "distance": distance,
+    "count_of": count,
+    "plural": plural,
+    "percent": percent,
+    "state": state,
+    "job_path": job_path,
+    "run_path": run_path,
+    "with_query": with_query,
+    "lines": lines,
+}
+"""By the names under which templates use them."""

@@ -1,0 +1,65 @@
+"""A company with jobs as real ones have them, for pictures of the page and for tests that look at
+each of its pages: some fail, some are late, some follow others.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+from tests.e2e.cluster import TOKEN, Cluster
+from tests.web.company.past import write_past
+
+from matins.cli.applying import apply_jobs, read_jobs
+from matins.client.sdk import Matins
+from matins.domain.jobs.pausing import Pause
+from matins.domain.jobs.spec import JobFile
+from matins.domain.jobs.windows import Window
+from matins.domain.runs.backfills.values import BackfillRequest
+
+HERE = Path(__file__).parent
+HOUR = timedelta(hours=1)
+
+
+async def found(cluster: Cluster) -> None:
+    """Store the company's jobs and a month of runs. Only an API runs in the cluster."""
+    async with Matins(cluster.urls[0], TOKEN) as client:
+        files = [read_jobs(path.read_text("utf-8"), path.name) for path in HERE.glob("*.yaml")]
+        for file in files:
+            async for _ in apply_jobs(client, file):
+                pass
+        await write_past(cluster.dsn)
+        await _deeds(client, {file.team: file for file in files}, await cluster.now())
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return what an executor needs to find the company's programs, which it puts into a folder."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    for path in HERE.glob("*.yaml"):
+        for job in read_jobs(path.read_text("utf-8"), path.name).jobs:
+            if job.target.command is not None:
+                name = programs / job.target.command.argv[0]
+                if not name.exists():
+                    name.symlink_to(HERE / "program.sh")
+    return {"PATH": f"{programs}:{os.environ['PATH']}", "MATINS_POOLS": "default,batch,gpu"}
+
+
+async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> None:
+    """Let people do what they do: change, pause, skip, plan."""
+    [marts] = [job for job in files["analytics"].jobs if job.name == "build-marts"]
+    for timeout, reason in (("40m", "runs hung last week"), ("50m", "margin takes longer")):
+        change = msgspec.structs.replace(marts, timeout=timeout)
+        await client.put_job("analytics", change, reason=reason)
+    await client.pause_job("growth", "referral-bonus", Pause(reason="fraud is looking into it"))
+    nightly = await client.get_job("payments", "nightly-settlement")
+    if nightly.next_due_at is not None:
+        await client.skip_occurrence("payments", "nightly-settlement", nightly.next_due_at)
+    start = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0) + 5 * HOUR
+    window = Window("move-to-db-3", start, start + 2 * HOUR, reason="the main cluster moves")
+    await client.put_window("platform", window)
+    since = start - 78 * HOUR
+    again = BackfillRequest(since, since + 24 * HOUR, again=True, reason="orders came late")
+    await client.start_backfill("analytics", "load-orders", again)

@@ -1,0 +1,218 @@
+"""What has become of the company's runs up to now, written as the roles would have written it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from math import pi, sin
+from random import Random
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+import asyncpg
+import msgspec
+from tests.web.company.habits import DAY, HABITS, USUAL, Habit
+
+from matins.domain.jobs.spec import PRIORITIES, JobSpec
+from matins.domain.runs.attempts import Result
+from matins.domain.runs.fingerprint import failure_of
+from matins.domain.runs.states import Outcome
+from matins.domain.timetables.compiling import compile_schedule
+from matins.domain.values.ids import run_id
+
+FOUNDED = 30 * DAY
+"""How old the company is."""
+
+_OFTEN = timedelta(minutes=5)
+_OFTEN_SINCE = timedelta(days=2)
+_MOST = 4_000
+_LATELY = timedelta(minutes=3)
+_EXECUTOR = UUID("5f0e6c1d-0000-4000-8000-000000000000")
+
+_RUN = (
+    *("id", "job_id", "due_at", "fire_at", "claimed_at", "started_at", "finished_at", "executor"),
+    *("epoch", "team_id", "attempt", "partition", "priority", "kind", "state", "pool", "reason"),
+    "revision",
+)
+_ATTEMPT = (
+    *("run_id", "due_at", "number", "executor", "started_at", "finished_at", "outcome", "reason"),
+    *("exit_code", "http_status", "output", "output_cut", "fingerprint"),
+)
+_LETTER = ("run_id", "due_at", "job_id", "team_id", "dead_at", "reason", "error", "fingerprint")
+
+
+class _Job(NamedTuple):
+    id: UUID
+    team_id: int
+    partition: int
+    spec: JobSpec
+
+    @property
+    def habit(self) -> Habit:
+        """How its runs go."""
+        return HABITS.get(self.spec.name, USUAL)
+
+
+class _Due(NamedTuple):
+    """A due time, when it is claimed, and why it is skipped, if it is."""
+
+    at: datetime
+    claim_at: datetime
+    skipped: str
+
+
+class _End(NamedTuple):
+    """How a run ended, and when."""
+
+    state: str
+    at: datetime
+
+
+class _Past(NamedTuple):
+    """Rows of tables."""
+
+    runs: list[tuple[object, ...]]
+    attempts: list[tuple[object, ...]]
+    letters: list[tuple[object, ...]]
+
+
+async def write_past(dsn: str) -> None:
+    """Write runs of all jobs, as if each had been there for a month. No scheduler may run yet."""
+    session = await asyncpg.connect(dsn)
+    now: datetime = await session.fetchval("SELECT clock_timestamp()")
+    rows = await session.fetch(
+        "SELECT id, team_id, partition, spec::text AS spec FROM jobs ORDER BY name"
+    )
+    jobs = [
+        _Job(job_id, team_id, partition, msgspec.json.decode(spec, type=JobSpec))
+        for job_id, team_id, partition, spec in rows
+    ]
+    past = _Past([], [], [])
+    ended: dict[str, dict[datetime, _End]] = {}
+    rng = Random(11)
+    for job in _leaders_first(jobs):
+        ended[job.spec.name] = {
+            due.at: _write(past, rng, job, due, now) for due in _due(job, now, ended)
+        }
+    for back in range(FOUNDED.days + 1):
+        await session.execute("SELECT ensure_day($1)", (now - DAY * back).date())
+    for table, columns, records in (
+        ("runs", _RUN, past.runs),
+        ("attempts", _ATTEMPT, past.attempts),
+        ("dead_letters", _LETTER, past.letters),
+    ):
+        await session.copy_records_to_table(table, records=records, columns=columns)
+    await session.execute(_OLDER, FOUNDED)
+    await session.execute("ANALYZE")
+    await session.close()
+
+
+def _leaders_first(jobs: Sequence[_Job]) -> Iterator[_Job]:
+    done: set[str] = set()
+    left = [job for job in jobs if job.spec.schedule is not None]
+    while left:
+        for job in [job for job in left if done.issuperset(job.spec.upstream)]:
+            done.add(job.spec.name)
+            left.remove(job)
+            yield job
+
+
+def _due(job: _Job, now: datetime, ended: dict[str, dict[datetime, _End]]) -> Iterator[_Due]:
+    """Yield the due times of a job that lie behind."""
+    schedule = job.spec.schedule
+    assert schedule is not None
+    if schedule.chain is None:
+        table = compile_schedule(schedule, seed=str(job.id), anchor=now - FOUNDED)
+        often = table.due_between(now - DAY, now, 400)
+        since = now - (_OFTEN_SINCE if len(often) * _OFTEN > DAY else FOUNDED)
+        for due in table.due_between(since, now - _LATELY, _MOST):
+            yield _Due(due, due, table.skip_reason(int(due.timestamp())))
+        return
+    leader = schedule.chain.jobs[0]
+    wanted = {"all_success": "succeeded", "any_failure": "dead"}.get(schedule.chain.when)
+    for due, end in ended[leader].items():
+        is_met = wanted in (None, end.state)
+        yield _Due(due, end.at, "" if is_met else f"upstream job {leader} ended {end.state}")
+
+
+def _write(past: _Past, rng: Random, job: _Job, due: _Due, now: datetime) -> _End:
+    """Write a run with its attempts, and what it left; return how it ended."""
+    spec, age = job.spec, now - due.at
+    kind = "chained" if spec.upstream else "scheduled"
+    name = run_id(job.id, due.at, kind)
+    claimed = due.claim_at + timedelta(milliseconds=rng.uniform(4, 30))
+    state, tries = ("skipped", 0) if due.skipped else _fate(rng, job, age)
+    started = at = claimed + timedelta(milliseconds=8 + rng.expovariate(1 / 40))
+    executor = _executor(rng)
+    for number in range(1, tries + 1):
+        failed = number < tries or state == "dead"
+        result = _result(job, failed=failed)
+        begun = at + timedelta(seconds=5 * (number > 1))
+        at = begun + _length(rng, job.habit, age, failed=failed)
+        past.attempts.append(
+            (
+                *(name, due.at, number, executor, begun, at, result.outcome.value, result.reason),
+                *(result.exit_code, result.http_status, result.output, 0),
+                failure_of(result).fingerprint or None,
+            )
+        )
+    reason = due.skipped
+    if state == "dead":
+        failure = failure_of(_result(job, failed=True))
+        reason = f"no attempts left: {failure.error.partition(':')[0]}"
+        letter = (name, due.at, job.id, job.team_id, at, reason)
+        past.letters.append((*letter, failure.error, failure.fingerprint))
+    ran = (started, at, executor) if tries else (None, claimed, None)
+    past.runs.append(
+        (
+            *(name, job.id, due.at, due.at, claimed, *ran, 1, job.team_id, tries, job.partition),
+            *(PRIORITIES[spec.priority], kind, state, spec.pool, reason, 1),
+        )
+    )
+    return _End(state, at)
+
+
+def _fate(rng: Random, job: _Job, age: timedelta) -> tuple[str, int]:
+    """Return the state in which a run ends, and after how many attempts."""
+    habit, tries = job.habit, job.spec.retrying.attempts or 1
+    dice = rng.uniform(0, 1_000)
+    if (habit.broken and age < habit.broken) or dice < habit.dead:
+        return "dead", tries
+    return "succeeded", 2 if tries > 1 and dice < habit.dead + habit.retried else 1
+
+
+def _length(rng: Random, habit: Habit, age: timedelta, *, failed: bool) -> timedelta:
+    """Longer at noon than at night, a little longer each day, and now and then far longer."""
+    days = age / DAY
+    length = habit.length_s * (1 - habit.growth * days) * (1 + 0.15 * sin(2 * pi * days))
+    length *= rng.gauss(1, 0.06) + (rng.random() > 0.985) * 0.9
+    return timedelta(seconds=max(0.1, length * (rng.uniform(0.05, 0.4) if failed else 1)))
+
+
+def _result(job: _Job, *, failed: bool) -> Result:
+    habit = job.habit
+    text = f"{habit.output or job.spec.name}\n{habit.error if failed else 'done'}\n"
+    outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
+    if job.spec.target.kind == "http":
+        reason, status = ("HTTP status 500", 500) if failed else ("", 200)
+        return Result(outcome, reason, output=text, http_status=status)
+    reason = "exit code 1" if failed else ""
+    return Result(outcome, reason, output=text, exit_code=int(failed))
+
+
+def _executor(rng: Random) -> UUID:
+    return uuid5(_EXECUTOR, str(rng.randrange(4)))
+
+
+_OLDER = """
+WITH older AS (
+    UPDATE jobs
+    SET created_at = created_at - $1::interval, changed_at = changed_at - $1,
+        anchor = anchor - $1, since = since - $1
+    RETURNING id
+)
+UPDATE revisions r
+SET effective_at = effective_at - $1, anchor = anchor - $1, since = since - $1
+FROM older
+WHERE r.job_id = older.id
+"""
