@@ -37,7 +37,8 @@ HOT = [
         "waiting.sql:record_open_since",
     ),
     "manual.sql:find_job",
-    *("past.sql:newest_runs", "past.sql:run_counts", "recent.sql:recent_runs"),
+    *("past.sql:newest_runs", "past.sql:run_counts"),
+    *("recent.sql:recent_runs", "naming.sql:in_range"),
     *("zone_data.sql:jobs_ahead", "zone_data.sql:correct"),
     *("auto_delete.sql:ended_jobs", "changes.sql:has_unfinished_runs"),
     *("following.sql:ended_runs", "following.sql:write_follow_ups"),
@@ -63,7 +64,7 @@ FILES = (
         "leases",
         "manual",
     ),
-    *("past", "recent", "replays", "status", "waiting", "zone_data"),
+    *("naming", "past", "recent", "replays", "status", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

@@ -25,6 +25,7 @@ from matins.store.failures import PostgresFailures
 from matins.store.forecasts import PostgresForecasts
 from matins.store.job_search import PostgresJobSearch
 from matins.store.limits import PostgresLimits
+from matins.store.naming import PostgresRunNames
 from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
@@ -36,6 +37,7 @@ from matins.store.windows import PostgresWindows
 
 Outlooks = NamedDependency[PostgresOutlooks]
 Reads = NamedDependency[PostgresReads]
+RunNames = NamedDependency[PostgresRunNames]
 ClusterReads = NamedDependency[PostgresCluster]
 Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
@@ -78,6 +80,7 @@ class Dependencies(NamedTuple):
     """What handlers work with, by name."""
 
     reads: PostgresReads
+    run_names: PostgresRunNames
     cluster: PostgresCluster
     owners: owners.Owners
     calendars: PostgresCalendars
@@ -127,6 +130,7 @@ def dependencies_on(
     database.server.when_changed(forecasts.forget)
     return Dependencies(
         reads=reads,
+        run_names=PostgresRunNames(database, reads),
         cluster=PostgresCluster(database),
         owners=deeds.owners,
         calendars=PostgresCalendars(database),

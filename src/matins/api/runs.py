@@ -11,7 +11,7 @@ from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from matins.api.bodies import Strict
-from matins.api.dependencies import Outlooks, Owners, Principal, Reads, Status
+from matins.api.dependencies import Outlooks, Owners, Principal, Reads, RunNames, Status
 from matins.api.jobs import Key, Limit
 from matins.api.parameters import bare, check_instant
 from matins.domain.executors.protocol import RunStatus
@@ -40,6 +40,20 @@ async def list_runs(
     check_instant("since", since)
     states = list(RunState) if wanted is None else [wanted]
     return await reads.runs(team, states, since, before, limit)
+
+
+@get("/runs/resolve")
+async def find_run(
+    run_names: RunNames, name: FromQuery[str], failed: FromQuery[bool] = False
+) -> RunStatus:
+    """Find the run that a name means: an id, the beginning of one (from 4 digits on),
+    `team/job` for the last run of a job, or `team/job@2026-11-30T02:00` for the one that was due
+    then, in the job's zone unless with an offset.
+
+    `failed`: the last run of the job that failed, and nothing has made up for. 422 where the name
+    may mean several, which are listed.
+    """
+    return await run_names.find(name, failed=failed)
 
 
 @get("/runs/{run_id:uuid}")
@@ -139,6 +153,7 @@ ROUTER = Router(
     tags=["runs"],
     route_handlers=[
         list_runs,
+        find_run,
         show_status,
         list_attempts,
         show_input,

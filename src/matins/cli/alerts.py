@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.documents import read_document
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import console, table
 from matins.cli.windows import read_labels
 from matins.domain.alerts.views import Alert, AlertRulesChanged, JobAlerts
 from matins.domain.jobs.alerting import AlertRule, AlertRules
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.values.reading import read_value
 
 _HEADS = ("JOB", "RULE", "SINCE", "WHY")

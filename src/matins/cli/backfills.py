@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, split_name, with_api
+from matins.cli.connecting import Named, split_name, with_api
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import NEVER, AsJson, clean, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
@@ -28,6 +28,7 @@ from matins.domain.runs.backfills.values import (
     Order,
 )
 from matins.domain.values.errors import UnavailableError
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
 

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, table
 from matins.client.sdk import Matins
 from matins.domain.alerts.channels import Channel, ChannelChanged, ChannelRecord
 from matins.domain.alerts.deliveries import Delivery
+from matins.domain.values.names import DEFAULT_TEAM
 
 _HEADS = ("CHANNEL", "KIND", "SCHEME", "DELIVERED", "WAITING", "FAILING SINCE", "WHY")
 _TESTED_S = 30.0

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, table
 from matins.client.sdk import Matins
@@ -16,6 +16,7 @@ from matins.domain.jobs.alerting import AlertRule
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CheckinTarget, Target
 from matins.domain.values.errors import ConflictError, NotFoundError
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import Changed
 from matins.engines.endpoints import Endpoints
 from matins.kernel.settings import read_settings

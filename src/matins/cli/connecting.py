@@ -12,10 +12,9 @@ from matins.cli.showing import print_json, tell
 from matins.client.refusals import UnreachableError
 from matins.client.sdk import Matins
 from matins.domain.values.errors import SettingsError, UnauthorizedError
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.engines.endpoints import Endpoints
 from matins.kernel.settings import read_settings
-
-DEFAULT_TEAM = "default"
 
 Named = Annotated[str, typer.Argument(metavar="TEAM/NAME", help="NAME alone is in team default.")]
 

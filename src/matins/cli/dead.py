@@ -10,14 +10,16 @@ from uuid import UUID
 import msgspec
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, change, split_name, with_api
+from matins.cli.connecting import change, split_name, with_api
 from matins.cli.failing import failure_pairs
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
 from matins.cli.moments import HELP, parse_moment
-from matins.cli.runs import TheRun, show_attempts, standing
+from matins.cli.run_names import TheRun, find_runs
+from matins.cli.runs import show_attempts, standing
 from matins.cli.showing import AsJson, local, print_json
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
+from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.dead import (
     DeadFilter,
     DeadGroup,
@@ -29,6 +31,7 @@ from matins.domain.runs.dead import (
 from matins.domain.runs.inputs import NO_INPUT
 from matins.domain.runs.replays import RATE, Replay, ReplayDead
 from matins.domain.values.errors import InvalidInputError
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import AttemptRecord
 from matins.insight.explain.english import counted
 
@@ -43,7 +46,14 @@ OfFingerprint = Annotated[
 ]
 Since = Annotated[str | None, typer.Option(help=f"Only what died since then. {HELP}.")]
 Until = Annotated[str | None, typer.Option(help="Only what died before then.")]
-TheRuns = Annotated[list[UUID] | None, typer.Argument(metavar="[RUN]...", help="Ids of dead runs.")]
+TheRuns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Dead runs: ids, or how they begin; TEAM/NAME for the job's last run that failed, or"
+        " TEAM/NAME@2026-11-30T02:00.",
+    ),
+]
 Rate = Annotated[
     str | None, typer.Option(help=f"So many at most: 5/s, 100/m, 20/h; {RATE} without it.")
 ]
@@ -106,12 +116,13 @@ def list_letters(  # noqa: PLR0913, PLR0917 # a command's options
         printer.print(table(printer, _HEADS, [_row(letter) for letter in letters], _STACKS))
 
 
-@commands.command(epilog="Example: matins dead show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+@commands.command(epilog="Example: matins dead show payments/nightly")
 def show(run: TheRun, as_json: AsJson = False) -> None:
     """Show why a run is dead, with its attempts and what they wrote."""
 
     async def work(client: Matins) -> DeadView:
-        return DeadView(await client.get_failure(run), await client.list_attempts(run))
+        [run_id] = await find_runs(client, [run])
+        return DeadView(await client.get_failure(run_id), await client.list_attempts(run_id))
 
     view = with_api(work)
     if as_json:
@@ -150,12 +161,12 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
     run_input = read_input(args, env, headers, body)
     is_single = chosen == DeadFilter() and not everything and rate is None
     if is_single and runs is not None and len(runs) == 1:
-        [run] = runs
-        change(
-            lambda client: client.replay_run(run, run_input, key=key, allow_overlap=allow_overlap),
-            standing,
-            as_json=as_json,
-        )
+
+        async def replay_one(client: Matins) -> RunStatus:
+            [run] = await find_runs(client, runs)
+            return await client.replay_run(run, run_input, key=key, allow_overlap=allow_overlap)
+
+        change(replay_one, standing, as_json=as_json)
         return
     if run_input != NO_INPUT or key is not None or allow_overlap:
         raise InvalidInputError.at("RUN", "must be a single one if it is replayed with an input")
@@ -167,7 +178,7 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
             return [await client.replay_dead(team, wanted)]
         return [
             await client.replay_dead(of_team, msgspec.structs.replace(wanted, runs=own))
-            for of_team, own in (await _by_team(client, runs)).items()
+            for of_team, own in (await _by_team(client, await find_runs(client, runs))).items()
         ]
 
     change(work, lambda replays: "\n".join(map(_replay_words, replays)), as_json=as_json)
@@ -216,7 +227,7 @@ def dismiss(  # noqa: PLR0913, PLR0917 # a command's options
         if not runs:
             return await client.dismiss_dead(team, dismissal)
         done = []
-        for of_team, own in (await _by_team(client, runs)).items():
+        for of_team, own in (await _by_team(client, await find_runs(client, runs))).items():
             of_runs = msgspec.structs.replace(dismissal, runs=own)
             done.append(await client.dismiss_dead(of_team, of_runs))
         return Dismissed(sum(answer.dismissed for answer in done))

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.showing import AsJson, print_json
 from matins.cli.tables import Cell, console, table
 from matins.domain.jobs.limit_views import LimitChanged, LimitRecord
 from matins.domain.jobs.limits import Limit
+from matins.domain.values.names import DEFAULT_TEAM
 
 _HEADS = ("GATE", "KIND", "USED", "LIMIT", "RATE", "WAITING", "SET BY")
 

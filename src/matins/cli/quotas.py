@@ -7,13 +7,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, with_api
+from matins.cli.connecting import with_api
 from matins.cli.showing import AsJson, print_json, tell
 from matins.cli.tables import Cell, console, table
 from matins.client.sdk import Matins
 from matins.domain.jobs.limit_views import QuotasChanged, QuotasRecord
 from matins.domain.jobs.limits import Quotas
 from matins.domain.values.errors import InvalidInputError, NotFoundError
+from matins.domain.values.names import DEFAULT_TEAM
 
 _HEADS = ("QUOTA", "USED", "LIMIT", "SET BY")
 _NAMES = ("max_jobs", "max_running", "starts_per_minute")

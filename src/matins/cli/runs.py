@@ -21,6 +21,7 @@ from matins.cli.documents import yaml_text
 from matins.cli.failing import failure_pairs, find_failure
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.outlooks import find_outlook, outlook_pairs
+from matins.cli.run_names import Failed, TheRun, find_run
 from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
@@ -44,7 +45,6 @@ commands = typer.Typer()
 
 OfJob = Annotated[str | None, typer.Argument(metavar="[TEAM/NAME]", help="Only this job's runs.")]
 OfTeam = Annotated[str | None, typer.Option(help="Only runs of this team's jobs.")]
-TheRun = Annotated[UUID, typer.Argument(metavar="RUN", help="The run's id.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="The most runs.")]
 
 _STACKS = (
@@ -123,17 +123,17 @@ def list_runs(
         _print_table(runs)
 
 
-@commands.command(epilog="Example: matins runs show 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
-def show(run: TheRun, as_json: AsJson = False) -> None:
+@commands.command(epilog="Example: matins runs show demo/flaky@2026-11-30T02:00")
+def show(run: TheRun, failed: Failed = False, as_json: AsJson = False) -> None:
     """Show a run with its attempts and what they wrote."""
 
     async def work(client: Matins) -> RunView:
-        status = await client.get_run(run)
+        status = await client.get_run(await find_run(client, run, failed=failed))
         is_manual = status.kind == Kind.MANUAL
-        run_input = await client.get_run_input(run) if is_manual else NOTHING_GIVEN
+        run_input = await client.get_run_input(status.id) if is_manual else NOTHING_GIVEN
         outlook = await find_outlook(client, status)
         failure = await find_failure(client, status)
-        return RunView(status, await client.list_attempts(run), run_input, outlook, failure)
+        return RunView(status, await client.list_attempts(status.id), run_input, outlook, failure)
 
     view = with_api(work)
     if as_json:
@@ -172,12 +172,12 @@ def watch(
         with_api(work)
 
 
-@commands.command(epilog="Example: matins runs cancel 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+@commands.command(epilog="Example: matins runs cancel demo/on-demand")
 def cancel(run: TheRun, as_json: AsJson = False) -> None:
     """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
 
     async def work(client: Matins) -> RunStatus:
-        return await client.cancel_run(run)
+        return await client.cancel_run(await find_run(client, run))
 
     status = with_api(work)
     if as_json:
@@ -187,15 +187,19 @@ def cancel(run: TheRun, as_json: AsJson = False) -> None:
         tell(f"{standing(status)}{still}")
 
 
-@commands.command(epilog="Example: matins runs retry 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42")
+@commands.command(epilog="Example: matins runs retry demo/flaky")
 def retry(run: TheRun, as_json: AsJson = False) -> None:
     """Make the next attempt of a run now that is to be tried again."""
-    change(lambda client: client.retry_run(run), standing, as_json=as_json)
+
+    async def work(client: Matins) -> RunStatus:
+        return await client.retry_run(await find_run(client, run))
+
+    change(work, standing, as_json=as_json)
 
 
 @commands.command(
     "stop-retrying",
-    epilog="Example: matins runs stop-retrying 019ae1f6-1b28-8a3c-9f05-2c5d1f0e7a42",
+    epilog="Example: matins runs stop-retrying 019ae1f6-1b28-8a3c",
 )
 def stop_retrying(
     run: TheRun,
@@ -203,7 +207,11 @@ def stop_retrying(
     as_json: AsJson = False,
 ) -> None:
     """End a run that is to be tried again: it is dead, and can be replayed."""
-    change(lambda client: client.stop_retrying_run(run, reason=reason), standing, as_json=as_json)
+
+    async def work(client: Matins) -> RunStatus:
+        return await client.stop_retrying_run(await find_run(client, run), reason=reason)
+
+    change(work, standing, as_json=as_json)
 
 
 def standing(status: RunStatus) -> str:

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from matins.cli.connecting import DEFAULT_TEAM, Named, change, split_name, with_api
+from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, local, print_json
 from matins.cli.tables import Cell, console, state, table
 from matins.domain.jobs.windows import Policy, Window
 from matins.domain.time.zones import Zone, find_zone
 from matins.domain.values.errors import InvalidInputError, ScheduleError
+from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import WindowChanged, WindowRecord
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock

@@ -10,7 +10,6 @@ from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Self
-from uuid import UUID
 
 import msgspec
 
@@ -20,24 +19,19 @@ from matins.client.calls import ApiCalls
 from matins.client.dead import DeadLetterCalls
 from matins.client.job_calls import JobCalls
 from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
+from matins.client.run_calls import RunCalls
 from matins.domain.calendars.calendar import Calendar
-from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.limit_views import LimitChanged, LimitRecord, QuotasChanged, QuotasRecord
 from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.cluster import Cluster
-from matins.domain.runs.inputs import GivenInput
-from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.restores import Resumed, Resumption
-from matins.domain.runs.states import RunState
-from matins.domain.runs.stopping import StopRetrying
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.status.findings import SystemStatus
 from matins.domain.values.errors import UnavailableError
 from matins.domain.views import (
-    AttemptRecord,
     AuditPage,
     CalendarChanged,
     CalendarPage,
@@ -46,17 +40,15 @@ from matins.domain.views import (
     PartitionRecord,
     Preview,
     PreviewRequest,
-    RunPage,
     SignInLink,
     TeamRecord,
     WindowChanged,
     WindowRecord,
 )
 from matins.insight.forecast.forecast import Forecast
-from matins.insight.why.explanation import Explanation
 
 
-class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
+class Matins(JobCalls, RunCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the
@@ -176,65 +168,6 @@ class Matins(JobCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     async def delete_window(self, team: str, name: str) -> WindowChanged:
         """Delete a maintenance window; what it held runs now."""
         return await self._calls.ask(WindowChanged, "DELETE", one_of(team, "windows", name))
-
-    async def runs_page(
-        self,
-        *,
-        team: str | None = None,
-        state: RunState | None = None,
-        since: datetime | None = None,
-        before: UUID | None = None,
-        limit: int = 100,
-    ) -> RunPage:
-        """Return a page of runs, newest due time first, of a team's jobs or of all."""
-        query = query_of(team=team, state=state, since=since, before=before, limit=limit)
-        return await self._calls.ask(RunPage, "GET", "/v1/runs", query=query)
-
-    async def job_runs_page(
-        self, team: str, name: str, *, before: UUID | None = None, limit: int = 100
-    ) -> RunPage:
-        """Return a page of a job's runs, newest due time first."""
-        query = query_of(before=before, limit=limit)
-        return await self._calls.ask(RunPage, "GET", job_path(team, name) + "/runs", query=query)
-
-    async def get_run(self, run_id: UUID) -> RunStatus:
-        """Return how a run stands. Cheap: poll it as often as you like."""
-        return await self._calls.ask(RunStatus, "GET", f"/v1/runs/{run_id}")
-
-    async def list_attempts(self, run_id: UUID) -> list[AttemptRecord]:
-        """Return a run's attempts, first to last, with what they wrote."""
-        return await self._calls.ask(list[AttemptRecord], "GET", f"/v1/runs/{run_id}/attempts")
-
-    async def get_run_input(self, run_id: UUID) -> GivenInput:
-        """Return what a trigger or a replay changed of the target for a run."""
-        return await self._calls.ask(GivenInput, "GET", f"/v1/runs/{run_id}/input")
-
-    async def explain_run(self, run_id: UUID) -> Explanation:
-        """Return how a run came to where it stands, and what it waits for."""
-        return await self._calls.ask(Explanation, "GET", f"/v1/runs/{run_id}/explanation")
-
-    async def get_outlook(self, run_id: UUID) -> Outlook:
-        """Return of a run that waits why it does, and when it will probably start.
-
-        Raises ConflictError if it does not wait.
-        """
-        return await self._calls.ask(Outlook, "GET", f"/v1/runs/{run_id}/outlook")
-
-    async def cancel_run(self, run_id: UUID) -> RunStatus:
-        """End a run: at once while it waits, within a heartbeat of its executor while it runs."""
-        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/cancel")
-
-    async def retry_run(self, run_id: UUID) -> RunStatus:
-        """Make the next attempt of a run now. Raises ConflictError where it waits for none."""
-        return await self._calls.ask(RunStatus, "POST", f"/v1/runs/{run_id}/retry")
-
-    async def stop_retrying_run(self, run_id: UUID, *, reason: str = "") -> RunStatus:
-        """End a run that waits for its next attempt: it is dead, and can be replayed.
-
-        Raises ConflictError where it waits for none.
-        """
-        path = f"/v1/runs/{run_id}/stop-retrying"
-        return await self._calls.ask(RunStatus, "POST", path, content=StopRetrying(reason))
 
     async def audit(
         self,

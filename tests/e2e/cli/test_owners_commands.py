@@ -171,6 +171,28 @@ async def test_a_triggered_run_is_listed_shown_and_cancelled(typed: Typist, job:
     assert (await typed("runs", "cancel", run_id)).code == 1
 
 
+async def test_every_command_takes_a_run_by_its_names(
+    typed: Typist, matins: Matins, job: str, database: Database
+) -> None:
+    run = await matins.trigger_job("payments", "nightly")
+    due = run.due_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    for name in [str(run.id), run.id.hex[:20].upper(), job, f"{job}@{due}"]:
+        for words in (["runs", "show"], ["explain"]):
+            shown = await typed(*words, name)
+            assert (shown.code, str(run.id) in shown.out) == (0, True), (words, name, shown.err)
+    assert (await typed("runs", "show", job, "--last-failed")).code == 1
+    async with database.session() as session:
+        await session.execute("UPDATE runs SET state = 'dead', finished_at = due_at")
+    later = await matins.trigger_job("payments", "nightly")
+    assert str(run.id) in (await typed("explain", job, "--last-failed")).out
+    assert (await typed("runs", "cancel", job, "--json")).json["id"] == str(later.id)
+    for words in (["runs", "retry", job], ["runs", "stop-retrying", str(later.id)[:20]]):
+        refused = await typed(*words)
+        assert (refused.code, "it is cancelled" in refused.err) == (1, True), refused.err
+    refused = await typed("runs", "show", str(run.id), "--last-failed")
+    assert (refused.code, "is one run already" in refused.err) == (2, True)
+
+
 async def test_a_trigger_changes_its_target_for_its_run(typed: Typist, job: str) -> None:
     words = ["trigger", job, "--env", "DAY=1=2", "--arg", "--all", "--key", "monday", "--json"]
     first, again = await typed("jobs", *words), await typed("jobs", *words)

@@ -7,6 +7,9 @@ from typing import Final
 
 from matins.domain.values.errors import Problem, check
 
+DEFAULT_TEAM: Final = "default"
+"""Whose job is meant where its name stands alone."""
+
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
 _RULE: Final = (
     "use 1 to 100 of a-z, 0-9, '.', '_' and '-', beginning and ending with a letter or digit"
