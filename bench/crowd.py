@@ -108,7 +108,7 @@ async def main(given: argparse.Namespace) -> None:
     async with postgres(given.folder, FAST) as dsn:
         await fill(dsn, given.jobs, given.runs)
         session = await asyncpg.connect(dsn)
-        counts = await session.fetchrow(_COUNTS)
+        counts = await session.fetchrow(COUNTS)
         await session.close()
     assert counts is not None
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
@@ -263,7 +263,7 @@ CROSS JOIN (
 ) AS w (what, policy, ahead)
 """
 
-_COUNTS = """
+COUNTS = """
 SELECT (SELECT count(*) FROM jobs) AS jobs, (SELECT count(*) FROM all_runs) AS runs,
        (SELECT count(*) FROM all_attempts) AS attempts,
        (SELECT count(*) FROM dead_letters) AS letters

@@ -23,7 +23,7 @@ class Roles:
         self._path = path
         self._environment = dict(environment)
         self._endpoints = Endpoints(Settings(data=path))
-        self._urls: list[str] = []
+        self.urls: list[str] = []
         self.processes: dict[str, list[Process]] = defaultdict(list)
 
     async def start(self, role: str) -> Process:
@@ -33,8 +33,8 @@ class Roles:
         )
         self.processes[role].append(process)
         if role == "api":
-            self._urls.append(await self._published(process.pid))
-            self._environment["MATINS_URL"] = ",".join(self._urls)
+            self.urls.append(await self._published(process.pid))
+            self._environment["MATINS_URL"] = ",".join(self.urls)
         return process
 
     async def _published(self, pid: int) -> str:

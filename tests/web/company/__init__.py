@@ -19,6 +19,9 @@ from matins.domain.jobs.spec import JobFile
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.backfills.values import BackfillRequest
 
+VIEWS: dict[str, str] = {}
+"""Further addresses to take pictures of, by the names of their pictures."""
+
 HERE = Path(__file__).parent
 HOUR = timedelta(hours=1)
 
@@ -47,6 +50,14 @@ def environment(folder: Path) -> dict[str, str]:
     return {"PATH": f"{programs}:{os.environ['PATH']}", "MATINS_POOLS": "default,batch,gpu"}
 
 
+async def examples(cluster: Cluster) -> dict[str, str]:
+    """Return what stands in the addresses of pages about one thing: a thing that shows something."""
+    [row] = await cluster.rows(_EXAMPLES)
+    return {"team": "analytics", "name": "build-marts"} | {
+        name: str(value) for name, value in row.items()
+    }
+
+
 async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> None:
     """Let people do what they do: change, pause, skip, plan."""
     [marts] = [job for job in files["analytics"].jobs if job.name == "build-marts"]
@@ -63,3 +74,13 @@ async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> No
     since = start - 78 * HOUR
     again = BackfillRequest(since, since + 24 * HOUR, again=True, reason="orders came late")
     await client.start_backfill("analytics", "load-orders", again)
+
+
+_EXAMPLES = """
+SELECT (
+    SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job_id
+    WHERE j.name = 'retry-payouts' AND r.state = 'dead'
+    ORDER BY r.due_at DESC
+    LIMIT 1
+) AS run_id, (SELECT id FROM backfills LIMIT 1) AS backfill_id
+"""

@@ -23,9 +23,9 @@ from matins.domain.values.ids import run_id
 FOUNDED = 30 * DAY
 """How old the company is."""
 
-_OFTEN = timedelta(minutes=5)
-_OFTEN_SINCE = timedelta(days=2)
-_MOST = 4_000
+_MOST = 3_000
+"""Of so many runs of a job, the last ones, something is known."""
+
 _LATELY = timedelta(minutes=3)
 _EXECUTOR = UUID("5f0e6c1d-0000-4000-8000-000000000000")
 
@@ -123,8 +123,8 @@ def _due(job: _Job, now: datetime, ended: dict[str, dict[datetime, _End]]) -> It
     assert schedule is not None
     if schedule.chain is None:
         table = compile_schedule(schedule, seed=str(job.id), anchor=now - FOUNDED)
-        often = table.due_between(now - DAY, now, 400)
-        since = now - (_OFTEN_SINCE if len(often) * _OFTEN > DAY else FOUNDED)
+        often = len(table.due_between(now - DAY, now, _MOST))
+        since = now - min(FOUNDED, DAY * _MOST / max(often, 1))
         for due in table.due_between(since, now - _LATELY, _MOST):
             yield _Due(due, due, table.skip_reason(int(due.timestamp())))
         return

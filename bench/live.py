@@ -1,0 +1,189 @@
+"""What thousands of open pages cost: live views on one API process, beside runs.
+
+    python -m bench.live [--views 2000] [--seconds 20] [--rate 20]
+
+Every view is a connection of its own. Printed are the memory of the API, how late runs start
+without views and with them, how late the same state reaches the last viewer after the first, and
+whether a viewer who reads nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median, quantiles
+from urllib.parse import urlsplit
+
+import aiohttp
+import asyncpg
+import uvloop
+
+from bench.ground import fill_jobs, folder, postgres
+from bench.processes import Roles, roles
+from matins.domain.schedules.schedule import Schedule
+from matins.kernel.clock import elapsed_s
+
+TOKEN = "bench"
+_AHEAD_S = 8
+
+
+class Viewers:
+    """Views that are open, and when each state that was shown came to each of them."""
+
+    def __init__(self, client: aiohttp.ClientSession, paths: Sequence[str]) -> None:
+        self._client = client
+        self._paths = paths
+        self.arrivals: dict[bytes, list[float]] = defaultdict(list)
+        self.opened = 0
+        self.ended = 0
+
+    async def watch(self, number: int) -> None:
+        """Look until the stream ends or the task is cancelled."""
+        path = self._paths[number % len(self._paths)]
+        async with self._client.get(path, headers={"Accept": "text/event-stream"}) as answer:
+            assert answer.status == 200, answer.status
+            self.opened += 1
+            event = b""
+            async for line in answer.content:
+                event += line
+                if line == b"\n":
+                    if event.startswith(b"event"):
+                        self.arrivals[path.encode() + event].append(elapsed_s())
+                    event = b""
+        self.ended += 1
+
+
+async def main(given: argparse.Namespace) -> None:
+    """Measure and print."""
+    with folder() as path:
+        async with postgres(path) as dsn:
+            session = await asyncpg.connect(dsn)
+            now: datetime = await session.fetchval("SELECT date_trunc('second', now())")
+            first = now + timedelta(seconds=_AHEAD_S)
+            every = Schedule(every="5s", anchor=first.isoformat())
+            count = given.rate * 5
+            await fill_jobs(dsn, count, every, first, timedelta(seconds=5), overlap="allow")
+            async with roles(path, dsn, slots=200) as running:
+                await asyncio.sleep(_AHEAD_S)
+                alone = await _lags(session, given.seconds)
+                before = _memory_mib(running)
+                async with _viewing(running, given.views) as viewers:
+                    opened = _memory_mib(running)
+                    cpu = running.cpu()["api"]
+                    beside = await _lags(session, given.seconds)
+                    cpu = running.cpu()["api"] - cpu
+                    late = _lateness(viewers, given.views)
+                    print(f"{viewers.opened} views, {viewers.ended} of them ended")
+                print(f"memory of the API: {before:.0f} MiB, {opened:.0f} MiB with views")
+                print(f"CPU of the API with views: {100 * cpu / given.seconds:.0f} %")
+                print(f"lag of runs, ms (median, 99 %): {_told(alone)}; with views {_told(beside)}")
+                print(f"from the first viewer to the last, ms (median, worst): {late}")
+                await _slow_reader(running)
+            await session.close()
+
+
+@asynccontextmanager
+async def _viewing(running: Roles, views: int) -> AsyncIterator[Viewers]:
+    connector = aiohttp.TCPConnector(limit=0)
+    timeout = aiohttp.ClientTimeout(total=None)
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(
+        running.urls[0], connector=connector, timeout=timeout, cookie_jar=jar
+    ) as client:
+        await _sign_in(client)
+        viewers = Viewers(client, ["/live/overview"])
+        tasks = [asyncio.create_task(viewers.watch(number)) for number in range(views)]
+        try:
+            begun = elapsed_s()
+            while viewers.opened < views:
+                for task in tasks:
+                    if task.done():
+                        task.result()
+                await asyncio.sleep(0.05)
+            print(f"{views} views were opened in {elapsed_s() - begun:.1f} s")
+            yield viewers
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+
+async def _sign_in(client: aiohttp.ClientSession) -> None:
+    async with client.post("/sign-in", data={"token": TOKEN, "next_path": "/"}) as answer:
+        assert answer.status == 200, answer.status
+
+
+async def _lags(session: asyncpg.Connection, seconds: int) -> list[float]:
+    since = await session.fetchval("SELECT clock_timestamp()")
+    await asyncio.sleep(seconds)
+    rows = await session.fetch(
+        "SELECT 1000 * extract(epoch FROM started_at - due_at)::float8 AS lag FROM runs"
+        " WHERE due_at > $1 AND started_at IS NOT NULL",
+        since,
+    )
+    return [row["lag"] for row in rows]
+
+
+def _lateness(viewers: Viewers, views: int) -> str:
+    whole = [seen for seen in viewers.arrivals.values() if len(seen) == views]
+    spreads = [1000 * (max(seen) - min(seen)) for seen in whole]
+    return f"{median(spreads):,.0f}, {max(spreads):,.0f} of {len(spreads)} states"
+
+
+def _told(lags: Sequence[float]) -> str:
+    return f"{median(lags):,.0f}, {quantiles(lags, n=100)[-1]:,.0f} of {len(lags)} runs"
+
+
+def _memory_mib(running: Roles) -> float:
+    [api] = running.processes["api"]
+    for line in Path(f"/proc/{api.pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmRSS")
+
+
+async def _slow_reader(running: Roles) -> None:
+    """Open a view with the smallest buffers, and read nothing of it."""
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(running.urls[0], cookie_jar=jar) as client:
+        await _sign_in(client)
+        [cookie] = [c for c in client.cookie_jar if c.key == "matins_session"]
+        host = urlsplit(running.urls[0])
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            reader.connect((host.hostname, host.port))
+            reader.sendall(
+                b"GET /live/overview HTTP/1.1\r\nHost: %b\r\nAccept: text/event-stream\r\n"
+                b"Cookie: matins_session=%b\r\n\r\n" % (host.netloc.encode(), cookie.value.encode())
+            )
+            begun = elapsed_s()
+            await _until_views(client, 1)
+            dropped = await _until_views(client, 0)
+            told = f"after {elapsed_s() - begun:.0f} s" if dropped else "was not dropped"
+            print(f"a viewer who reads nothing: {told}")
+
+
+async def _until_views(client: aiohttp.ClientSession, wanted: int, within_s: float = 60) -> bool:
+    """Return whether the API comes to serve so many views."""
+    begun = elapsed_s()
+    while elapsed_s() - begun < within_s:
+        async with client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}) as answer:
+            text = await answer.text()
+        if f"matins_live_views {wanted}.0" in text:
+            return True
+        await asyncio.sleep(0.2)
+    return False
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--views", type=int, default=2_000)
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--rate", type=int, default=20)
+    uvloop.run(main(parser.parse_args()))
