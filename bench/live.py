@@ -157,6 +157,7 @@ async def _slow_reader(running: Roles) -> None:
         host = urlsplit(running.urls[0])
         with socket.socket() as reader:
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # as over a network
             reader.connect((host.hostname, host.port))
             reader.sendall(
                 b"GET /live/overview HTTP/1.1\r\nHost: %b\r\nAccept: text/event-stream\r\n"
@@ -169,7 +170,7 @@ async def _slow_reader(running: Roles) -> None:
             print(f"a viewer who reads nothing: {told}")
 
 
-async def _until_views(client: aiohttp.ClientSession, wanted: int, within_s: float = 60) -> bool:
+async def _until_views(client: aiohttp.ClientSession, wanted: int, within_s: float = 240) -> bool:
     """Return whether the API comes to serve so many views."""
     begun = elapsed_s()
     while elapsed_s() - begun < within_s:

@@ -43,7 +43,7 @@ _PAINTED = """() => {
 
 
 class Figures(NamedTuple):
-    """Milliseconds: of the server (median and 95 %), to the first paint, and until all is loaded."""
+    """Milliseconds: of the server (median and 95 %), to the first paint, and to the load."""
 
     p50: float
     p95: float
@@ -77,8 +77,7 @@ async def _fill(folder: Path, jobs: int, runs: int) -> None:
     mark = folder / "filled"
     if mark.exists():
         return
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)
+    await asyncio.to_thread(folder.mkdir, 0o755, parents=True)
     begun = elapsed_s()
     async with postgres(folder, crowd.FAST) as dsn:
         if jobs:

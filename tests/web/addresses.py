@@ -1,9 +1,9 @@
-"""The addresses of all pages, from the routes themselves: none is forgotten by tests and figures."""
+"""The addresses of all pages, from the routes themselves, so that none is forgotten."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from litestar.routes import HTTPRoute
 
@@ -12,12 +12,12 @@ from matins.web.pages import PAGES
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
-def templates() -> Iterator[str]:
-    """Yield the path of each page, with its parameters in braces."""
-    for module in PAGES:
-        for route in module.ROUTER.routes:
-            if isinstance(route, HTTPRoute) and "GET" in route.methods:
-                yield route.path
+def templates() -> list[str]:
+    """Return the path of each page, with its parameters in braces."""
+    routes = [route for module in PAGES for route in module.ROUTER.routes]
+    return [
+        route.path for route in routes if isinstance(route, HTTPRoute) and "GET" in route.methods
+    ]
 
 
 def parameters(template: str) -> list[str]:

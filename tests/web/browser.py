@@ -28,7 +28,10 @@ _QUIET = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 _WAIT_MS = 15_000
-_AXE = "axe.run({resultTypes: ['violations']}).then(results => results.violations)"
+_AXE = """async (rules) => {
+    const only = rules.length ? {runOnly: {type: 'rule', values: rules}} : {};
+    return (await axe.run({resultTypes: ['violations'], ...only})).violations;
+}"""
 _TOO_WIDE = """() => {
     const width = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= width) return [];
@@ -108,10 +111,13 @@ async def visiting(
         await context.close()
 
 
-async def unusable(page: Page) -> list[str]:
-    """Return what axe-core finds on a page that is serious or critical, one line for each rule."""
+async def unusable(page: Page, *rules: str) -> list[str]:
+    """Return what axe-core finds on a page that is serious or critical, one line for each rule.
+
+    It asks the rules that are named, or else all.
+    """
     await page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
-    violations: list[dict[str, Any]] = await page.evaluate(_AXE)
+    violations: list[dict[str, Any]] = await page.evaluate(_AXE, rules)
     return [
         f"{found['id']} ({found['impact']}): {found['help']}: "
         + "; ".join(f"{node['target']} {node['html'][:120]}" for node in found["nodes"][:5])

@@ -16,6 +16,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, StorageState
 from tests.conftest import fresh_database
 from tests.e2e.cluster import TOKEN, Cluster
+from tests.web import company
 from tests.web.browser import Visit, started, visiting
 from tests.web.chromium import CHROMIUM, find_chromium
 from tests.web.signing_in import sign_in
@@ -49,13 +50,15 @@ async def browser() -> AsyncIterator[Browser]:
 
 @shared()
 async def matins(postgres: str, valkey: str) -> AsyncIterator[Cluster]:
-    """A whole Matins: an API, a scheduler and an executor."""
+    """A whole Matins, on which a company has jobs that run."""
     async with (
         fresh_database(postgres) as dsn,
         Cluster((dsn, valkey), **SETTINGS) as cluster,
     ):
-        for role in ("api", "scheduler", "executor"):
-            await cluster.start(role)
+        await cluster.start("api")
+        await company.found(cluster, days=2)
+        await cluster.start("scheduler")
+        await cluster.start("executor", **company.environment(cluster.folder))
         yield cluster
 
 

@@ -58,9 +58,13 @@ async def _take(
             name = re.sub(r"\W+", "-", template).strip("-") or "overview"
             await _show(page, address)
             height = await page.evaluate("document.documentElement.scrollHeight")
-            clip = {"x": 0, "y": 0, "width": pixels[0], "height": min(height, _HIGHEST)}
             path = folder / f"{name}-{size}-{theme}.png"
-            await page.screenshot(path=path, full_page=True, clip=clip)
+            seen = min(height, _HIGHEST)
+            await page.screenshot(
+                path=path,
+                full_page=True,
+                clip={"x": 0, "y": 0, "width": pixels[0], "height": seen},
+            )
         for fault in visit.faults:
             print(f"{size}, {theme}: {fault}")
 

@@ -26,14 +26,14 @@ HERE = Path(__file__).parent
 HOUR = timedelta(hours=1)
 
 
-async def found(cluster: Cluster) -> None:
-    """Store the company's jobs and a month of runs. Only an API runs in the cluster."""
+async def found(cluster: Cluster, days: int = 30) -> None:
+    """Store the company's jobs and the runs of so many days. Only an API runs in the cluster."""
     async with Matins(cluster.urls[0], TOKEN) as client:
         files = [read_jobs(path.read_text("utf-8"), path.name) for path in HERE.glob("*.yaml")]
         for file in files:
             async for _ in apply_jobs(client, file):
                 pass
-        await write_past(cluster.dsn)
+        await write_past(cluster.dsn, timedelta(days=days))
         await _deeds(client, {file.team: file for file in files}, await cluster.now())
 
 
@@ -51,9 +51,9 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 async def examples(cluster: Cluster) -> dict[str, str]:
-    """Return what stands in the addresses of pages about one thing: a thing that shows something."""
+    """Return what stands in the addresses of pages about one thing, which shows something."""
     [row] = await cluster.rows(_EXAMPLES)
-    return {"team": "analytics", "name": "build-marts"} | {
+    return {"team": "analytics", "name": "build-marts", "job": "build-marts"} | {
         name: str(value) for name, value in row.items()
     }
 

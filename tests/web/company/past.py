@@ -20,9 +20,6 @@ from matins.domain.runs.states import Outcome
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.values.ids import run_id
 
-FOUNDED = 30 * DAY
-"""How old the company is."""
-
 _MOST = 3_000
 """Of so many runs of a job, the last ones, something is known."""
 
@@ -76,9 +73,16 @@ class _Past(NamedTuple):
     letters: list[tuple[object, ...]]
 
 
-async def write_past(dsn: str) -> None:
-    """Write runs of all jobs, as if each had been there for a month. No scheduler may run yet."""
+async def write_past(dsn: str, age: timedelta) -> None:
+    """Write runs of all jobs, as if each had been there for so long. No scheduler may run yet."""
     session = await asyncpg.connect(dsn)
+    try:
+        await _write_all(session, age)
+    finally:
+        await session.close()
+
+
+async def _write_all(session: asyncpg.Connection, age: timedelta) -> None:
     now: datetime = await session.fetchval("SELECT clock_timestamp()")
     rows = await session.fetch(
         "SELECT id, team_id, partition, spec::text AS spec FROM jobs ORDER BY name"
@@ -92,9 +96,9 @@ async def write_past(dsn: str) -> None:
     rng = Random(11)
     for job in _leaders_first(jobs):
         ended[job.spec.name] = {
-            due.at: _write(past, rng, job, due, now) for due in _due(job, now, ended)
+            due.at: _write(past, rng, job, due, now) for due in _due(job, now, now - age, ended)
         }
-    for back in range(FOUNDED.days + 1):
+    for back in range(age.days + 1):
         await session.execute("SELECT ensure_day($1)", (now - DAY * back).date())
     for table, columns, records in (
         ("runs", _RUN, past.runs),
@@ -102,9 +106,8 @@ async def write_past(dsn: str) -> None:
         ("dead_letters", _LETTER, past.letters),
     ):
         await session.copy_records_to_table(table, records=records, columns=columns)
-    await session.execute(_OLDER, FOUNDED)
+    await session.execute(_OLDER, age)
     await session.execute("ANALYZE")
-    await session.close()
 
 
 def _leaders_first(jobs: Sequence[_Job]) -> Iterator[_Job]:
@@ -117,14 +120,16 @@ def _leaders_first(jobs: Sequence[_Job]) -> Iterator[_Job]:
             yield job
 
 
-def _due(job: _Job, now: datetime, ended: dict[str, dict[datetime, _End]]) -> Iterator[_Due]:
+def _due(
+    job: _Job, now: datetime, founded: datetime, ended: dict[str, dict[datetime, _End]]
+) -> Iterator[_Due]:
     """Yield the due times of a job that lie behind."""
     schedule = job.spec.schedule
     assert schedule is not None
     if schedule.chain is None:
-        table = compile_schedule(schedule, seed=str(job.id), anchor=now - FOUNDED)
+        table = compile_schedule(schedule, seed=str(job.id), anchor=founded)
         often = len(table.due_between(now - DAY, now, _MOST))
-        since = now - min(FOUNDED, DAY * _MOST / max(often, 1))
+        since = max(founded, now - DAY * _MOST / max(often, 1))
         for due in table.due_between(since, now - _LATELY, _MOST):
             yield _Due(due, due, table.skip_reason(int(due.timestamp())))
         return
