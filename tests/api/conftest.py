@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from tests.api.served import Hands, Owner, Served, calling, clear, serve
@@ -58,3 +59,13 @@ async def owner(served: Served, database: Database) -> AsyncIterator[Owner]:
     del database
     async with calling(served.url) as owner:
         yield owner
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(served: Served, owner: Owner) -> AsyncIterator[aiohttp.ClientSession]:
+    """A browser that nobody has signed in yet; it runs no scripts."""
+    del owner
+    jar = aiohttp.CookieJar(unsafe=True)
+    headers = {"Accept": "text/html"}
+    async with aiohttp.ClientSession(served.url, headers=headers, cookie_jar=jar) as session:
+        yield session

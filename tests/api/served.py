@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -29,6 +30,7 @@ from matins.store.status import PostgresStatusReads
 from matins.web.app import Web
 
 TOKEN = "owners-token"
+CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 DEPLOYS = "deploys-token"
 KEY = "5a" * 32
 JOBS = "/v1/teams/payments/jobs"
@@ -122,6 +124,17 @@ class Owner:
             return Reply(
                 answer.status, msgspec.json.decode(text) if is_json else None, headers, text
             )
+
+
+async def signed_in(browser: aiohttp.ClientSession) -> str:
+    """Sign a browser in; return the session's secret, as the page has it."""
+    form = {"token": TOKEN, "next_path": "/jobs"}
+    async with browser.post("/sign-in", data=form) as answer:
+        text = await answer.text()
+        assert (answer.status, answer.url.path) == (200, "/jobs"), text
+    found = CSRF.search(text)
+    assert found
+    return found[1]
 
 
 async def clear(database: Database) -> None:

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator
-
 import aiohttp
 import pytest
-import pytest_asyncio
-from tests.api.served import TOKEN, Owner, Served
+from tests.api.served import TOKEN, Owner, signed_in
 
 from matins.web.app import SECURITY_HEADERS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-HTML = {"Accept": "text/html"}
-CSRF = re.compile(r'name="csrf" value="([^"]+)"')
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def browser(served: Served, owner: Owner) -> AsyncIterator[aiohttp.ClientSession]:
-    """A browser that nobody has signed in yet."""
-    del owner
-    jar = aiohttp.CookieJar(unsafe=True)
-    async with aiohttp.ClientSession(served.url, headers=HTML, cookie_jar=jar) as session:
-        yield session
-
-
-async def signed_in(browser: aiohttp.ClientSession) -> str:
-    """Sign in; return the session's secret, as the page has it."""
-    form = {"token": TOKEN, "next_path": "/jobs"}
-    async with browser.post("/sign-in", data=form) as answer:
-        text = await answer.text()
-        assert (answer.status, answer.url.path) == (200, "/jobs"), text
-    found = CSRF.search(text)
-    assert found
-    return found[1]
 
 
 async def test_a_token_signs_in_and_leads_to_where_one_wanted_to_go(

@@ -109,14 +109,19 @@ class Dependencies(NamedTuple):
     system: StatusWatch
 
     def provided(self) -> dict[str, Provide]:
-        """Return them as Litestar takes them, with the name of the caller's token."""
+        """Return them as Litestar takes them, one by one and all as `sources`, with the name of the
+        caller's token.
+        """
 
         def provide(part: object) -> Provide:
             return Provide(lambda: part, sync_to_thread=False)
 
         principal = Provide(principal_of, sync_to_thread=False)
         parts = {name: provide(part) for name, part in self._asdict().items()}
-        return parts | {"principal": principal}
+        return parts | {"principal": principal, "sources": provide(self)}
+
+
+Sources = NamedDependency[Dependencies]
 
 
 def dependencies_on(

@@ -60,17 +60,9 @@ def preview(subject: PreviewedJob, count: int, after: datetime) -> Preview:
     schedule, anchor = subject.schedule, subject.timing.anchor
     check_request(schedule, count)
     timetable = subject.timing.compile(schedule, subject.job_id)
-    zone = find_zone(schedule.timezone)
-    due: list[DueTime] = []
-    at = timetable.next_after(after)
-    if schedule.follows_end:
-        at = subject.next_due_at
-    while at is not None and len(due) < count:
-        due.append(_shown(timetable, at, zone))
-        at = timetable.next_after(at)
     return Preview(
         timezone=schedule.timezone,
-        due=due,
+        due=_next(subject, timetable, count, after),
         sentence=explain(schedule, seed=subject.seed, anchor=anchor),
         warnings=[
             *_unseen(subject),
@@ -78,6 +70,26 @@ def preview(subject: PreviewedJob, count: int, after: datetime) -> Preview:
         ],
         zone_data=data_version(),
     )
+
+
+def due_times(subject: PreviewedJob, count: int, after: datetime) -> list[DueTime]:
+    """Return the next due times after an instant. Raises ScheduleError, InvalidInputError."""
+    timetable = subject.timing.compile(subject.schedule, subject.job_id)
+    return _next(subject, timetable, count, after)
+
+
+def _next(
+    subject: PreviewedJob, timetable: Timetable, count: int, after: datetime
+) -> list[DueTime]:
+    zone = find_zone(subject.schedule.timezone)
+    due: list[DueTime] = []
+    at = timetable.next_after(after)
+    if subject.schedule.follows_end:
+        at = subject.next_due_at
+    while at is not None and len(due) < count:
+        due.append(_shown(timetable, at, zone))
+        at = timetable.next_after(at)
+    return due
 
 
 def under_windows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -57,6 +57,15 @@ class Upcoming(NamedTuple):
     fire_at: datetime
 
 
+class ChainLink(NamedTuple):
+    """That a job follows another one of its team, and by which condition."""
+
+    team: str
+    upstream: str
+    job: str
+    condition: str
+
+
 class PostgresJobSearch:
     """Reads for the web page. A replica will do."""
 
@@ -95,3 +104,14 @@ class PostgresJobSearch:
             Upcoming(row["team"], row["name"], row["next_due_at"], row["next_fire_at"])
             for row in rows
         ]
+
+    async def links(self, team: str, limit: int) -> list[ChainLink]:
+        """Return which jobs follow which, of a team or of all."""
+        rows = await self._database.fetch(_Q["links"], team=team, limit=limit)
+        return [ChainLink(**dict(row)) for row in rows]
+
+    async def named(self, names: Collection[tuple[str, str]]) -> list[Job]:
+        """Return those jobs (team, name) that are there and can be read."""
+        teams, jobs = [team for team, _ in names], [name for _, name in names]
+        rows = await self._database.fetch(_Q["named"], teams=teams, names=jobs)
+        return readable([(row["team"], row) for row in rows])[0]

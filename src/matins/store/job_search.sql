@@ -48,3 +48,23 @@ CROSS JOIN LATERAL (
 JOIN teams t ON t.id = j.team_id
 ORDER BY j.next_fire_at, t.name, j.name
 LIMIT :limit
+
+-- name: links
+-- By upstreams_pkey of the jobs that follow others. All of a team's, or the first of all teams'.
+SELECT t.name AS team, u.name AS upstream, d.name AS job,
+       coalesce(d.spec #>> '{schedule,after,when}', 'all_success') AS condition
+FROM upstreams u
+JOIN teams t ON t.id = u.team_id
+JOIN jobs d ON d.id = u.job_id AND d.state <> 'deleted'
+WHERE :team::text = '' OR t.name = :team
+ORDER BY t.name, d.name, u.position
+LIMIT :limit
+
+-- name: named
+-- By jobs_name.
+SELECT t.name AS team, j.id, j.name, j.revision, j.state, j.reason, j.spec::text AS spec,
+       j.created_at, j.changed_at, j.next_due_at, j.next_fire_at,
+       j.overrides::text AS overrides, j.paused_until
+FROM unnest(:teams::text[], :names::text[]) AS w (team, name)
+JOIN teams t ON t.name = w.team
+JOIN jobs j ON j.team_id = t.id AND j.name = w.name AND j.state <> 'deleted'

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -14,10 +16,10 @@ from matins.domain.calendars.compiled import CompiledCalendar
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.timetables.compiling import Timing
-from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
+from matins.domain.values.errors import ConflictError, InvalidInputError, MatinsError, NotFoundError
 from matins.domain.values.names import check_name
-from matins.domain.views import Preview, PreviewRequest
-from matins.insight.preview import PreviewedJob, check_request, preview, under_windows
+from matins.domain.views import DueTime, Preview, PreviewRequest
+from matins.insight.preview import PreviewedJob, check_request, due_times, preview, under_windows
 from matins.store.database import Database
 from matins.store.forecasts import PostgresForecasts
 from matins.store.queries import load_queries
@@ -52,6 +54,24 @@ class PostgresPreviews:
         preview = await self._with_leader(preview, team, spec.schedule, count, after)
         preview = await self._with_crowding(preview, own=True)
         return await self._with_windows(preview, team, spec.labels)
+
+    async def coming(
+        self, job_ids: Sequence[UUID], until: datetime, count: int
+    ) -> dict[UUID, list[DueTime]]:
+        """Return the due times up to an instant of active jobs, `count` of each at most.
+
+        Windows are not looked at. What follows other runs, or can't be computed, has none.
+        """
+        rows = await self._database.fetch(_Q["subjects"], job_ids=list(job_ids))
+        versions = await self._calendars.versions(self._database.fetch, rows)
+        now = await self._database.clock()
+        subjects = []
+        for row in rows:
+            spec = msgspec.json.decode(row["spec"], type=JobSpec)
+            if spec.schedule is not None and spec.schedule.chain is None:
+                timing = timing_of(row, versions)
+                subjects.append(PreviewedJob(spec.schedule, timing, row["id"], row["next_due_at"]))
+        return await asyncio.to_thread(_coming, subjects, now, until, count)
 
     async def of_schedule(self, request: PreviewRequest) -> Preview:
         """Return the next due times of a schedule as if it were set now."""
@@ -132,6 +152,18 @@ class PostgresPreviews:
         return await self._calendars.closures(
             self._database.fetch, [calendars[name] for name in names]
         )
+
+
+def _coming(
+    subjects: Sequence[PreviewedJob], after: datetime, until: datetime, count: int
+) -> dict[UUID, list[DueTime]]:
+    coming = {}
+    for subject in subjects:
+        assert subject.job_id is not None, "they are stored"
+        with suppress(MatinsError):
+            due = due_times(subject, count, after)
+            coming[subject.job_id] = [at for at in due if at.utc <= until]
+    return coming
 
 
 async def _look(subject: PreviewedJob, count: int, after: datetime) -> Preview:

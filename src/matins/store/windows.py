@@ -36,6 +36,11 @@ class PostgresWindows:
         check_name("team", team)
         return await self._windows(team, None)
 
+    async def soon(self, team: str, limit: int) -> list[tuple[str, Window]]:
+        """Return windows that are in force or to come, with their teams: of one, or of all."""
+        rows = await self._database.fetch(_Q["soon"], team=team, limit=limit)
+        return [(row["team"], window_of(row)) for row in rows]
+
     async def show(self, team: str, name: str) -> WindowRecord:
         """One window. Raises NotFoundError."""
         check_name("team", team)

@@ -78,3 +78,14 @@ WHERE t.name = :team
   AND w.starts_at < :until::timestamptz
   AND :labels::jsonb @> w.labels
 ORDER BY w.starts_at, w.name
+
+-- name: soon
+-- By windows_team of each team in turn: in force or to come, of a team or of all.
+SELECT t.name AS team,
+    -- include: window_columns
+FROM windows w
+JOIN teams t ON t.id = w.team_id
+WHERE (:team::text = '' OR t.name = :team)
+  AND w.ends_at > coalesce(:now::timestamptz, clock_timestamp())
+ORDER BY w.starts_at, t.name, w.name
+LIMIT :limit

@@ -97,6 +97,11 @@ def with_query(path: str, query: dict[str, Any], **changed: object) -> str:
     return f"{path}?{urlencode(merged, doseq=True)}" if merged else path
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text of so many characters at most; what is left out is told by an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
 def lines(text: str) -> Markup:
     """Return a text with its line ends as such."""
     return Markup("<br>").join(escape(line) for line in text.splitlines())
@@ -114,5 +119,6 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "run_path": run_path,
     "with_query": with_query,
     "lines": lines,
+    "shortened": shortened,
 }
 """By the names under which templates use them."""

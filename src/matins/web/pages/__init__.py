@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matins.web.pages import jobs, overview
+from matins.web.pages import calendar, chains, jobs, overview
 
-PAGES = (overview, jobs)
+PAGES = (overview, jobs, calendar, chains)
 """The modules whose routers are the web page, in the order of the navigation."""
