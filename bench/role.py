@@ -14,6 +14,7 @@ from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.engines.endpoints import Endpoints
 from matins.executor.fleet import Executor
+from matins.executor.news import Tell
 from matins.kernel.clock import HostClock
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings, read_settings
@@ -27,9 +28,9 @@ _DONE = Result(Outcome.SUCCEEDED)
 class NoTarget:
     """A runner that has nothing to do."""
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, tell: Tell) -> Result:
         """Succeed at once."""
-        del attempt, cancel
+        del attempt, cancel, tell
         return _DONE
 
     async def close(self) -> None:

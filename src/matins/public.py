@@ -39,7 +39,7 @@ from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.selecting import JobOutcome, SelectionChanged
-from matins.domain.jobs.sharing import TeamShare
+from matins.domain.jobs.sharing import TeamRecord, TeamShare
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CheckinTarget, CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
@@ -67,6 +67,7 @@ from matins.domain.runs.dead import (
 )
 from matins.domain.runs.inputs import GivenInput, RunInput
 from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.output import TeamOutput
 from matins.domain.runs.recent import RecentRun, RecentRuns
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState
 from matins.domain.runs.restores import Restore, Resumed, Resumption
@@ -103,7 +104,6 @@ from matins.domain.views import (
     Run,
     RunPage,
     SignInLink,
-    TeamRecord,
     UnreadableJob,
     WindowChanged,
     WindowRecord,
@@ -224,6 +224,7 @@ __all__ = [
     "Step",
     "SystemStatus",
     "Target",
+    "TeamOutput",
     "TeamRecord",
     "TeamShare",
     "Times",

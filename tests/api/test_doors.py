@@ -199,6 +199,7 @@ ROUTES = {
     "/v1/teams": {"get"},
     "/v1/teams/{team}/keep": {"get", "put"},
     "/v1/teams/{team}/share": {"get", "put"},
+    "/v1/teams/{team}/output": {"get", "put"},
     "/v1/teams/{team}/limits": {"get"},
     "/v1/teams/{team}/limits/{key}": {"get", "put", "delete"},
     "/v1/teams/{team}/quotas": {"get", "put"},

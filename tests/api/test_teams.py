@@ -11,6 +11,7 @@ from matins.domain.jobs.keeping import Keep, Limits
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, Target
+from matins.domain.runs.output import TeamOutput
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -81,3 +82,20 @@ async def test_all_jobs_of_a_team_are_paused_and_resumed_at_once(owner: Owner) -
     assert [job["change"] for job in resumed.json["jobs"]] == ["resumed", "unchanged"]
     missing = await owner.post("/v1/teams/payments/pause", {"labels": {"a": "b"}})
     assert missing.status == 404
+
+
+async def test_what_is_kept_of_a_teams_output_is_set_and_shown(
+    owner: Owner, served: Served
+) -> None:
+    async with Matins(served.url, TOKEN) as client:
+        assert await client.put_team_output("payments", TeamOutput("all")) == TeamOutput("all")
+        much = TeamOutput("all", 1_000_000)
+        assert await client.put_team_output("payments", much) == much
+        assert await client.get_team_output("payments") == much
+    output = "/v1/teams/payments/output"
+    assert (await owner.get(output)).json == {"keep": "all", "max_bytes": 1_000_000}
+    for said in ({"keep": "all", "max_bytes": 1}, {"max_bytes": 1_000_000}):
+        refused = await owner.put(output, said)
+        assert (refused.status, list(refused.places)) == (422, ["max_bytes"])
+    assert (await owner.put(output, {})).json == {}
+    assert (await owner.get("/v1/teams/nobody/output")).status == 404

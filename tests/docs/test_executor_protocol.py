@@ -10,17 +10,28 @@ import msgspec
 import pytest
 
 from matins.domain.executors.protocol import (
+    CHUNKS_MAX,
     POLL_MAX,
     REPORT_MAX,
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
 )
+from matins.domain.runs.output import CHUNK_MAX
 from matins.domain.values.errors import InvalidInputError, ProblemDetails
-from matins.gateway.checks import check_heartbeat, check_poll, check_report
+from matins.gateway.checks import (
+    RESULTS_MAX,
+    VALUE_MAX,
+    check_heartbeat,
+    check_output,
+    check_poll,
+    check_report,
+)
 from matins.gateway.handout import WAIT_MAX_S
 from matins.gateway.wire import BODY_MAX
 
@@ -35,6 +46,8 @@ KINDS: dict[str, type[msgspec.Struct]] = {
     "handout": Handout,
     "report": Report,
     "report-answer": ReportAnswer,
+    "output": Output,
+    "output-answer": OutputAnswer,
     "problem": ProblemDetails,
 }
 
@@ -59,6 +72,8 @@ def test_an_example_of_a_request_is_accepted(kind: str, text: str) -> None:
             check_poll(poll)
         case Report() as report:
             check_report(report)
+        case Output() as output:
+            assert check_output(output) == output
 
 
 def test_the_example_of_an_error_is_what_a_gateway_says() -> None:
@@ -79,6 +94,10 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert f"at most {BODY_MAX // 2**20} MiB" in PAGE
     assert f"at most {POLL_MAX} attempts and waits at most {WAIT_MAX_S:g} s" in PAGE
     assert f"at most {REPORT_MAX} ends" in PAGE
+    words = " ".join(PAGE.split())
+    assert f"at most {CHUNKS_MAX} chunks of either kind" in words
+    assert f"a chunk at most {CHUNK_MAX} characters" in words
+    assert f"at most {RESULTS_MAX}, of at most {VALUE_MAX} characters each" in words
 
 
 def _differences(given: object, read: object, path: str = "$") -> list[str]:

@@ -17,6 +17,7 @@ from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import PARTITIONS
 from matins.executor.fleet import Executor
+from matins.executor.news import Tell
 from matins.kernel.settings import Settings
 from matins.testing.checks import Checker
 from matins.testing.memory.faulty import FaultRates, Process, faulty
@@ -67,7 +68,7 @@ class FirstHangs:
     def __init__(self) -> None:
         self.started: list[tuple[UUID, int]] = []
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, _tell: Tell) -> Result:
         """See `executor.targets.Runner`."""
         self.started.append((attempt.run_id, attempt.number))
         if len(self.started) == 1:

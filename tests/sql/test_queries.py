@@ -153,6 +153,8 @@ def _quoted(text: str) -> list[str]:
 def _is_filled_by(hint: Any, python: type | None) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_is_filled_by(arg, python) for arg in get_args(hint))
+    if get_origin(hint) is dict:
+        return python is str
     if get_origin(hint) in (list, Literal):
         return python is (str if get_origin(hint) is Literal else list)
     if isinstance(hint, type) and issubclass(hint, (msgspec.Struct, str)):

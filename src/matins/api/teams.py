@@ -11,8 +11,8 @@ from matins.domain.jobs.authors import Author
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.selecting import PauseMany, ResumeMany, SelectionChanged
-from matins.domain.jobs.sharing import TeamShare
-from matins.domain.views import TeamRecord
+from matins.domain.jobs.sharing import TeamRecord, TeamShare
+from matins.domain.runs.output import TeamOutput
 
 
 @get("/teams/{team:str}/keep")
@@ -43,6 +43,18 @@ async def show_share(teams: Teams, team: FromPath[str]) -> TeamShare:
 async def put_share(teams: Teams, team: FromPath[str], data: JSONBody[TeamShare]) -> TeamShare:
     """Set how a team's runs share the pools with others'; it holds within a second or two."""
     return await teams.put_share(team, data)
+
+
+@get("/teams/{team:str}/output")
+async def show_output(teams: Teams, team: FromPath[str]) -> TeamOutput:
+    """Show what is kept of the output of a team's attempts."""
+    return await teams.output(team)
+
+
+@put("/teams/{team:str}/output", dto=Strict[TeamOutput], return_dto=None)
+async def put_output(teams: Teams, team: FromPath[str], data: JSONBody[TeamOutput]) -> TeamOutput:
+    """Set what is kept of the output of a team's attempts: of those that begin from now on."""
+    return await teams.put_output(team, data)
 
 
 @post("/teams/{team:str}/pause", status_code=200, dto=Strict[PauseMany], return_dto=None)
@@ -86,7 +98,7 @@ ROUTER = Router(
     "/",
     tags=["teams"],
     route_handlers=[
-        *(list_teams, show_keep, put_keep, show_share, put_share),
+        *(list_teams, show_keep, put_keep, show_share, put_share, show_output, put_output),
         *(pause_jobs, resume_jobs),
     ],
 )

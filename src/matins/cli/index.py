@@ -22,7 +22,7 @@ GROUPS = {
     "calendars": "Look at calendars, make them of holidays and files.",
     "windows": "Hold runs back, or skip them, while something is being mended.",
     "backfill": "Make up for past due times of a job, under the revisions of then.",
-    "teams": "Look at teams, and set how they share the pools.",
+    "teams": "Look at teams, how they share the pools, and what is kept of their output.",
     "limits": "Limit how many runs of a team's jobs go on at once, or start in a time.",
     "quotas": "Look at what teams may have at most, and change it.",
     "alerts": "Look which jobs are bad, and set by what rules that is judged.",
@@ -138,6 +138,7 @@ COMMANDS = {
     "backfill resume": ("backfills", "Let a paused backfill go on."),
     "backfill cancel": ("backfills", "End a backfill: it makes no more runs."),
     "teams list": ("teams", "List teams with their weights."),
+    "teams output": ("teams", "Show or set what is kept of the output of a team's attempts."),
     "teams set": ("teams", "Set the weight by which a team's runs share the pools with others'."),
     "executors list": ("executors", "List executors alive, and those that ended within a day."),
 }

@@ -326,6 +326,7 @@ def _show_attempt(attempt: AttemptRecord) -> None:
         ("started", local(attempt.started_at)),
         ("took", between(attempt.started_at, attempt.finished_at)),
     ]
+    pairs += [(f"set {key}", value) for key, value in attempt.results.items()]
     printer = console()
     printer.print(f"\nattempt {attempt.number}", style="bold")
     printer.print(facts(pairs))

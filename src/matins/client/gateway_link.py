@@ -13,6 +13,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
@@ -74,6 +76,10 @@ class HttpGatewayLink:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.GatewayLink`."""
         return await self._call("heartbeat", heartbeat, HeartbeatAnswer, self._call_s)
+
+    async def output(self, output: Output) -> OutputAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._call("output", output, OutputAnswer, self._call_s)
 
     async def close(self) -> None:
         """Close the connections."""

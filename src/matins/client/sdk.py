@@ -24,9 +24,10 @@ from matins.domain.calendars.calendar import Calendar
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.limit_views import LimitChanged, LimitRecord, QuotasChanged, QuotasRecord
 from matins.domain.jobs.limits import Limit, Quotas
-from matins.domain.jobs.sharing import TeamShare
+from matins.domain.jobs.sharing import TeamRecord, TeamShare
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.cluster import Cluster
+from matins.domain.runs.output import TeamOutput
 from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.status.findings import SystemStatus
@@ -41,7 +42,6 @@ from matins.domain.views import (
     Preview,
     PreviewRequest,
     SignInLink,
-    TeamRecord,
     WindowChanged,
     WindowRecord,
 )
@@ -97,6 +97,14 @@ class Matins(JobCalls, RunCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     async def list_teams(self) -> list[TeamRecord]:
         """Return all teams, by name."""
         return await self._calls.ask(list[TeamRecord], "GET", "/v1/teams")
+
+    async def put_team_output(self, team: str, output: TeamOutput) -> TeamOutput:
+        """Set what is kept of the output of a team's attempts: of those that begin from now on."""
+        return await self._calls.ask(TeamOutput, "PUT", all_of(team, "output"), content=output)
+
+    async def get_team_output(self, team: str) -> TeamOutput:
+        """Return what is kept of the output of a team's attempts."""
+        return await self._calls.ask(TeamOutput, "GET", all_of(team, "output"))
 
     async def put_team_share(self, team: str, share: TeamShare) -> TeamShare:
         """Set the weight by which a team's runs share the pools with others'."""

@@ -148,6 +148,7 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     http_status: int | None = None
     output: str = ""
     output_cut: int = 0
+    results: dict[str, str] = {}
 
 
 class SignInLink(msgspec.Struct, frozen=True):
@@ -155,14 +156,6 @@ class SignInLink(msgspec.Struct, frozen=True):
 
     path: str
     expires_at: datetime
-
-
-class TeamRecord(msgspec.Struct, frozen=True):
-    """A team, and the weight by which its runs share the pools with others'."""
-
-    name: str
-    weight: int
-    created_at: datetime
 
 
 class CalendarRecord(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import structlog
 
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
+from matins.executor.news import Tell
 from matins.executor.output import one_line
 from matins.executor.targets import Runner
 
@@ -19,8 +20,10 @@ log = structlog.get_logger()
 class LiveAttempt:
     """An attempt that runs. It is ended gently by `end`, `cancel` or `drop`, at once by `cut`."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, tell: Tell) -> None:
+        """`tell` gets what comes of it while it runs."""
         self.attempt = attempt
+        self._tell = tell
         self.task: asyncio.Task[None] | None = None
         self.is_dropped = False
         """Its end is no longer ours to report."""
@@ -67,7 +70,7 @@ class LiveAttempt:
                 Outcome.FAILED, "this executor knows no such kind of target", permanent=True
             )
         try:
-            return await runners[kind].run(self.attempt, self._ending)
+            return await runners[kind].run(self.attempt, self._ending, self._tell)
         except Exception as error:
             log.exception("runner.failed", run_id=str(self.attempt.run_id), kind=kind)
             reason = f"the executor failed: {type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from matins.executor.gateway_lease import GatewayLease
 from matins.executor.in_flight import AttemptName, InFlight
 from matins.executor.outbox import Outbox
 from matins.executor.polls import Polls
+from matins.executor.relay import Relay
 from matins.kernel.metrics import ATTEMPTS_RUNNING, GATEWAY_ERRORS
 from matins.kernel.service import pause
 
@@ -48,6 +49,7 @@ class Incarnation:
         self._in_flight = InFlight()
         self._live: dict[AttemptName, LiveAttempt] = {}
         self._outbox = Outbox(context, name, self._confirmed)
+        self._relay = Relay(context, name)
         self._gateway_lease = GatewayLease(context.clock, context.settings.cut_off_s)
         self._polls = Polls(
             *(context, name, self._in_flight, self._gateway_lease),
@@ -76,7 +78,8 @@ class Incarnation:
             heartbeats = group.create_task(self._heartbeat_on())
             polling = group.create_task(self._polls.run())
             tasks = [
-                group.create_task(work) for work in (self._outbox.run(), self._watch_contact())
+                group.create_task(work)
+                for work in (self._outbox.run(), self._relay.run(), self._watch_contact())
             ]
             await _first(stopping, self._lost)
             # Polls go first: an answer that came during the drain would bring new work. Heartbeats
@@ -100,6 +103,7 @@ class Incarnation:
         if self._live and not self._lost.is_set():
             await self._end(list(self._live.values()), "executor shut down")
         await pause(FLUSH_S, self._clock, self._outbox.emptied, self._lost)
+        await pause(FLUSH_S, self._clock, self._relay.emptied, self._lost)
         if not self._outbox.emptied.is_set():
             log.error("ends.unconfirmed", count=len(self._in_flight))
 
@@ -191,7 +195,7 @@ class Incarnation:
 
     def _start(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
-            live = LiveAttempt(attempt)
+            live = LiveAttempt(attempt, self._relay.open(attempt))
             self._live[attempt.run_id, attempt.number] = live
             live.task = self._attempts.create_task(self._work(live))
         if attempts:
@@ -203,8 +207,10 @@ class Incarnation:
         name = (live.attempt.run_id, live.attempt.number)
         del self._live[name]
         if live.is_dropped:
+            self._relay.forget(name)
             self._in_flight.evict([name])
         else:
+            self._relay.end(name, result)
             self._outbox.add(End(*name, result, self._clock.elapsed_s() - began))
         self._polls.wake()
         if not self._live:
@@ -227,7 +233,9 @@ class Incarnation:
             await asyncio.wait(late, timeout=SLACK_S)
 
     def _confirmed(self, ends: Sequence[End]) -> None:
-        self._in_flight.evict((end.run_id, end.number) for end in ends)
+        names = [(end.run_id, end.number) for end in ends]
+        self._in_flight.evict(names)
+        self._relay.confirmed(names)
         self._polls.wake()
 
 

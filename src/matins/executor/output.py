@@ -6,7 +6,10 @@ because the keeper uses it too.
 
 from __future__ import annotations
 
+import codecs
 import re
+
+from matins.executor.masking import Mask
 
 _ESCAPES = re.compile(
     r"\x1b(?:"
@@ -16,8 +19,14 @@ _ESCAPES = re.compile(
     r")"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
+_ASCII_CONTROLS = dict.fromkeys((*range(9), *range(11, 32), 127))
 _UNREADABLE = re.compile("\ufffd+")
 _LINES = re.compile(r"\r\n?")
+_UNFINISHED = re.compile(
+    r"\r\Z|\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z",
+)
+_HELD_MAX = 4096
+"""How much of an escape sequence without an end is held back, in characters."""
 
 REASON_MAX = 300
 """The longest reason, in characters."""
@@ -52,17 +61,74 @@ class HeadTail:
         if len(self._tail) > 2 * self._tail_max:
             self._trim()
 
-    def text(self) -> str:
-        """Return what was kept, cleaned; a line between head and tail says how much is missing."""
+    def text(self, mask: Mask | None = None) -> str:
+        """Return what was kept, cleaned and masked; a line between head and tail says how much is
+        missing.
+        """
         self._trim()
+        mask = mask or Mask()
         if not self.cut:
-            return clean(bytes(self._head + self._tail))
-        head = _without_broken_end(bytes(self._head))
-        tail = _without_broken_start(bytes(self._tail))
-        return f"{clean(head)}\n[... {self.cut} bytes left out ...]\n{clean(tail)}"
+            return mask.apply(clean(bytes(self._head + self._tail)))
+        head = mask.before_cut(mask.apply(clean(_without_broken_end(bytes(self._head)))))
+        return head + left_out(self.cut) + self.tail(mask, self._tail_max)
+
+    def tail(self, mask: Mask, most: int) -> str:
+        """Return at most so many of the last bytes behind a cut, cleaned and masked."""
+        self._trim()
+        tail = bytes(self._tail[max(len(self._tail) - most, 0) :])
+        return mask.after_cut(mask.apply(clean(_without_broken_start(tail))))
 
     def _trim(self) -> None:
         del self._tail[: max(len(self._tail) - self._tail_max, 0)]
+
+
+class TextStream:
+    """Makes of bytes, as they come, the text that `clean` and the mask make of all of them.
+
+    What may go on as an escape sequence, a line end, a character or a secret is held back until
+    more comes.
+    """
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._unclean = ""
+        self._unmasked = ""
+        self._is_unreadable = False
+
+    def feed(self, raw: bytes, *, is_end: bool = False) -> str:
+        """Return the text that is finished by these bytes."""
+        text = self._unclean + self._decoder.decode(raw, is_end)
+        held = None if is_end else _UNFINISHED.search(text, max(len(text) - _HELD_MAX, 0))
+        cut = held.start() if held else len(text)
+        self._unclean = text[cut:]
+        masked = self._mask.apply(self._unmasked + self._cleaned(text[:cut]))
+        end = len(masked) if is_end else len(masked) - self._mask.begun(masked)
+        self._unmasked = masked[end:]
+        return masked[:end]
+
+    def skip(self, count: int) -> str:
+        """Leave out bytes here: return what was held back, and a line that says so."""
+        text = self._mask.before_cut(self.feed(b"", is_end=True))
+        self._decoder.reset()
+        return text + left_out(count)
+
+    def held(self) -> str:
+        """Return what is held back, as it would be if nothing more came."""
+        return self._mask.before_cut(self._unmasked + _clean_text(self._unclean))
+
+    def _cleaned(self, text: str) -> str:
+        plain = _clean_text(text)
+        if self._is_unreadable:
+            plain = plain.removeprefix("\ufffd")
+        if plain:
+            self._is_unreadable = plain.endswith("\ufffd")
+        return plain
+
+
+def left_out(count: int) -> str:
+    """Return the line that stands for what is missing."""
+    return f"\n[... {count} bytes left out ...]\n"
 
 
 def clean(raw: bytes) -> str:
@@ -83,6 +149,8 @@ def one_line(text: str, limit: int = REASON_MAX) -> str:
 
 def _clean_text(text: str) -> str:
     plain = _ESCAPES.sub("", _LINES.sub("\n", text))
+    if plain.isascii():  # ten times as fast
+        return plain.translate(_ASCII_CONTROLS)
     return _UNREADABLE.sub("\ufffd", _CONTROLS.sub("", plain))
 
 

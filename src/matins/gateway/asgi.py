@@ -1,4 +1,4 @@
-"""The executors' side of the API, as one raw ASGI application: poll, report, heartbeat."""
+"""The executors' side of the API, as one raw ASGI application: poll, report, heartbeat, output."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from matins.domain.executors.protocol import Handout, Heartbeat, Poll, Report
+from matins.domain.executors.protocol import Handout, Heartbeat, Output, Poll, Report
 from matins.domain.ports import Clock, Dispatch, Hints, StatusCache
+from matins.domain.ports.output import KeptOutput, LiveOutput
 from matins.domain.values.errors import (
     MatinsError,
     NotFoundError,
@@ -21,6 +23,7 @@ from matins.domain.values.errors import (
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
+from matins.gateway.output import OutputReceiver
 from matins.gateway.report import Recorder
 from matins.gateway.starts import StartsCounter
 from matins.gateway.wire import (
@@ -40,30 +43,41 @@ PREFIX = "/v1/executors/"
 """The paths that belong to the gateway."""
 
 
+class GatewayPorts(NamedTuple):
+    """What a gateway stands on."""
+
+    dispatch: Dispatch
+    hints: Hints
+    cache: StatusCache
+    live: LiveOutput
+    kept: KeptOutput
+
+
 class Gateway:
-    """Answers executors at POST /v1/executors/poll, report and heartbeat; see
+    """Answers executors at POST /v1/executors/poll, report, heartbeat and output; see
     executor-protocol.md."""
 
     def __init__(
         self,
-        dispatch: Dispatch,
-        hints: Hints,
-        cache: StatusCache,
+        ports: GatewayPorts,
         clock: Clock,
         rng: Random,
         executor_token: str,
         settings: Settings,
     ) -> None:
         assert executor_token, "an empty token would let everybody in"
+        dispatch, hints, cache, live, kept = ports
         self._starts = StartsCounter(dispatch, clock)
         self._dispatcher = Dispatcher(dispatch, self._starts, hints, clock, settings.poll_s)
         self._recorder = Recorder(dispatch, cache, hints, rng)
         self._heartbeats = HeartbeatReceiver(dispatch)
+        self._outputs = OutputReceiver(live, kept)
         self._credentials = b"Bearer " + executor_token.encode()
         self._handlers: dict[str, Callable[[Receive, bytes, str], Awaitable[msgspec.Struct]]] = {
             "poll": self._poll,
             "report": self._report,
             "heartbeat": self._heartbeat,
+            "output": self._output,
         }
 
     def services(self) -> list[Service]:
@@ -106,6 +120,9 @@ class Gateway:
 
     async def _heartbeat(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
         return await self._heartbeats.heartbeat(decode(Heartbeat, body, media))
+
+    async def _output(self, _receive: Receive, body: bytes, media: str) -> msgspec.Struct:
+        return await self._outputs.output(decode(Output, body, media))
 
 
 async def _unless_disconnected(poll: Awaitable[Handout], receive: Receive) -> Handout:

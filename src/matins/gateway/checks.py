@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
 
-from matins.domain.executors.protocol import POLL_MAX, REPORT_MAX, End, Heartbeat, Poll, Report
+from matins.domain.executors.protocol import (
+    CHUNKS_MAX,
+    POLL_MAX,
+    REPORT_MAX,
+    End,
+    Heartbeat,
+    Output,
+    Poll,
+    Report,
+)
+from matins.domain.runs.output import CHUNK_MAX, LiveChunk, OutputChunk
 from matins.domain.values.errors import Problem, check
 from matins.domain.values.ids import names_instant
 from matins.domain.values.names import check_name
@@ -28,6 +39,15 @@ REASON_MAX = 2_000
 
 OUTPUT_MAX = 256 * 1024
 """The longest output that is kept, in characters."""
+
+RESULTS_MAX = 50
+"""The most results of an attempt that are kept."""
+
+KEY_MAX = 64
+"""The longest key of a result, in characters."""
+
+VALUE_MAX = 1000
+"""The longest value of a result, in characters."""
 
 _INT32 = 2**31 - 1
 _INT64 = 2**63 - 1
@@ -86,18 +106,58 @@ def check_report(report: Report) -> list[End]:
     return [_recordable(end) for end in report.ends]
 
 
+def check_output(output: Output) -> Output:
+    """Return the chunks with text that can be stored; raise InvalidInputError for the rest."""
+    return msgspec.structs.replace(
+        output, live=_chunks("live", output.live), kept=_chunks("kept", output.kept)
+    )
+
+
+_Chunk = TypeVar("_Chunk", bound=LiveChunk | OutputChunk)
+
+
+def _chunks(where: str, chunks: list[_Chunk]) -> list[_Chunk]:
+    check(_length(where, len(chunks), CHUNKS_MAX))
+    for index, chunk in enumerate(chunks):
+        at = f"{where}[{index}]"
+        check(
+            [
+                *_run_id(f"{at}.run_id", chunk.run_id),
+                *_range(f"{at}.number", chunk.number, 1, _INT32),
+                *_range(f"{at}.offset", chunk.offset, 0, _INT64 - CHUNK_MAX),
+                *_length(f"{at}.text", len(chunk.text), CHUNK_MAX),
+            ]
+        )
+    return [
+        msgspec.structs.replace(chunk, text=chunk.text.replace("\0", "\ufffd"))
+        if "\0" in chunk.text
+        else chunk
+        for chunk in chunks
+    ]
+
+
 def _recordable(end: End) -> End:
     """PostgreSQL stores no NUL, and nobody reads a megabyte of output."""
     result = end.result
+    if result.results:
+        result = msgspec.structs.replace(result, results=_results(result.results))
     reason = result.reason.replace("\0", "\ufffd")[:REASON_MAX]
     output = result.output.replace("\0", "\ufffd")
     over = max(len(output) - OUTPUT_MAX, 0)
-    if reason == result.reason and output == result.output and not over:
+    if result is end.result and reason == result.reason and output == result.output and not over:
         return end
     kept = msgspec.structs.replace(
         result, reason=reason, output=output[:OUTPUT_MAX], output_cut=result.output_cut + over
     )
     return msgspec.structs.replace(end, result=kept)
+
+
+def _results(results: dict[str, str]) -> dict[str, str]:
+    """Return the first results, with keys and values of a length that can be shown."""
+    return {
+        key.replace("\0", "\ufffd")[:KEY_MAX]: value.replace("\0", "\ufffd")[:VALUE_MAX]
+        for key, value in list(results.items())[:RESULTS_MAX]
+    }
 
 
 def _end_problems(where: str, end: End) -> list[Problem]:

@@ -12,6 +12,7 @@ import msgspec
 from matins.domain.jobs.authors import ENGINE
 from matins.domain.jobs.keeping import DAYS, DAYS_MAX
 from matins.domain.jobs.limits import LIMIT_MAX
+from matins.domain.runs.output import BYTES_MAX, BYTES_MIN
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
@@ -89,6 +90,10 @@ class Settings(msgspec.Struct, frozen=True):
     """How many runs at once a team may have that has no quota set."""
     starts_per_minute: int | None = None
     """How many starts in a minute a team may have that has no quota set."""
+    output_bytes: int = 10 * 1024**2
+    """How many bytes are kept of an output, for a team that keeps all and does not say how much."""
+    output_bytes_max: int = 100 * 1024**2
+    """How many bytes are kept of an output at most, whatever a team says."""
     secret_keys: str = ""
     """The keys by which an API encrypts the URLs of channels, separated by commas: the first one
     encrypts, all decrypt. Without it the one of the data folder."""
@@ -259,6 +264,8 @@ _COUNTS = {
     "max_jobs": (0, LIMIT_MAX),
     "max_running": (0, LIMIT_MAX),
     "starts_per_minute": (1, LIMIT_MAX),
+    "output_bytes": (BYTES_MIN, BYTES_MAX),
+    "output_bytes_max": (BYTES_MIN, BYTES_MAX),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {
     "postgres": postgres_fault,

@@ -18,10 +18,12 @@ from matins.api.app import Doors, Pools, build_api
 from matins.api.dependencies import dependencies_on
 from matins.api.pings import Pings
 from matins.api.principals import Principals
+from matins.cache.output import ValkeyLiveOutput
 from matins.cache.status import ValkeyStatusCache
 from matins.domain.ports.status import StatusView
+from matins.domain.runs.output import OutputBounds
 from matins.engines.endpoints import ApiEndpoint, Endpoints
-from matins.gateway.asgi import Gateway
+from matins.gateway.asgi import Gateway, GatewayPorts
 from matins.kernel.clock import HostClock
 from matins.kernel.http import HttpServer
 from matins.kernel.sealing import Sealer
@@ -38,6 +40,7 @@ from matins.store.hints import PostgresHints
 from matins.store.locks import PostgresLocks
 from matins.store.migrate import check_database
 from matins.store.outbox import PostgresOutbox
+from matins.store.output import PostgresKeptOutput
 from matins.store.server import Server, ServerWatch
 from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
@@ -66,9 +69,12 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
-        dispatch = PostgresDispatch(dequeues, records, heartbeats)
-        token = endpoints.executor_token()
-        gateway = Gateway(dispatch, hints, cache, clock, rng, token, settings)
+        dispatch = PostgresDispatch(dequeues, records, heartbeats, bounds=_bounds(settings))
+        live = ValkeyLiveOutput(endpoints.valkey())
+        stack.push_async_callback(live.close)
+        kept = PostgresKeptOutput(await enter(pool("output", 2)))
+        ports = GatewayPorts(dispatch, hints, cache, live, kept)
+        gateway = Gateway(ports, clock, rng, endpoints.executor_token(), settings)
         sealer = Sealer(endpoints.secret_keys())
         system = _status_watch(looks, cache, clock, settings)
         deeds = postgres_deeds(owners, hints, sealer, rng)
@@ -83,14 +89,11 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             demo=demo,
         )
         door = HttpServer(app, settings.host, settings.port)
-        endpoint = ApiEndpoint(door.url, os.getpid())
-        endpoints.publish_api(endpoint)
+        endpoints.publish_api(endpoint := ApiEndpoint(door.url, os.getpid()))
         # Stopped last first: the waiting polls are answered before the server waits for them.
         services: list[Service] = [
             ServerWatch(server, clock),
-            system,
-            door,
-            web,
+            *(system, door, web),
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
             *_telling(system, clock, settings),
@@ -99,6 +102,10 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             await run_services(services, stopping)
         finally:
             endpoints.withdraw_api(endpoint)
+
+
+def _bounds(settings: Settings) -> OutputBounds:
+    return OutputBounds(settings.output_bytes, settings.output_bytes_max)
 
 
 def _alerting(

@@ -35,7 +35,8 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
         processes=settings.processes,
     )
     keeper = Keeper(limits)
-    link = HttpGatewayLink(endpoints.api_url().split(","), endpoints.executor_token())
+    token = endpoints.executor_token()
+    link = HttpGatewayLink(endpoints.api_url().split(","), token)
     clock = HostClock()
     contact = GatewayLease(clock, settings.cut_off_s)
 
@@ -45,7 +46,7 @@ async def _executor(settings: Settings, stopping: asyncio.Event) -> None:
 
     executor = Executor(
         link,
-        runners(keeper, contact, accounts),
+        runners(keeper, contact, accounts, [token]),
         clock,
         SystemRandom(),
         settings,

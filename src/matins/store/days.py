@@ -30,7 +30,7 @@ async def with_days(
     try:
         return await insert()
     except asyncpg.CheckViolationError as error:
-        if not _is_day_missing(error):
+        if not is_day_missing(error):
             raise
     days = sorted({due.date() for due in dues})
     try:
@@ -38,14 +38,14 @@ async def with_days(
             await database.fetch(_Q["ensure_days"], first=day, last=day)
         return await insert()
     except asyncpg.CheckViolationError as error:
-        if not _is_day_missing(error):
+        if not is_day_missing(error):
             raise
         raise _blocked(days, error) from error
     except (asyncpg.SyntaxOrAccessError, asyncpg.ObjectNotInPrerequisiteStateError) as error:
         raise _blocked(days, error) from error
 
 
-def _is_day_missing(error: asyncpg.CheckViolationError) -> bool:
+def is_day_missing(error: asyncpg.CheckViolationError) -> bool:
     """Return whether no table takes the row: the one such violation that names no constraint.
 
     Its text would tell, too, but in the language of the server's `lc_messages`.

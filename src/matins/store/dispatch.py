@@ -28,6 +28,7 @@ from matins.domain.jobs.targets import Target
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.inputs import RunInput, with_input
+from matins.domain.runs.output import OutputBounds
 from matins.domain.runs.ranking import Started
 from matins.domain.runs.states import SUSPECT_AFTER, Kind, Outcome, RunState, Tried
 from matins.domain.values.durations import parse_duration
@@ -57,10 +58,19 @@ UNFIT = "its input does not fit its job any more"
 class PostgresDispatch:
     """Hands out, records and hears heartbeats; the hot statements have connections of their own."""
 
-    def __init__(self, dequeues: Database, records: Database, reads: Database) -> None:
+    def __init__(
+        self,
+        dequeues: Database,
+        records: Database,
+        reads: Database,
+        *,
+        bounds: OutputBounds = OutputBounds(),  # noqa: B008 # immutable
+    ) -> None:
+        """`bounds`: of the output that is kept whole."""
         self._dequeues = dequeues
         self._records = records
         self._reads = reads
+        self._bounds = bounds
         self._fronts = Fronts()
         self._settled = SettledPolls()
 
@@ -122,7 +132,7 @@ class PostgresDispatch:
                 broken.append(_cancelled(row))
                 continue
             try:
-                attempts.append(_attempt(row))
+                attempts.append(_attempt(row, self._bounds))
             except (msgspec.DecodeError, ScheduleError) as error:
                 broken.append(_dead(row, f"the stored job can't be read: {error}"))
             except InvalidInputError as error:
@@ -253,6 +263,7 @@ async def record(database: Database, executor: UUID, endings: Sequence[Ending]) 
         shared=unless_usual((ending.shared for ending in ordered), False),
         fingerprints=[failure.fingerprint for failure in failures],
         errors=[failure.error for failure in failures],
+        results=unless_usual((_as_text(result.results) for result in results), ""),
     )
     if any(row["is_followed"] and row["finished_at"] for row in rows):
         await wake_followers(database)
@@ -278,7 +289,7 @@ def status_of(row: asyncpg.Record) -> RunStatus:
     )
 
 
-def _attempt(row: asyncpg.Record) -> Attempt:
+def _attempt(row: asyncpg.Record, bounds: OutputBounds) -> Attempt:
     target = msgspec.json.decode(row["target"], type=Target)
     if row["input"] is not None:
         target = with_input(target, msgspec.json.decode(row["input"], type=RunInput))
@@ -293,7 +304,12 @@ def _attempt(row: asyncpg.Record) -> Attempt:
         kind=Kind(row["kind"]),
         alone=row["alone"],
         started_at=row["started_at"],
+        keep_output=bounds.granted(row["keep_output"]),
     )
+
+
+def _as_text(results: dict[str, str]) -> str:
+    return msgspec.json.encode(results).decode() if results else ""
 
 
 def _cancelled(row: asyncpg.Record) -> Ending:

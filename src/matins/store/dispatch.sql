@@ -49,10 +49,10 @@ noted AS (
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
        called.spec ->> 'timeout' AS timeout, called.spec ->> 'target' AS target, r.input::text AS input,
        j.state = 'deleted' AS is_deleted,
+       -- include: keep_output
        CASE WHEN row_number() OVER () = 1 THEN array[
            (extract(epoch FROM coalesce(:now, clock_timestamp())) * 1000000)::bigint,
-           (SELECT count(*) FROM picked),
-           (SELECT min(rank) FROM picked)
+           (SELECT count(*) FROM picked), (SELECT min(rank) FROM picked)
        ] END AS found
 FROM alive
 LEFT JOIN started r ON true
@@ -109,6 +109,7 @@ LIMIT 10000
 -- name: find_handout
 SELECT r.id, r.attempt, r.due_at, r.kind, r.started_at, r.alone, t.name AS team, j.name AS job,
        called.spec ->> 'timeout' AS timeout, called.spec ->> 'target' AS target, r.input::text AS input,
+       -- include: keep_output
        j.state = 'deleted' AS is_deleted
 FROM handouts h
 CROSS JOIN LATERAL unnest(h.run_ids) AS given (run_id)
@@ -166,7 +167,7 @@ moved AS (
               r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
               r.holds_permits, e.retry_in,
               e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut,
-              e.fingerprint, e.error
+              e.fingerprint, e.error, e.results
 ),
 given_back AS MATERIALIZED (
     SELECT give_back(array(SELECT id FROM moved WHERE holds_permits))

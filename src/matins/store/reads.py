@@ -262,7 +262,7 @@ class PostgresReads:
         rows = await self._database.fetch(query, run_id=run, due_at=due_at)
         if not rows and not await self.statuses([run]):
             raise NotFoundError(f"there is no run {run}")
-        return [msgspec.convert(dict(row), AttemptRecord) for row in rows]
+        return [_attempt(row) for row in rows]
 
     async def run_input(self, run: UUID) -> GivenInput:
         """Return what a trigger or a replay changed for a run. Raises NotFoundError."""
@@ -300,3 +300,8 @@ def _page(runs: list[Run], limit: int) -> RunPage:
 
 def _run(row: asyncpg.Record, team: str, job: str) -> Run:
     return msgspec.convert({**row, "team": team, "job": job}, Run)
+
+
+def _attempt(row: asyncpg.Record) -> AttemptRecord:
+    results = msgspec.json.decode(row["results"] or "{}")
+    return msgspec.convert(dict(row) | {"results": results}, AttemptRecord)

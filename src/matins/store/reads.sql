@@ -184,13 +184,15 @@ LIMIT :limit
 -- name: attempts
 -- The ended ones, and the one that the run's row tells of.
 SELECT a.number, coalesce(e.name, a.executor::text) AS executor, a.started_at, a.finished_at,
-       a.outcome, a.reason, a.exit_code, a.http_status, a.output, a.output_cut
+       a.outcome, a.reason, a.exit_code, a.http_status, a.output, a.output_cut,
+       a.results::text AS results
 FROM all_attempts a
 LEFT JOIN executors e ON e.id = a.executor
 WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
   AND a.due_at >= :first::timestamptz AND a.due_at < :past::timestamptz
 UNION ALL
-SELECT r.attempt, coalesce(e.name, r.executor::text), r.started_at, NULL, NULL, '', NULL, NULL, '', 0
+SELECT r.attempt, coalesce(e.name, r.executor::text), r.started_at, NULL, NULL, '', NULL, NULL, '', 0,
+       NULL
 FROM runs r
 LEFT JOIN executors e ON e.id = r.executor
 WHERE r.id = :run_id AND r.due_at = :due_at AND r.state = 'running'

@@ -83,7 +83,7 @@ class PostgresRetention:
 
     async def delete_runs(self, span: DaySpan, run_ids: Collection[UUID]) -> None:
         """See `domain.ports.upkeep.Retention`."""
-        for name in ("delete_attempts", "delete_runs"):
+        for name in ("delete_outputs", "delete_attempts", "delete_runs"):
             await self._database.fetch(DayRange(*span).pin(_Q[name]), run_ids=[*run_ids])
 
     async def record_purged(self, cuts: Sequence[Cut]) -> None:

@@ -79,6 +79,11 @@ DELETE FROM past_attempts
 WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
   AND run_id = ANY (:run_ids::uuid[])
 
+-- name: delete_outputs
+DELETE FROM outputs
+WHERE due_at >= :first::timestamptz AND due_at < :past::timestamptz
+  AND run_id = ANY (:run_ids::uuid[])
+
 -- name: delete_runs
 -- With the letters that were dismissed: a run with an open one stays.
 WITH forgotten AS (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from matins.domain.jobs.keeping import Keep
-from matins.domain.jobs.sharing import TeamShare
+from matins.domain.jobs.sharing import TeamRecord, TeamShare
+from matins.domain.runs.output import TeamOutput
 from matins.domain.values.errors import NotFoundError, check
 from matins.domain.values.names import check_name
-from matins.domain.views import TeamRecord
 from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
@@ -50,6 +50,23 @@ class PostgresTeams:
         check(share.problems())
         await self._database.fetch(_Q["put_share"], team=team, weight=share.weight)
         return share
+
+    async def output(self, team: str) -> TeamOutput:
+        """Return what is kept of the output of a team's attempts. Raises NotFoundError."""
+        check_name("team", team)
+        row = await self._database.fetchrow(_Q["output"], team=team)
+        if row is None:
+            raise NotFoundError(f"there is no team {team!r}")
+        return msgspec.json.decode(row["output"] or "{}", type=TeamOutput)
+
+    async def put_output(self, team: str, output: TeamOutput) -> TeamOutput:
+        """Let so much be kept of the output of attempts that begin from now on. Raises
+        InvalidInputError.
+        """
+        check_name("team", team)
+        check(output.problems())
+        await self._database.fetch(_Q["put_output"], team=team, output=as_json(output))
+        return output
 
     async def put_keep(self, team: str, keep: Keep) -> Keep:
         """Let a team's jobs keep that much. Raises InvalidInputError."""

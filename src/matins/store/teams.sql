@@ -12,6 +12,14 @@ INSERT INTO teams (name, created_at, weight)
 VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()), :weight::integer)
 ON CONFLICT (name) DO UPDATE SET weight = excluded.weight
 
+-- name: output
+SELECT output::text AS output FROM teams WHERE name = :team
+
+-- name: put_output
+INSERT INTO teams (name, created_at, output)
+VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()), :output::jsonb)
+ON CONFLICT (name) DO UPDATE SET output = excluded.output
+
 -- name: put_keep
 INSERT INTO teams (name, created_at, keep)
 VALUES (:team, coalesce(:now::timestamptz, clock_timestamp()), :keep::jsonb)

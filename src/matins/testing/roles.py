@@ -14,6 +14,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
@@ -24,9 +26,11 @@ from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
+from matins.executor.news import News, Tell
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
+from matins.gateway.output import OutputReceiver
 from matins.gateway.report import Recorder
 from matins.gateway.starts import StartsCounter
 from matins.kernel.lease_file import LeaseFile
@@ -48,6 +52,7 @@ from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.output import MemoryKeptOutput, MemoryLiveOutput
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
 from matins.testing.memory.restores import MemoryRestores
@@ -77,6 +82,8 @@ class Stage:
     settings: Settings
     checker: Checker
     cache: MemoryStatusCache = field(default_factory=MemoryStatusCache)
+    live: MemoryLiveOutput = field(default_factory=MemoryLiveOutput)
+    kept: MemoryKeptOutput = field(default_factory=MemoryKeptOutput)
     gateways: list[Door[GatewayLink]] = field(default_factory=list)
     apis: list[Door[Owners]] = field(default_factory=list)
     changes: Callable[[World], JobChanges] = MemoryJobChanges
@@ -172,7 +179,9 @@ async def run_gateway(stage: Stage, process: Process) -> None:
     starts = StartsCounter(dispatch, process.clock)
     dispatcher = Dispatcher(dispatch, starts, hints, process.clock, stage.settings.poll_s)
     recorder = Recorder(dispatch, stage.cache, hints, process.rng)
-    gateway: GatewayLink = _Gateway(dispatcher, recorder, HeartbeatReceiver(dispatch))
+    gateway: GatewayLink = _Gateway(
+        dispatcher, recorder, HeartbeatReceiver(dispatch), OutputReceiver(stage.live, stage.kept)
+    )
     door = (process, gateway)
     stage.gateways.append(door)
     try:
@@ -241,11 +250,16 @@ class _Gateway:
     """What a gateway answers, past HTTP."""
 
     def __init__(
-        self, dispatcher: Dispatcher, recorder: Recorder, hearing: HeartbeatReceiver
+        self,
+        dispatcher: Dispatcher,
+        recorder: Recorder,
+        hearing: HeartbeatReceiver,
+        receiver: OutputReceiver,
     ) -> None:
         self._dispatcher = dispatcher
         self._recorder = recorder
         self._hearing = hearing
+        self._receiver = receiver
 
     async def poll(self, poll: Poll) -> Handout:
         check_poll(poll)
@@ -256,6 +270,9 @@ class _Gateway:
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         return await self._hearing.heartbeat(heartbeat)
+
+    async def output(self, output: Output) -> OutputAnswer:
+        return await self._receiver.output(output)
 
 
 class SimulatedTarget:
@@ -275,8 +292,9 @@ class SimulatedTarget:
         """A heartbeat that was sent then has been answered."""
         self._contact_s = asked_s
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, tell: Tell) -> Result:
         """See `executor.targets.Runner`."""
+        tell(News(output="begun\n"))
         rng = self._process.rng
         fails = rng.random() < _FAILS
         lasts_s = rng.uniform(20, 90) if rng.random() < _LASTS_LONG else rng.uniform(0.05, 5)

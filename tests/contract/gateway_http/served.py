@@ -13,10 +13,11 @@ from tests.unit.gateway.rows import Rows, Statuses, Words
 
 from matins.client.gateway_link import HttpGatewayLink
 from matins.domain.ports import Dispatch, Hints
-from matins.gateway.asgi import Gateway
+from matins.gateway.asgi import Gateway, GatewayPorts
 from matins.kernel.clock import HostClock
 from matins.kernel.service import run_services
 from matins.kernel.settings import Settings
+from matins.testing.memory.output import MemoryKeptOutput, MemoryLiveOutput
 
 TOKEN = "executors-only"
 
@@ -31,10 +32,12 @@ class Served:
         self.rows = Rows()
         self.words = Words()
         self.statuses = Statuses()
+        self.live = MemoryLiveOutput()
+        self.kept = MemoryKeptOutput()
         self.gateway = Gateway(
-            dispatch or self.rows,
-            hints or self.words,
-            self.statuses,
+            GatewayPorts(
+                dispatch or self.rows, hints or self.words, self.statuses, self.live, self.kept
+            ),
             HostClock(),
             Random(1),
             TOKEN,

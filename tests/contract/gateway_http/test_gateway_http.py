@@ -202,3 +202,14 @@ async def test_nul_in_a_result_is_replaced_so_that_the_run_can_end(
     end = {"run_id": str(run), "number": 1, "result": result}
     await call(http, "report", {"executor": executor, "ends": [end]})
     assert served.rows.ends[run, 1].end.result.output == "a\ufffdb"
+
+
+async def test_output_is_passed_on_and_kept(served: Served, http: aiohttp.ClientSession) -> None:
+    run = served.rows.enqueue()[0]
+    chunk = {"run_id": str(run), "number": 1, "offset": 0, "text": "one\n"}
+    async with served.live.follow(run, 1) as chunks, asyncio.timeout(20):
+        said = {"executor": str(uuid4()), "live": [chunk], "kept": [chunk]}
+        assert await call(http, "output", said) == {}
+        assert (await anext(chunks)).text == "one\n"
+    assert (await served.live.so_far(run, 1)).text == "one\n"
+    assert await served.kept.read(run, 1, 0, 9) == "one\n"

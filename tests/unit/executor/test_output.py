@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.executor.output import REASON_MAX, HeadTail, clean, one_line
+from matins.executor.masking import Mask
+from matins.executor.output import REASON_MAX, HeadTail, TextStream, clean, one_line
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,39 @@ def test_the_cut_leaves_no_broken_characters(text: str, head_max: int, tail_max:
 def test_a_reason_is_one_clean_line_of_bounded_length() -> None:
     assert one_line("  no\nsuch \x1b[1mthing\x00 \ud800 ") == "no such thing ?"
     assert len(one_line("x" * 1000)) == REASON_MAX
+
+
+PIECES = st.sampled_from(
+    b"\x1b|[|]|1;|m|\x07|\\|\n|\r|\xc3|\xa9|\xff|a|s3cret|-val|ue|s3cret-value|(|\x00|\xe2\x82".split(
+        b"|"
+    )
+)
+
+
+@given(st.lists(PIECES, max_size=14).map(b"".join), st.lists(st.integers(0, 40), max_size=5))
+def test_a_stream_gives_in_pieces_what_is_made_of_the_whole(raw: bytes, cuts: list[int]) -> None:
+    mask = Mask(["s3cret-value"])
+    stream, start, text = TextStream(mask), 0, ""
+    for cut in sorted(cuts):
+        text += stream.feed(raw[start:cut])
+        start = max(start, cut)
+    assert text + stream.feed(raw[start:], is_end=True) == mask.apply(clean(raw))
+
+
+def test_a_stream_holds_nothing_back_at_the_end_of_a_line() -> None:
+    stream = TextStream(Mask(["s3cret-value"]))
+    assert stream.feed(b"this s") == "this "
+    assert stream.feed(b"\n") == "s\n"
+
+
+def test_latin_1_is_read_as_far_as_it_can_be() -> None:
+    stream = TextStream(Mask())
+    assert stream.feed("caf\xe9 ".encode("latin-1")) == "caf\ufffd "
+    assert stream.feed("\xfcber\n".encode("latin-1")) == "\ufffdber\n"
+
+
+def test_where_bytes_are_left_out_a_line_says_so_and_no_part_of_a_secret_is_shown() -> None:
+    stream = TextStream(Mask(["s3cret-value"]))
+    assert stream.feed(b"the s3cret-v") == "the "
+    assert stream.skip(5) == "***\n[... 5 bytes left out ...]\n"
+    assert stream.feed(b"on\n") == "on\n"

@@ -15,6 +15,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
@@ -23,9 +25,12 @@ from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import MatinsError, UnavailableError
 from matins.executor.fleet import Executor
+from matins.executor.news import Tell
+from matins.gateway.output import OutputReceiver
 from matins.gateway.report import Recorder
 from matins.kernel.settings import Settings
 from matins.testing.memory.hints import MemoryHints
+from matins.testing.memory.output import MemoryKeptOutput, MemoryLiveOutput
 from matins.testing.virtual import VirtualClock, VirtualTime, run_virtual
 
 
@@ -41,6 +46,10 @@ class CutLink:
         self.polls: list[Poll] = []
         self.reports: list[Report] = []
         self.heartbeats: list[Heartbeat] = []
+        self.outputs: list[Output] = []
+        self.live = MemoryLiveOutput()
+        self.kept = MemoryKeptOutput()
+        self.receiver = OutputReceiver(self.live, self.kept)
         self.heartbeat_s = 0.0
         """How long the answer to a heartbeat is on its way."""
 
@@ -78,6 +87,14 @@ class CutLink:
         self._leave("heartbeat")
         return answer
 
+    async def output(self, output: Output) -> OutputAnswer:
+        """See `domain.ports.GatewayLink`."""
+        self.outputs.append(output)
+        self._enter("output")
+        answer = await self.receiver.output(output)
+        self._leave("output")
+        return answer
+
     def _enter(self, name: str) -> None:
         if self.refusal:
             raise self.refusal
@@ -97,12 +114,14 @@ class Obedient:
         self.is_deaf = False
         self.error: Exception | None = None
         self.started: list[tuple[UUID, int]] = []
+        self.tells: dict[tuple[UUID, int], Tell] = {}
         self.running: set[tuple[UUID, int]] = set()
         self.is_closed = False
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, tell: Tell) -> Result:
         """See `executor.targets.Runner`."""
         name = (attempt.run_id, attempt.number)
+        self.tells[name] = tell
         self.started.append(name)
         if self.error:
             raise self.error

@@ -15,6 +15,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
@@ -60,6 +62,9 @@ class Slow:
         raise NotImplementedError
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        raise NotImplementedError
+
+    async def output(self, output: Output) -> OutputAnswer:
         raise NotImplementedError
 
 

@@ -7,11 +7,29 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.executors.protocol import POLL_MAX, REPORT_MAX, End, Heartbeat, Poll, Report
+from matins.domain.executors.protocol import (
+    CHUNKS_MAX,
+    POLL_MAX,
+    REPORT_MAX,
+    End,
+    Heartbeat,
+    Output,
+    Poll,
+    Report,
+)
 from matins.domain.runs.attempts import Result
+from matins.domain.runs.output import CHUNK_MAX, LiveChunk, OutputChunk
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import InvalidInputError
-from matins.gateway.checks import check_heartbeat, check_poll, check_report
+from matins.gateway.checks import (
+    KEY_MAX,
+    RESULTS_MAX,
+    VALUE_MAX,
+    check_heartbeat,
+    check_output,
+    check_poll,
+    check_report,
+)
 
 E = UUID(int=1)
 BEYOND_9999 = UUID(int=0xE677D21FDC00 << 80)
@@ -105,3 +123,44 @@ def test_the_last_millisecond_of_year_9999_is_an_instant() -> None:
     latest = UUID(int=BEYOND_9999.int - 1)
     check_heartbeat(heartbeat(held=[(latest, 1)]))
     assert check_report(report(End(latest, 1, OK)))
+
+
+def live(number: int = 1, offset: int = 0, text: str = "x", run: UUID = E) -> Output:
+    return Output(E, live=[LiveChunk(run_id=run, number=number, offset=offset, text=text)])
+
+
+def kept(number: int = 1, offset: int = 0, text: str = "x") -> Output:
+    return Output(E, kept=[OutputChunk(run_id=E, number=number, offset=offset, text=text)])
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        (live(number=0), "live[0].number"),
+        (live(offset=-1), "live[0].offset"),
+        (live(offset=2**63 - 1), "live[0].offset"),
+        (live(text="x" * (CHUNK_MAX + 1)), "live[0].text"),
+        (live(run=BEYOND_9999), "live[0].run_id"),
+        (Output(E, live=live().live * (CHUNKS_MAX + 1)), "live"),
+        (kept(number=2**31), "kept[0].number"),
+        (kept(text="x" * (CHUNK_MAX + 1)), "kept[0].text"),
+    ],
+)
+def test_bad_output_is_refused_with_the_place(said: Output, where: str) -> None:
+    assert place_of(lambda: check_output(said)) == where
+
+
+def test_output_that_cannot_be_stored_is_made_so() -> None:
+    assert check_output(kept(text="a\0b")) == kept(text="a\ufffdb")
+    good = live(text="x" * CHUNK_MAX)
+    assert check_output(good) == good
+
+
+def test_results_are_made_recordable() -> None:
+    results = {f"key{number}": "v" for number in range(RESULTS_MAX + 1)}
+    results |= {"key0": "\0" * (VALUE_MAX + 1), "key1" + "x" * KEY_MAX: "v"}
+    result = Result(Outcome.SUCCEEDED, results=results)
+    [end] = check_report(report(End(E, 1, result)))
+    assert len(end.result.results) == RESULTS_MAX
+    assert end.result.results["key0"] == "\ufffd" * VALUE_MAX
+    assert all(len(key) <= KEY_MAX for key in end.result.results)

@@ -15,6 +15,7 @@ import msgspec
 from matins.domain.jobs.retry import RetryPolicy
 from matins.domain.runs.admission.hints import job_word
 from matins.domain.runs.attempts import Attempt, Result
+from matins.domain.runs.output import LiveChunk, OutputChunk
 from matins.domain.runs.states import FINAL, RunState, Tried
 
 POLL_MAX = 1000
@@ -22,6 +23,9 @@ POLL_MAX = 1000
 
 REPORT_MAX = 1000
 """The most ends that one report may hold."""
+
+CHUNKS_MAX = 1000
+"""The most chunks that one message with output may hold, of either kind."""
 
 
 class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,6 +106,18 @@ class HeartbeatAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     stop: list[Stop] = []
     lost: bool = False
+
+
+class Output(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What came of attempts while they ran: `live` may be lost, `kept` is repeated until taken."""
+
+    executor: UUID
+    live: list[LiveChunk] = []
+    kept: list[OutputChunk] = []
+
+
+class OutputAnswer(msgspec.Struct, frozen=True):
+    """What was to be kept is kept."""
 
 
 class Running(msgspec.Struct, frozen=True):

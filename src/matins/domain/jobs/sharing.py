@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
 from matins.domain.values.errors import Problem
@@ -19,3 +21,11 @@ class TeamShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if 1 <= self.weight <= WEIGHT_MAX:
             return []
         return [Problem("weight", f"is {self.weight}; it must be from 1 to {WEIGHT_MAX}")]
+
+
+class TeamRecord(msgspec.Struct, frozen=True):
+    """A team, and the weight by which its runs share the pools with others'."""
+
+    name: str
+    weight: int
+    created_at: datetime

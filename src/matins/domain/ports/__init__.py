@@ -18,6 +18,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Recorded,
     Report,
@@ -323,3 +325,6 @@ class GatewayLink(Protocol):
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """Send a sign of life; return what the gateway makes of it."""
+
+    async def output(self, output: Output) -> OutputAnswer:
+        """Send what running attempts tell."""

@@ -26,6 +26,8 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """It was there when keepers or executors died: nothing else may share its keeper."""
     started_at: datetime | None = None
     """When its row began to say `running`, by the database's clock."""
+    keep_output: int = 0
+    """How many bytes of its output are to be kept whole; 0: head and tail are enough."""
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -34,7 +36,7 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     `reason` is one line for people, empty when it succeeded. `output` is cleaned text: what was
     kept of head and tail, with `output_cut` bytes left out between them. `company` is for lost
     attempts whose keeper died: how many other attempts ended with it. `retry_after_s`: the target
-    asks for no attempt earlier than that.
+    asks for no attempt earlier than that. `results` is what the target set by `::set key=value`.
     """
 
     outcome: Outcome
@@ -46,3 +48,4 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     http_status: int | None = None
     company: int | None = None
     retry_after_s: float = 0.0
+    results: dict[str, str] = {}

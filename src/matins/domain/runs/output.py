@@ -6,15 +6,60 @@ beginning. Live output may be lost; what is kept may not.
 
 from __future__ import annotations
 
+from typing import Literal
 from uuid import UUID
 
 import msgspec
+
+from matins.domain.values.errors import Problem
 
 LIVE_MAX = 256 * 1024
 """How much live text of an attempt is held for those who begin to follow, in characters."""
 
 CHUNK_MAX = 64 * 1024
 """The longest text of one chunk, in characters."""
+
+
+BYTES_MIN = 128 * 1024
+"""The least that a team can have kept of an output: head and tail are half of it."""
+
+BYTES_MAX = 1024**3
+"""The most that an operator can let teams keep of an output, in bytes."""
+
+
+class TeamOutput(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is kept of the output of a team's attempts: head and tail, or all up to so many bytes.
+
+    Without `max_bytes` it is what the operator finds usual, and never more than the operator lets
+    teams have.
+    """
+
+    keep: Literal["head_and_tail", "all"] = "head_and_tail"
+    max_bytes: int | None = None
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with it; `where` is relative to it."""
+        if self.max_bytes is None:
+            return []
+        if self.keep != "all":
+            return [Problem("max_bytes", "is only for keep: all; leave it out")]
+        if BYTES_MIN <= self.max_bytes <= BYTES_MAX:
+            return []
+        rule = f"it must be from {BYTES_MIN} to {BYTES_MAX}"
+        return [Problem("max_bytes", f"is {self.max_bytes}; {rule}")]
+
+
+class OutputBounds(msgspec.Struct, frozen=True):
+    """How many bytes of an output are kept for a team that keeps all: if it does not say it, and at
+    most.
+    """
+
+    usual: int = 10 * 1024**2
+    most: int = 100 * 1024**2
+
+    def granted(self, asked: int | None) -> int:
+        """Return how many bytes are kept. `asked`: None for head and tail alone, 0 for as usual."""
+        return 0 if asked is None else min(asked or self.usual, self.most)
 
 
 class Progress(msgspec.Struct, frozen=True, omit_defaults=True):

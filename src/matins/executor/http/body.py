@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
+from matins.executor.masking import Mask
 from matins.executor.output import HeadTail
 
 BODY_KEPT = 64 * 1024
@@ -15,13 +17,19 @@ BODY_READ = 1024 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
 
 
+def _let_go(_piece: bytes) -> None:
+    """Nobody listens."""
+
+
 class Body:
     """Takes the bytes of a body. Only identity is asked for; gzip and deflate are read all the same
     if they come, and what falsely says that it is one of them is kept as it came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_piece: Callable[[bytes], None] = _let_go) -> None:
+        """`on_piece` gets what is read, as it comes."""
         self._kept = HeadTail(BODY_KEPT, 0)
+        self._on_piece = on_piece
         self._inflating: zlib._Decompress | None = None
         self._note = ""
 
@@ -35,9 +43,9 @@ class Body:
         """How many bytes came and were not kept."""
         return self._kept.cut
 
-    def text(self) -> str:
-        """Return what was kept, as clean text."""
-        return self._kept.text()
+    def text(self, mask: Mask | None = None) -> str:
+        """Return what was kept, as clean and masked text."""
+        return self._kept.text(mask)
 
     def coded(self, codings: list[str]) -> None:
         """Say which codings the head names, in the order in which they were applied."""
@@ -52,16 +60,20 @@ class Body:
     def append(self, piece: bytes) -> None:
         """Take the next bytes."""
         if self._inflating is None:
-            self._kept.append(piece)
+            self._take(piece)
             return
         try:
             while piece and not self.is_full:
-                self._kept.append(self._inflating.decompress(piece, BODY_READ // 4))
+                self._take(self._inflating.decompress(piece, BODY_READ // 4))
                 piece = self._inflating.unconsumed_tail
         except zlib.error as error:
             self._inflating = None
             self._note = f"its body is not coded as it says ({error}): shown as it came"
-            self._kept.append(piece)
+            self._take(piece)
+
+    def _take(self, piece: bytes) -> None:
+        self._kept.append(piece)
+        self._on_piece(piece)
 
     def close(self) -> list[str]:
         """Return the notes that there are at the end."""

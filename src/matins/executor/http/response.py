@@ -30,12 +30,12 @@ class NotHttpError(Exception):
 class Answer:
     """What has come of an answer so far. Fed with bytes until `is_complete`."""
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, body: Body | None = None) -> None:
         self.status: int | None = None
         self.headers: dict[str, str] = {}
         """Those of its headers that are read beside its framing, by lower-case name."""
         self.notes: list[str] = []
-        self.body = Body()
+        self.body = body or Body()
         self.is_complete = False
         self._method = method
         self._buffer = bytearray()

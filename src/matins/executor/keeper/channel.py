@@ -29,6 +29,11 @@ class Channel:
         end.setblocking(False)
         selector.register(end, selectors.EVENT_READ, self._turn)
 
+    @property
+    def unsent(self) -> int:
+        """How many bytes the other end has not taken yet."""
+        return len(self._unsent)
+
     def send(self, words: bytes) -> None:
         """Send what can be sent now, and keep the rest; a closed end hears nothing."""
         if self.is_open and words:

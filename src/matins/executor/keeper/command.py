@@ -9,11 +9,10 @@ from enum import Enum, auto
 from typing import Protocol
 
 from matins.executor.keeper.frames import CLEAR, TERMINATE, KeeperLimits, Order
+from matins.executor.keeper.passing import CHUNK, Passing
 from matins.executor.keeper.proc import out_of_memory_count
-from matins.executor.output import HeadTail, one_line
-
-CHUNK = 64 * 1024
-"""How much output is read at once: what a pipe holds."""
+from matins.executor.masking import Mask
+from matins.executor.output import one_line
 
 _NAMES = {member.value: member.name for member in signal.Signals}
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
@@ -61,11 +60,13 @@ class RunningCommand:
         """The descriptor to read from, until `is_at_eof`."""
         self.is_at_eof = False
         self.wake_at = now + order.timeout_s
+        self.passing = Passing(limits, Mask(order.secrets), order.keep)
+        self.passes_from = now + limits.live_after_s
+        """From when on its output is passed on: most commands end before."""
         self._timeout_s = order.timeout_s
         self._limits = limits
         self._reaper = reaper
         self._phase = Phase.RUNNING
-        self._kept = HeadTail(limits.head_max, limits.tail_max)
         self._is_hurried = False
         self._is_clear = False
         self._verdict = ("", "", False)
@@ -93,7 +94,7 @@ class RunningCommand:
             chunk = os.read(self.output, CHUNK)
         except BlockingIOError:
             return
-        self._kept.append(chunk)
+        self.passing.append(chunk)
         self.is_at_eof = not chunk
         if self.is_at_eof and self._phase is Phase.DRAINING:
             self._finish(now)
@@ -170,12 +171,12 @@ class RunningCommand:
     def result(self) -> dict[str, object]:
         """Return how it ended, in the words of `Result`."""
         outcome, reason, permanent = self._conclusion()
-        return {
+        told = self.passing.result()
+        return told | {
             "outcome": outcome,
             "reason": one_line(reason),
             "permanent": permanent,
-            "output": self._kept.text() + self._note,
-            "output_cut": self._kept.cut,
+            "output": f"{told['output']}{self._note}",
             "exit_code": self._exit if self._exit is not None and self._exit >= 0 else None,
         }
 

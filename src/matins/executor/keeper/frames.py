@@ -1,7 +1,9 @@
 """The words between an executor and its keeper: JSON objects behind their length in four bytes.
 
 To the keeper: `{"run": {...Order}}`, `{"cancel": id}`, `{"kill": id}`, `{"contact": asked_at}`.
-From the keeper: `{"id": 0}` once it is ready, then `{"id": id, "result": {...}}` for each end.
+From the keeper: `{"id": 0}` once it is ready, then `{"id": id, "result": {...}}` for each end, and
+before that what a command tells: `{"id": id, "live": text}`, which may be lost, `"kept"`, which is
+to be kept, `"output"`, which is both, and `"progress": [done, total, text]`.
 Between the keeper's own processes go frames of the same form (nursery.py, reaper.py).
 """
 
@@ -30,6 +32,14 @@ class KeeperLimits(NamedTuple):
     """How much of the output's start is kept."""
     tail_max: int = 32 * 1024
     """How much of the output's end is kept."""
+    live_after_s: float = 0.5
+    """How long a command runs before its output is passed on."""
+    live_every_s: float = 0.2
+    """How often it is passed on after that."""
+    live_max: int = 32 * 1024
+    """How much live output waits at most until it is passed on; the newest stays."""
+    whole_max: int = 1024 * 1024
+    """The same for output that is to be kept."""
     apart: bool = True
     """Whether each command gets namespaces of its own, where the kernel grants them."""
     processes: int = 4096
@@ -50,6 +60,7 @@ class Order(NamedTuple):
     """A command to run. `id` is unique to this keeper; `env` is the whole environment.
 
     `start_by`, by the keeper's clock, is set by the keeper: the moment at which it is cut off.
+    `secrets` are masked in its output, of which so many bytes as `keep` are passed on to be kept.
     """
 
     id: int
@@ -60,6 +71,8 @@ class Order(NamedTuple):
     team: str = ""
     account: RunAs | None = None
     start_by: float = 0.0
+    secrets: Sequence[str] = ()
+    keep: int = 0
 
     def marks(self) -> set[bytes]:
         """Return the variables by which processes of this attempt are known: they inherit them."""

@@ -39,7 +39,8 @@ class ReaperLink:
 
     def start(self, order: Order, held: HeldCommand, output: int) -> None:
         """Have it run a command. Raises OSError."""
-        self._channel.send_with(encode(order._asdict()), [output])
+        known = order._replace(secrets=())  # it masks nothing
+        self._channel.send_with(encode(known._asdict()), [output])
         self.held = held
 
     def send(self, words: bytes) -> None:
@@ -92,6 +93,8 @@ class HeldCommand:
         self.reaper = reaper
         self.scheduled_at: float | None = None
         """For when the loop has noted that it wants to be woken."""
+        self.passed_on_at: float | None = None
+        """When its output is passed on next, if there is any."""
         self._selector = selector
         self._on_change = on_change
         output, write = os.pipe()

@@ -10,14 +10,17 @@ import os
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
 from matins.domain.runs.attempts import Result
+from matins.domain.runs.output import Progress
 from matins.domain.runs.states import Outcome
 from matins.executor.keeper.frames import HEADER, KeeperLimits, Order, RunAs, encode
 from matins.executor.keeper.proc import kill_marked
+from matins.executor.news import News, Tell, tell_nobody
 from matins.kernel.metrics import KEEPERS_LOST
 
 log = structlog.get_logger()
@@ -39,7 +42,8 @@ class Command(msgspec.Struct, frozen=True):
     """What a keeper is to run: `env` is the whole environment, with the attempt's marks.
 
     `team`: whose it is; commands of different teams share nothing. `alone`: in a keeper process of
-    its own, so that nothing else dies with it.
+    its own, so that nothing else dies with it. `secrets` are masked in its output, of which `keep`
+    bytes are told to be kept.
     """
 
     argv: list[str]
@@ -49,6 +53,8 @@ class Command(msgspec.Struct, frozen=True):
     alone: bool = False
     team: str = ""
     account: RunAs | None = None
+    secrets: list[str] = []
+    keep: int = 0
 
 
 class Keeper:
@@ -71,22 +77,24 @@ class Keeper:
         """Start the keeper process unless it lives. Raises OSError if that fails."""
         await self._living()
 
-    async def run(self, command: Command, cancel: asyncio.Event) -> Result:
+    async def run(
+        self, command: Command, cancel: asyncio.Event, tell: Tell = tell_nobody
+    ) -> Result:
         """Run a command to its end; cancelled as a task, it is killed at once."""
         if cancel.is_set():
             return Result(Outcome.CANCELLED, "cancelled before it was started")
         try:
             if command.alone:
-                return await self._run_apart(command, cancel)
+                return await self._run_apart(command, cancel, tell)
             process = await self._living()
         except OSError as error:
             return Result(Outcome.LOST, f"no keeper could be started: {error}")
-        result = await process.run(command, cancel)
+        result = await process.run(command, cancel, tell)
         if process.is_alive:
             self._failures = 0
         return result
 
-    async def _run_apart(self, command: Command, cancel: asyncio.Event) -> Result:
+    async def _run_apart(self, command: Command, cancel: asyncio.Event, tell: Tell) -> Result:
         if self._is_closed:
             raise OSError("the executor is ending")
         process = await _KeeperProcess.spawn(self._limits)
@@ -94,7 +102,7 @@ class Keeper:
         process.send({"contact": self._contact_at})
         try:
             await process.ready()
-            return await process.run(command, cancel)
+            return await process.run(command, cancel, tell)
         finally:
             self._apart.discard(process)
             await process.close()
@@ -135,6 +143,23 @@ class _Frame(msgspec.Struct):
     id: int
     result: Result | None = None
     apart: bool | None = None
+    live: str = ""
+    kept: str = ""
+    output: str = ""
+    progress: tuple[float | None, float | None, str] | None = None
+
+    def news(self) -> News:
+        """Return what it says of a command that runs."""
+        progress = Progress(*self.progress) if self.progress else None
+        return News(self.live, self.kept, self.output, progress)
+
+
+class _Open(NamedTuple):
+    """A command that runs."""
+
+    order: Order
+    end: asyncio.Future[Result]
+    tell: Tell
 
 
 class _KeeperProcess:
@@ -150,7 +175,7 @@ class _KeeperProcess:
         self._reader, self._writer = streams
         self._limits = limits
         self._ids = itertools.count(1)
-        self._open: dict[int, tuple[Order, asyncio.Future[Result]]] = {}
+        self._open: dict[int, _Open] = {}
         self._is_ready = asyncio.Event()
         self._is_closing = False
         self._tending = asyncio.create_task(self._tend(), name="keeper")
@@ -193,7 +218,7 @@ class _KeeperProcess:
         if self.is_alive:
             self._writer.write(encode(frame))
 
-    async def run(self, command: Command, cancel: asyncio.Event) -> Result:
+    async def run(self, command: Command, cancel: asyncio.Event, tell: Tell) -> Result:
         """See Keeper.run. Nothing is awaited between the look at `cancel` and the order."""
         if cancel.is_set():
             return Result(Outcome.CANCELLED, "cancelled before it was started")
@@ -201,9 +226,11 @@ class _KeeperProcess:
         order = Order(
             *(number, command.argv, command.env, command.cwd, command.timeout_s),
             *(command.team, command.account),
+            secrets=command.secrets,
+            keep=command.keep,
         )
         end: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._open[number] = order, end
+        self._open[number] = _Open(order, end, tell)
         self.send({"run": order._asdict()})
         stopping = asyncio.create_task(self._cancel_when(cancel, number))
         try:
@@ -250,7 +277,7 @@ class _KeeperProcess:
         await self._process.wait()
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
-        await _kill_remains([order for order, _ in self._open.values()])
+        await _kill_remains([command.order for command in self._open.values()])
         self._lose_commands()
 
     async def _listen(self) -> None:
@@ -268,9 +295,15 @@ class _KeeperProcess:
         if frame.apart is not None:
             log.info("keeper.started", pid=self._process.pid, apart=frame.apart)
             self._is_ready.set()
-        _, end = self._open.pop(frame.id, (None, None))
-        if frame.result and end and not end.done():
-            end.set_result(frame.result)
+        command = self._open.get(frame.id)
+        if command is None:
+            return
+        if frame.result is None:
+            command.tell(frame.news())
+            return
+        del self._open[frame.id]
+        if not command.end.done():
+            command.end.set_result(frame.result)
 
     def _lose_commands(self) -> None:
         """Say that its commands are lost, now that nothing is left of them."""
@@ -279,9 +312,9 @@ class _KeeperProcess:
             lost = msgspec.structs.replace(lost, company=len(self._open) - 1)
             KEEPERS_LOST.inc()
             log.error("keeper.lost", pid=self._process.pid, commands=len(self._open))
-        for _, end in self._open.values():
-            if not end.done():
-                end.set_result(lost)
+        for command in self._open.values():
+            if not command.end.done():
+                command.end.set_result(lost)
         self._open.clear()
         self._is_ready.set()
 

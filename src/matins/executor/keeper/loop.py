@@ -17,6 +17,7 @@ from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import cut_off_reason
 from matins.executor.keeper.frames import KeeperLimits, Order, encode
 from matins.executor.keeper.held import HeldCommand, ReaperLink
+from matins.executor.keeper.pass_on import PassOn
 from matins.executor.keeper.program import StartError, program_of
 from matins.executor.output import one_line
 
@@ -46,6 +47,7 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         self._executor = Channel(executor, self._selector, self._hear_executor)
         self._nursery = Channel(nursery, self._selector, self._hear_nursery)
+        self._pass_on = PassOn(self._executor, self._held, limits)
 
     def run(self) -> None:
         """Work until the executor is gone and nothing of its commands is left, or the nursery is.
@@ -61,11 +63,14 @@ class Loop:
                 if key.fd in self._selector.get_map():  # nobody closed it meanwhile
                     cast("Callable[[], None]", key.data)()
             self._wake_due(boot_s())
+            self._pass_on.pass_due(boot_s())
 
     def _patience_s(self) -> float | None:
         if not self._held:
             return None
         moments = [self._timers[0][0]] if self._timers else []
+        if (pass_on_at := self._pass_on.next_at) is not None:
+            moments.append(pass_on_at)
         if not self._is_cut_off(now := boot_s()):
             moments.append(self._contact_at + self._limits.cut_off_s)
         return min([GLANCE_S, *(max(moment - now, 0.0) for moment in moments)])
@@ -104,9 +109,12 @@ class Loop:
         if command.is_over:
             if self._held.pop(command.id, None):
                 held.close()
+                self._pass_on.finish(held)
                 self._keep_or_close(held.reaper, is_clear=command.is_clear)
                 self._send({"id": command.id, "result": command.result()})
-        elif held.scheduled_at is None or command.wake_at < held.scheduled_at:
+            return
+        self._pass_on.note(held)
+        if held.scheduled_at is None or command.wake_at < held.scheduled_at:
             held.scheduled_at = command.wake_at
             heappush(self._timers, (command.wake_at, command.id))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
 from matins.executor.gateway_lease import GatewayLease
 from matins.executor.keeper.link import Keeper
+from matins.executor.news import Tell
 from matins.executor.targets.command import CommandRunner
 from matins.executor.targets.http import HttpRunner
 from matins.kernel.resolver import Resolver
@@ -17,10 +19,11 @@ from matins.kernel.resolver import Resolver
 class Runner(Protocol):
     """Executes attempts of one kind of target."""
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, tell: Tell) -> Result:
         """Execute an attempt to its end, whatever it is; never raises for what the target did.
 
         Once `cancel` is set the attempt is ended gently. Cancelled as a task it is ended at once.
+        What comes of it meanwhile is told, cleaned and masked.
         """
 
     async def close(self) -> None:
@@ -28,14 +31,18 @@ class Runner(Protocol):
 
 
 def runners(
-    keeper: Keeper, gateway_lease: GatewayLease, accounts: Accounts | None = None
+    keeper: Keeper,
+    gateway_lease: GatewayLease,
+    accounts: Accounts | None = None,
+    secrets: Sequence[str] = (),
 ) -> dict[str, Runner]:
     """Return the runner for each kind of target, by its key in `Target`.
 
+    `secrets` are the executor's own, masked in whatever targets say.
     `contact` and `keeper` are to be told of each answered heartbeat: without them nothing may
     start.
     """
     return {
-        "http": HttpRunner(gateway_lease, Resolver()),
-        "command": CommandRunner(keeper, accounts=accounts),
+        "http": HttpRunner(gateway_lease, Resolver(), secrets),
+        "command": CommandRunner(keeper, accounts=accounts, secrets=secrets),
     }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from matins.domain.runs.attempts import Attempt, Result
 from matins.executor.accounts import Accounts
 from matins.executor.keeper.link import Command, Keeper
+from matins.executor.masking import secrets_of
+from matins.executor.news import Tell, tell_nobody
 from matins.executor.targets.metadata import attempt_metadata
 
 INHERITED = (
@@ -39,12 +41,17 @@ class CommandRunner:
         keeper: Keeper,
         environ: Mapping[str, str] = os.environ,
         accounts: Accounts | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
+        """`secrets`: the executor's own, which are masked as those in the job's variables are."""
         self._keeper = keeper
         self._accounts = accounts or Accounts()
+        self._secrets = secrets
         self._inherited = {name: environ[name] for name in INHERITED if name in environ}
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
+    async def run(
+        self, attempt: Attempt, cancel: asyncio.Event, tell: Tell = tell_nobody
+    ) -> Result:
         """Run it to its end, which it has when none of its processes is left."""
         target = attempt.target.command
         assert target is not None, "the attempt is for another runner"
@@ -61,9 +68,11 @@ class CommandRunner:
             alone=attempt.alone,
             team=attempt.team,
             account=identity.account if identity else None,
+            secrets=[*secrets_of(target.env), *self._secrets],
+            keep=attempt.keep_output,
         )
         try:
-            return await self._keeper.run(command, cancel)
+            return await self._keeper.run(command, cancel, tell)
         finally:
             self._accounts.give_back(identity)
 

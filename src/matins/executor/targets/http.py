@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Sequence
 from functools import cached_property
 from http import HTTPStatus
 from importlib.metadata import version
@@ -14,9 +15,12 @@ from matins.domain.jobs.targets import HttpTarget
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.executor.gateway_lease import GatewayLease
+from matins.executor.http.body import Body
 from matins.executor.http.response import Answer, NotHttpError
 from matins.executor.http.retry_after import asked_wait_s
-from matins.executor.output import one_line
+from matins.executor.masking import Mask, secrets_of
+from matins.executor.news import News, Tell, tell_nobody
+from matins.executor.output import TextStream, one_line
 from matins.executor.targets.metadata import attempt_metadata
 from matins.kernel.connection import ConnectError, connect, converse, tls_context
 from matins.kernel.request import Origin, Url, read_url, request_bytes
@@ -37,15 +41,32 @@ class HttpRunner:
     on with the run.
     """
 
-    def __init__(self, gateway_lease: GatewayLease, resolver: Resolver) -> None:
+    def __init__(
+        self, gateway_lease: GatewayLease, resolver: Resolver, secrets: Sequence[str] = ()
+    ) -> None:
+        """`secrets`: the executor's own, which are masked as those in the job's headers are."""
         self._gateway_lease = gateway_lease
         self._resolver = resolver
+        self._secrets = secrets
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event) -> Result:
-        """Send it and judge the answer."""
+    async def run(
+        self, attempt: Attempt, cancel: asyncio.Event, tell: Tell = tell_nobody
+    ) -> Result:
+        """Send it and judge the answer, which is told as it comes."""
         target = attempt.target.http
         assert target is not None, "the attempt is for another runner"
-        answer = Answer(target.method)
+        mask = Mask([*secrets_of(target.headers), *self._secrets])
+        text = TextStream(mask)
+        body = Body(lambda piece: tell(News(output=text.feed(piece))))
+        answer = Answer(target.method, body)
+        result = await self._run(attempt, target, answer, cancel)
+        tell(News(output=text.feed(b"", is_end=True)))
+        output, reason = result.output, mask.apply(result.reason)
+        return msgspec.structs.replace(result, reason=reason, output=body.text(mask) + output)
+
+    async def _run(
+        self, attempt: Attempt, target: HttpTarget, answer: Answer, cancel: asyncio.Event
+    ) -> Result:
         try:
             async with asyncio.timeout(attempt.timeout_s) as deadline:
                 stopping = asyncio.create_task(_expire_when(cancel, deadline))
@@ -145,13 +166,13 @@ def _judged(answer: Answer) -> Result:
 def _result(
     answer: Answer, outcome: Outcome, reason: str = "", *, permanent: bool = False
 ) -> Result:
-    """Return a result with whatever has come."""
+    """Return a result with the notes on whatever has come."""
     notes = "".join(f"\n[{one_line(note)}]\n" for note in answer.notes)
     return Result(
         outcome,
         one_line(reason),
         permanent=permanent,
-        output=answer.body.text() + notes,
+        output=notes,
         output_cut=answer.body.cut,
         http_status=answer.status,
         retry_after_s=asked_wait_s(answer.headers) if outcome is Outcome.FAILED else 0.0,

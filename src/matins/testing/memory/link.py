@@ -11,6 +11,8 @@ from matins.domain.executors.protocol import (
     Handout,
     Heartbeat,
     HeartbeatAnswer,
+    Output,
+    OutputAnswer,
     Poll,
     Report,
     ReportAnswer,
@@ -112,3 +114,7 @@ class MemoryLink:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         """See `domain.ports.GatewayLink`."""
         return await self._line.call(lambda gateway: gateway.heartbeat(heartbeat), DEADLINE_S)
+
+    async def output(self, output: Output) -> OutputAnswer:
+        """See `domain.ports.GatewayLink`."""
+        return await self._line.call(lambda gateway: gateway.output(output), DEADLINE_S)

@@ -1,0 +1,88 @@
+"""Whole outputs in PostgreSQL, compressed. See `domain.ports.output.KeptOutput`."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from matins.domain.runs.output import CHUNK_MAX, OutputChunk
+from matins.domain.values.ids import due_of
+from matins.store.database import Database
+from matins.store.days import is_day_missing
+from matins.store.queries import load_queries
+
+log = structlog.get_logger()
+
+_Q = load_queries("output.sql")
+_LEVEL = 3
+
+
+class PostgresKeptOutput:
+    """Chunks in daily tables, which go with the runs of their day."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, chunks: Sequence[OutputChunk]) -> None:
+        """See `domain.ports.output.KeptOutput`. What comes for a day that is dropped is gone."""
+        packed = await asyncio.to_thread(_pack, chunks)
+        try:
+            await self._insert(chunks, packed)
+        except asyncpg.CheckViolationError as error:
+            if not is_day_missing(error):
+                raise
+        else:
+            return
+        for day in sorted({due_of(chunk.run_id).date() for chunk in chunks}):
+            await self._database.fetch(_Q["ensure_output_day"], day=day)
+        try:
+            await self._insert(chunks, packed)
+        except asyncpg.CheckViolationError as error:
+            if not is_day_missing(error):
+                raise
+            log.warning("output.too_late", chunks=len(chunks))
+
+    async def length(self, run_id: UUID, number: int) -> int:
+        """See `domain.ports.output.KeptOutput`."""
+        row = await self._database.fetchrow(
+            _Q["length"], run_id=run_id, number=number, due_at=due_of(run_id)
+        )
+        return row["length"] if row else 0
+
+    async def read(self, run_id: UUID, number: int, start: int, end: int) -> str:
+        """See `domain.ports.output.KeptOutput`."""
+        rows = await self._database.fetch(
+            _Q["chunks"],
+            run_id=run_id,
+            number=number,
+            due_at=due_of(run_id),
+            start=start,
+            end=end,
+            longest=CHUNK_MAX,
+        )
+        return await asyncio.to_thread(_unpack, rows, start, end)
+
+    async def _insert(self, chunks: Sequence[OutputChunk], packed: list[bytes]) -> None:
+        await self._database.fetch(
+            _Q["append"],
+            run_ids=[chunk.run_id for chunk in chunks],
+            due_ats=[due_of(chunk.run_id) for chunk in chunks],
+            numbers=[chunk.number for chunk in chunks],
+            begins=[chunk.offset for chunk in chunks],
+            lengths=[len(chunk.text) for chunk in chunks],
+            packed=packed,
+        )
+
+
+def _pack(chunks: Sequence[OutputChunk]) -> list[bytes]:
+    return [zlib.compress(chunk.text.encode(), _LEVEL) for chunk in chunks]
+
+
+def _unpack(rows: Sequence[asyncpg.Record], start: int, end: int) -> str:
+    parts = [(row["begins"], zlib.decompress(row["packed"]).decode()) for row in rows]
+    return "".join(text[max(start - begins, 0) : max(end - begins, 0)] for begins, text in parts)
