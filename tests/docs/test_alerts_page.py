@@ -9,11 +9,11 @@ import pytest
 from tests.docs.tables import DOCS, rows, tables
 
 from matins.alerts.channels.webhook import Event
-from matins.cli.documents import read_document
 from matins.domain.alerts.ruling import DEFAULTS, rules_of
 from matins.domain.jobs.alerting import AlertRule
 from matins.domain.jobs.spec import JobFile
 from matins.domain.values.reading import read_value
+from matins.kernel.documents import read_document
 
 PAGE = "alerts.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")

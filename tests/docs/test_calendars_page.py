@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from tests.docs.tables import DOCS, rows
 
-from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.calendars.resolving import resolve
@@ -19,6 +18,7 @@ from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
 from matins.domain.timetables.calendar_rule import CalendarRule
 from matins.domain.values.errors import InvalidInputError
+from matins.kernel.documents import read_document
 
 PAGE = "calendars.md"
 YEARS = (2026, 2031)

@@ -7,10 +7,10 @@ import re
 import pytest
 from tests.docs.tables import DOCS, rows
 
-from matins.cli.documents import read_document
 from matins.domain.alerts.checkins import HEAD_MAX, TAIL_MAX, read_ping
 from matins.domain.jobs.spec import JobFile
 from matins.domain.values.reading import read_value
+from matins.kernel.documents import read_document
 
 PAGE = "check-ins.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from tests.docs.tables import DOCS, rows
 
-from matins.cli.documents import read_document
 from matins.domain.jobs.limits import Limit, parse_rate
 from matins.domain.jobs.spec import JobFile
 from matins.domain.values.reading import read_value
+from matins.kernel.documents import read_document
 
 PAGE = "limits.md"
 

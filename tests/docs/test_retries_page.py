@@ -10,7 +10,6 @@ import pytest
 from tests.docs.tables import DOCS, rows
 
 from matins.cli.applying import read_jobs
-from matins.cli.documents import read_document
 from matins.domain.jobs.failures import NO_CODE, AttemptFailure, names
 from matins.domain.jobs.retry import Backoff, RetryPolicy
 from matins.domain.jobs.spec import JobFile
@@ -20,6 +19,7 @@ from matins.domain.values.durations import format_duration, parse_duration
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.reading import read_value
 from matins.executor.targets.http import LASTING
+from matins.kernel.documents import read_document
 
 PAGE: Final = "retries.md"
 TEXT: Final = (DOCS / PAGE).read_text("utf-8")

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from tests.docs.tables import DOCS, rows
 
-from matins.cli.documents import read_document
 from matins.cli.windows import read_span
 from matins.domain.jobs.windows import Window, window_at
 from matins.domain.values.reading import read_json
+from matins.kernel.documents import read_document
 
 PAGE = "windows.md"
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.documents import read_document
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import console, table
 from matins.cli.windows import read_labels
@@ -16,6 +15,7 @@ from matins.domain.alerts.views import Alert, AlertRulesChanged, JobAlerts
 from matins.domain.jobs.alerting import AlertRule, AlertRules
 from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.values.reading import read_value
+from matins.kernel.documents import read_document
 
 _HEADS = ("JOB", "RULE", "SINCE", "WHY")
 

@@ -11,12 +11,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from matins.cli.documents import Document, read_document
 from matins.client.sdk import Matins
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.spec import JobFile, JobSpec, JobState
 from matins.domain.values.errors import InvalidInputError, NotFoundError, Problem, check
 from matins.domain.values.reading import read_value
+from matins.kernel.documents import Document, read_document
 
 FILE_MAX = 1024 * 1024
 """The longest file of jobs, in bytes."""

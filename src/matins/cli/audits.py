@@ -9,12 +9,12 @@ import typer
 from rich.text import Text
 
 from matins.cli.connecting import split_name, with_api
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, table
 from matins.client.sdk import Matins
 from matins.domain.views import AuditPage, JobAudit
 from matins.insight.explain.english import counted
+from matins.kernel.moments import HELP, parse_moment
 
 commands = typer.Typer()
 

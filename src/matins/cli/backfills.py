@@ -15,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from matins.cli.connecting import Named, split_name, with_api
-from matins.cli.moments import HELP, parse_moment
-from matins.cli.showing import NEVER, AsJson, clean, local, print_json, print_json_line, tell
+from matins.cli.showing import NEVER, AsJson, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.runs.backfills.values import (
@@ -29,8 +28,10 @@ from matins.domain.runs.backfills.values import (
 )
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.names import DEFAULT_TEAM
+from matins.domain.values.texts import clean
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
+from matins.kernel.moments import HELP, parse_moment
 
 REFRESH_S = 1.0
 """How often a watched backfill is looked at."""

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.documents import yaml_text
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, table
 from matins.domain.calendars.calendar import Calendar, Holidays, Item
 from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import CalendarChanged, CalendarRecord
 from matins.insight.explain.english import counted
+from matins.kernel.documents import yaml_text
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
 

@@ -13,7 +13,6 @@ import typer
 from matins.cli.connecting import change, split_name, with_api
 from matins.cli.failing import failure_pairs
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.run_names import TheRun, find_runs
 from matins.cli.runs import show_attempts, standing
 from matins.cli.showing import AsJson, local, print_json
@@ -34,6 +33,7 @@ from matins.domain.values.errors import InvalidInputError
 from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import AttemptRecord
 from matins.insight.explain.english import counted
+from matins.kernel.moments import HELP, parse_moment
 
 commands = typer.Typer()
 

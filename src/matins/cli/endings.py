@@ -10,7 +10,6 @@ from contextlib import suppress
 
 from typer.exceptions import Abort, TyperException
 
-from matins.cli.showing import clean
 from matins.domain.values.errors import (
     InvalidInputError,
     MatinsError,
@@ -18,6 +17,7 @@ from matins.domain.values.errors import (
     SettingsError,
     UnavailableError,
 )
+from matins.domain.values.texts import clean
 
 _WORDS = {
     ". Did you mean": "; did you mean",

@@ -9,7 +9,6 @@ from uuid import UUID
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.run_names import Failed, find_run
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, state, table
@@ -18,6 +17,7 @@ from matins.domain.runs.naming import OfJob, parse_run_name
 from matins.domain.time.zones import Zone, find_zone
 from matins.domain.values.errors import InvalidInputError, NotFoundError
 from matins.insight.why.explanation import Explanation
+from matins.kernel.moments import HELP, parse_moment
 
 commands = typer.Typer()
 

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.documents import yaml_text
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, state, table
 from matins.cli.words import DryRun, Reason, change_words
 from matins.client.sdk import Matins
 from matins.domain.views import RevisionPage, RevisionRecord
+from matins.kernel.documents import yaml_text
 
 UNKNOWN = "unknown"
 """Who made a change that was noted without an author, as by a version before."""

@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.documents import yaml_text
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
-from matins.cli.showing import AsJson, clean, local, print_json, tell
+from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state
 from matins.cli.words import Reason, change_words
 from matins.client.sdk import Matins
@@ -22,7 +21,9 @@ from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import ConflictError
+from matins.domain.values.texts import clean
 from matins.domain.views import Changed
+from matins.kernel.documents import yaml_text
 
 LOOK_AGAIN_S = 0.3
 """How often a run is looked at that is waited for."""

@@ -9,7 +9,6 @@ import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.jobs import override_line
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.previews import print_preview
 from matins.cli.showing import AsJson
 from matins.client.sdk import Matins
@@ -17,6 +16,7 @@ from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Changed, Preview
 from matins.kernel.clock import HostClock
+from matins.kernel.moments import HELP, parse_moment
 
 NEXT = "next"
 LOOKED_AT = 200

@@ -10,7 +10,6 @@ import typer
 
 from matins.cli.connecting import change, split_name
 from matins.cli.inputs import read_pairs
-from matins.cli.moments import parse_end
 from matins.cli.showing import AsJson
 from matins.cli.words import DryRun, Reason, change_words
 from matins.client.sdk import Matins
@@ -20,6 +19,7 @@ from matins.domain.jobs.selecting import SelectionChanged
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Changed
 from matins.insight.explain.english import counted
+from matins.kernel.moments import parse_end
 
 CHOICES: Final = ", ".join(RUN_MAX)
 

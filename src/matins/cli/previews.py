@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.documents import read_document
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, between, print_json, tell
 from matins.cli.tables import console, table
 from matins.domain.schedules.schedule import Schedule
@@ -19,6 +17,8 @@ from matins.domain.values.reading import read_value
 from matins.domain.views import DueTime, Preview
 from matins.insight.preview import PreviewedJob, check_request
 from matins.insight.preview import preview as due_times
+from matins.kernel.documents import read_document
+from matins.kernel.moments import HELP, parse_moment
 
 commands = typer.Typer()
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import with_api
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.pausing import CHOICES
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.words import DryRun
@@ -16,6 +15,7 @@ from matins.domain.jobs.misfire import Missed
 from matins.domain.runs.restores import Resumed, Resumption
 from matins.domain.values.errors import InvalidInputError
 from matins.insight.explain.english import counted
+from matins.kernel.moments import HELP, parse_moment
 
 commands = typer.Typer()
 

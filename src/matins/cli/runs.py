@@ -17,12 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from matins.cli.connecting import change, split_name, with_api
-from matins.cli.documents import yaml_text
 from matins.cli.failing import failure_pairs, find_failure
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.outlooks import find_outlook, outlook_pairs
 from matins.cli.run_names import Failed, TheRun, find_run
-from matins.cli.showing import AsJson, between, clean, local, print_json, print_json_line, tell
+from matins.cli.showing import AsJson, between, local, print_json, print_json_line, tell
 from matins.cli.tables import Cell, console, facts, state, table
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
@@ -31,8 +29,11 @@ from matins.domain.runs.inputs import NOTHING_GIVEN, GivenInput
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import UnavailableError
+from matins.domain.values.texts import clean
 from matins.domain.views import AttemptRecord, Run, RunPage
 from matins.kernel.clock import HostClock
+from matins.kernel.documents import yaml_text
+from matins.kernel.moments import HELP, parse_moment
 
 REFRESH_S = 1.0
 """How often a watched table is refreshed."""

@@ -15,6 +15,7 @@ import msgspec
 import typer
 
 from matins.domain.values.durations import format_duration
+from matins.domain.values.texts import clean
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -88,8 +89,3 @@ def _rough(seconds: float) -> str:
     """Return a length of time without what is small beside the rest."""
     grain = 3600 if seconds >= 86400 else 60 if seconds >= 3600 else 1
     return format_duration(seconds // grain * grain)
-
-
-def clean(text: str) -> str:
-    """Return a text that can't command a terminal: what a job wrote may hold anything."""
-    return "".join(mark if mark.isprintable() or mark in "\n\t" else "\ufffd" for mark in text)

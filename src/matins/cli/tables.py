@@ -10,7 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from matins.cli.showing import clean
+from matins.domain.values.texts import clean
 
 WIDE = 10_000
 """The width of what goes to a file or a pipe: no line is broken there."""

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from matins.cli.connecting import Named, change, split_name, with_api
-from matins.cli.moments import HELP, parse_moment
 from matins.cli.showing import AsJson, local, print_json
 from matins.cli.tables import Cell, console, state, table
 from matins.domain.jobs.windows import Policy, Window
@@ -19,6 +18,7 @@ from matins.domain.values.names import DEFAULT_TEAM
 from matins.domain.views import WindowChanged, WindowRecord
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
+from matins.kernel.moments import HELP, parse_moment
 
 _HEADS = ("WINDOW", "STATE", "FROM", "TO", "POLICY", "LABELS", "HELD", "WHY")
 _STACKS = (("WINDOW", "WHY"), ("STATE", "POLICY", "HELD"), ("FROM", "TO"), ("LABELS",))

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from matins.cli.documents import read_document
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.compiled import CompiledCalendar, compile_calendar
 from matins.domain.calendars.resolving import resolve
 from matins.domain.time.instants import epoch_s, parse_instant
 from matins.domain.time.zones import find_zone
+from matins.kernel.documents import read_document
 
 DAY_S = 86_400
 

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.cli.commands import all_commands
 
 from matins.cli.app import run
-from matins.cli.moments import HELP, parse_moment
 from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import InvalidInputError
+from matins.kernel.moments import HELP, parse_moment
 
 NOW = datetime(2026, 11, 29, 13, 0, 7, tzinfo=UTC)
 BERLIN = find_zone("Europe/Berlin")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from matins.cli import showing
-from matins.cli.documents import read_document, yaml_text
-from matins.cli.showing import ago, between, clean, left, print_json, print_json_line
+from matins.cli.showing import ago, between, left, print_json, print_json_line
 from matins.cli.tables import facts, table
+from matins.domain.values.texts import clean
+from matins.kernel.documents import read_document, yaml_text
 
 HEADS = ("JOB", "SCHEDULE", "STATE")
 ROWS = [("demo/nightly", "0 2 * * * in Europe/Berlin", "active")]

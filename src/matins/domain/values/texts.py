@@ -29,3 +29,8 @@ def nul_problems(written: msgspec.Struct) -> list[Problem]:
     if "\\u0000" not in msgspec.json.encode(written).decode().replace("\\\\", ""):
         return []
     return [Problem("", "holds a NUL character; no text may")]
+
+
+def clean(text: str) -> str:
+    """Return a text that can't command a terminal: what a job wrote may hold anything."""
+    return "".join(mark if mark.isprintable() or mark in "\n\t" else "\ufffd" for mark in text)

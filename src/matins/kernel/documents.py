@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import msgspec
 import yaml
 
-from matins.cli.showing import clean
 from matins.domain.values.errors import InvalidInputError
+from matins.domain.values.texts import clean
 
 VALUES_MAX = 1_000_000
 """The most values of a document, counted after all aliases are written out."""
