@@ -15,6 +15,7 @@ from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.chain_reads import PostgresChainReads
 from matins.store.channels import PostgresChannels
 from matins.store.checkins import PostgresCheckins
 from matins.store.cluster import PostgresCluster
@@ -42,6 +43,7 @@ ClusterReads = NamedDependency[PostgresCluster]
 Owners = NamedDependency[owners.Owners]
 Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
+Chains = NamedDependency[PostgresChainReads]
 Backfills = NamedDependency[PostgresBackfillChanges]
 Letters = NamedDependency[PostgresDeadLetters]
 Replays = NamedDependency[PostgresReplayChanges]
@@ -91,6 +93,7 @@ class Dependencies(NamedTuple):
     rule_deeds: alert_rules.TeamRules
     channels: PostgresChannels
     checkins: PostgresCheckins
+    chains: PostgresChainReads
     backfills: PostgresBackfillChanges
     letters: PostgresDeadLetters
     replays: PostgresReplayChanges
@@ -146,6 +149,7 @@ def dependencies_on(
         rule_deeds=alert_rules.TeamRules(PostgresAlerts(database)),
         channels=PostgresChannels(database),
         checkins=PostgresCheckins(database),
+        chains=PostgresChainReads(database),
         backfills=PostgresBackfillChanges(database, known),
         letters=PostgresDeadLetters(database),
         replays=PostgresReplayChanges(database),

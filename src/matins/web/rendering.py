@@ -80,6 +80,21 @@ def page(
     return Response(text.encode(), status_code=status_code, media_type=_HTML, headers=headers)
 
 
+def now_of(request: WebRequest) -> datetime:
+    """Return the database's time at which a request came."""
+    scope: Mapping[str, Any] = request.scope
+    now: datetime = scope[NOW]
+    return now
+
+
+def fragment(request: WebRequest, name: str, **context: object) -> Response[bytes]:
+    """Answer with a piece of a page, which htmx puts in place."""
+    scope: Mapping[str, Any] = request.scope
+    text = render(f"parts/{name}", scope[NOW], session=scope.get(SESSION), **context)
+    headers = {"cache-control": "no-store"}
+    return Response(text.encode(), media_type=_HTML, headers=headers)
+
+
 def done(request: WebRequest, text: str, path: str, *, is_error: bool = False) -> Response[bytes]:
     """Lead to a page, which tells what was done."""
     value = quote(json.dumps([text[:_FLASH_MAX], is_error]))

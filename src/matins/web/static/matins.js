@@ -124,11 +124,18 @@
   });
 
   // --- dialogs, menus, copying ----------------------------------------------------------------
+  function fill(dialog, json) {
+    for (const [name, value] of Object.entries(JSON.parse(json || "{}"))) {
+      for (const input of all('input[name="' + name + '"]', dialog)) input.value = value;
+      for (const output of all('[data-shows="' + name + '"]', dialog)) output.textContent = value.replace("T", " ").replace("+00:00", " UTC");
+    }
+  }
+
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-opens]");
     if (opener) {
       const dialog = document.getElementById(opener.dataset.opens);
-      if (dialog) { dialog.showModal(); event.preventDefault(); }
+      if (dialog) { fill(dialog, opener.dataset.fills); dialog.showModal(); event.preventDefault(); }
       for (const menu of all("details.menu[open]")) menu.open = false;
       return;
     }
