@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import MutableMapping
+from datetime import datetime
 from random import Random
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,7 +16,8 @@ from litestar.di import Provide
 from matins.api.dependencies import Dependencies
 from matins.api.principals import Principals, note_principal
 from matins.api.problems import BODY_MAX, details_of
-from matins.domain.values.errors import ForbiddenError, NotFoundError
+from matins.domain.values.errors import ForbiddenError, NotFoundError, UnavailableError
+from matins.kernel.clock import HostClock
 from matins.kernel.http import Receive, Scope, Send, respond, whole_body
 from matins.web import assets, live, signing_in
 from matins.web.live import Live
@@ -87,8 +89,15 @@ class Web:
         if path.startswith(live.PREFIX):
             await self._live(scope, receive, send)
             return
-        scope[NOW] = await self._reads.now()
+        scope[NOW] = await self._now()
         await self._pages(scope, whole_body(receive), send)  # type: ignore[arg-type] # the same messages
+
+    async def _now(self) -> datetime:
+        """Return the database's time; the host's where it can't be asked, as the page then says."""
+        try:
+            return await self._reads.now()
+        except UnavailableError:
+            return HostClock().now()
 
 
 async def _ask_to_sign_in(scope: Scope, send: Send) -> None:

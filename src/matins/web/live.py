@@ -36,6 +36,10 @@ _HEADERS = [
 ]
 
 
+_STALE = b"event: stale\ndata:\n\n"
+"""The part can't be drawn now: what is shown of it grows old."""
+
+
 class Part(NamedTuple):
     """A part of a page: how to draw it, of what (the rest of its address), and how often."""
 
@@ -111,12 +115,13 @@ class Live:
                 drawn = await part.draw(self._dependencies, argument)
             except MatinsError as error:
                 log.info("live.failed", part=part.name, error=str(error))
+                drawn = ""
             except Exception:
                 log.exception("live.failed", part=part.name)
-            else:
-                if drawn != shown:
-                    shown = drawn
-                    view.show(_event(drawn))
+                drawn = ""
+            if drawn != shown:
+                shown = drawn
+                view.show(_event(drawn) if drawn else _STALE)
             await asyncio.sleep(part.every_s)
 
     async def _stream(self, view: _View, receive: Receive, send: Send) -> None:

@@ -73,6 +73,7 @@
       element.classList.remove("is-stale");
       settle(element);
     });
+    source.addEventListener("stale", () => element.classList.add("is-stale"));
     source.addEventListener("error", () => element.classList.add("is-stale"));
     source.addEventListener("open", () => element.classList.remove("is-stale"));
   }
