@@ -58,6 +58,7 @@ bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minu
 	@$(BIN)/python -m bench.rolling
 	@$(BIN)/python -m bench.fairness
 	@$(BIN)/python -m bench.failures
+	@$(BIN)/python -m bench.looks
 	@$(BIN)/python -m bench.schedules
 	@$(BIN)/python -m bench.forecast
 	@$(BIN)/python -m bench.history

@@ -26,6 +26,11 @@ class Roles:
         self.urls: list[str] = []
         self.processes: dict[str, list[Process]] = defaultdict(list)
 
+    @property
+    def url(self) -> str:
+        """The addresses of all APIs."""
+        return self._environment["MATINS_URL"]
+
     async def start(self, role: str) -> Process:
         """Start a process of a role; an API is waited for."""
         process = await asyncio.create_subprocess_exec(
@@ -68,8 +73,9 @@ async def roles(
     schedulers: int = 1,
     executors: int = 1,
     slots: int = 1_500,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Roles]:
-    """Start the roles, and stop them in the end."""
+    """Start the roles with these settings, and stop them in the end."""
     valkey = EmbeddedValkey(path / "valkey")
     running = Roles(
         path,
@@ -83,7 +89,8 @@ async def roles(
             "MATINS_ADMIN_TOKEN": "bench",
             "MATINS_EXECUTOR_TOKEN": "bench",
             "MATINS_LOG_LEVEL": "warning",
-        },
+        }
+        | dict(settings or {}),
     )
     try:
         for role in ["api"] * apis + ["scheduler"] * schedulers + ["executor"] * executors:

@@ -8,8 +8,9 @@ import pytest
 from tests.alerts.ground import COMMAND, DAILY, NOON, TEAM, Ground
 from tests.alerts.receivers import Hooks, Mails, body_of, webhooks
 
-from matins.alerts.watching import PAGE
+from matins.domain.alerts.judging import Subject
 from matins.kernel.metrics import ALERTS
+from matins.store.outbox import READ_MOST
 
 
 async def test_a_dead_run_is_told_once_and_so_is_the_success_after_it(
@@ -358,10 +359,43 @@ async def test_a_deleted_job_is_watched_no_more(ground: Ground, hooks: Hooks) ->
     assert await ground.alert(job) == {}
 
 
+async def test_what_dies_is_seen_though_so_many_jobs_are_bad_that_looking_has_no_end(
+    ground: Ground, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RC-12: bad jobs are looked at again and again, and what has just died comes before them."""
+    await ground.channel(webhook=hooks.url)
+    bad = [await ground.job(f"bad-{number}") for number in range(3)]
+    new = await ground.job("new")
+    await ground.look()
+    ground.go(seconds=5)
+    for job in bad:
+        await ground.run(job, "dead")
+    await ground.look()
+    pages: list[list[str]] = []
+
+    async def page(limit: int) -> list[Subject]:
+        """One job at a time, each of which takes so long that others are due again."""
+        ground.go(seconds=10)
+        subjects = await due(limit)
+        pages.append([subject.facts.spec.name for subject in subjects])
+        if len(pages) == 4:
+            await ground.run(new, "dead")
+        if len(pages) == 8:
+            await ground.watch.stop()
+        return subjects
+
+    monkeypatch.setattr("matins.alerts.watching.PAGE", 1)
+    due, ground.watch._every_s = ground.watch._lookout.due, 0.0
+    monkeypatch.setattr(ground.watch._lookout, "due", page)
+    await ground.watch.look()
+    assert ["new"] not in pages[:4]
+    assert pages[4] == ["new"]
+
+
 async def test_hundreds_of_jobs_that_die_while_the_receiver_is_down_are_one_message(
     ground: Ground, hooks: Hooks
 ) -> None:
-    count = PAGE + 100
+    count = READ_MOST + 100
     await ground.channel(webhook=hooks.url)
     hooks.status = 503
     jobs = [

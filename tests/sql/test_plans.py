@@ -44,10 +44,16 @@ HOT = [
     *("following.sql:ended_runs", "following.sql:write_follow_ups"),
     *("chains.sql:links", "chains.sql:links_again", "chains.sql:revive", "manual.sql:replay"),
     "status.sql:partitions",
+    *("alerts.sql:wake_changed", "alerts.sql:wake_dead", "alerts.sql:due", "alerts.sql:lock"),
+    *("alerts.sql:recent", "alerts.sql:standings", "alerts.sql:write", "alerts.sql:stand"),
+    *("outbox.sql:take", "outbox.sql:notices", "outbox.sql:record", "outbox.sql:purge"),
     *("replays.sql:proceed", "replays.sql:letters"),
     *("leases.sql:renew", "leases.sql:acquire", "leases.sql:release"),
 ]
-LARGE = {"jobs", "runs", "attempts", "dispatch", "waiting", "handouts", "dead_letters"}
+LARGE = {
+    *("jobs", "runs", "attempts", "dispatch", "waiting", "handouts", "dead_letters", "revisions"),
+    *("watches", "alerts", "deliveries", "notices"),
+}
 """Tables that grow; the others hold some hundred rows at most."""
 
 BY_INDEX = ("Index Scan", "Index Only Scan", "Tid Scan")
@@ -55,6 +61,7 @@ BY_INDEX = ("Index Scan", "Index Only Scan", "Tid Scan")
 FILES = (
     *(
         "agenda",
+        "alerts",
         "auto_delete",
         "chains",
         "changes",
@@ -64,7 +71,7 @@ FILES = (
         "leases",
         "manual",
     ),
-    *("naming", "past", "recent", "replays", "status", "waiting", "zone_data"),
+    *("naming", "outbox", "past", "recent", "replays", "status", "waiting", "zone_data"),
 )
 QUERIES = {query.name: query for file in FILES for query in load_queries(f"{file}.sql").values()}
 

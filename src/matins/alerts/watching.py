@@ -20,8 +20,10 @@ from matins.kernel.service import repeat
 WORK: Final = "alerts"
 """The lock under which one process looks."""
 
-PAGE: Final = 500
-"""The most jobs that are looked at in one transaction."""
+PAGE: Final = 200
+"""The most jobs that are looked at in one transaction. With their runs they are read in 20 ms, for
+which this event loop serves nobody else.
+"""
 
 PURGE: Final = 1_000
 KEPT_S: Final = 30 * 86400.0
@@ -55,13 +57,19 @@ class AlertWatch:
         self._stopping.set()
 
     async def look(self) -> int:
-        """Look at all jobs that are due for it, unless another process does; return how many."""
+        """Look at all jobs that are due for it, unless another process does; return how many.
+
+        Where that takes long, or has no end since many are bad, what happened meanwhile is not left
+        out.
+        """
         async with self._locks.alone(WORK) as is_alone:
             if not is_alone:
                 return 0
-            await self._lookout.wake()
-            seen = 0
+            seen, woken_s = 0, -self._every_s
             while not self._stopping.is_set():
+                if self._clock.elapsed_s() - woken_s >= self._every_s:
+                    woken_s = self._clock.elapsed_s()
+                    await self._lookout.wake()
                 subjects = await self._lookout.due(PAGE)
                 seen += await self._judge(subjects)
                 if len(subjects) < PAGE:

@@ -64,7 +64,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         records = await enter(hot("record", 2, lock_s=HOT_LOCK_S))
         heartbeats = await enter(hot("heartbeat", 4))
         owners = await enter(pool("owners", 8))
-        alerts = await enter(pool("alerts", 4))
+        alerts = await enter(hot("alerts", 4))
         looks = await enter(hot("status", 1, deadline_s=LOOK_S))
         hints = PostgresHints(owners)
         cache = ValkeyStatusCache(endpoints.valkey())

@@ -30,35 +30,45 @@ WHERE watches.look_at > :at
 
 -- name: wake_dead
 -- By dead_letters_team, from the last look on, for teams with a channel. When a job was looked at says
--- nothing about what of it was committed by then, or after the clock was put back.
+-- nothing about what of it was committed by then, or after the clock was put back; but what cannot have
+-- been seen goes before all that is only looked at again.
 UPDATE watches w
-SET look_at = :at::timestamptz
+SET look_at = CASE WHEN dead.dead_at < w.looked_at THEN :at::timestamptz ELSE 'epoch' END
 FROM (SELECT DISTINCT team_id FROM channels) AS team
 CROSS JOIN LATERAL (
-    SELECT DISTINCT job_id
+    SELECT job_id, max(dead_at) AS dead_at
     FROM dead_letters
     WHERE team_id = team.team_id AND dead_at > :since::timestamptz
+    GROUP BY job_id
 ) AS dead
-WHERE w.job_id = dead.job_id AND w.look_at > :at
+WHERE w.job_id = dead.job_id
+  AND w.look_at > CASE
+      WHEN dead.dead_at < w.looked_at THEN :at ELSE 'epoch'::timestamptz
+  END
 
 -- name: woken
 UPDATE alert_looks SET woken_until = :at::timestamptz
 
 -- name: due
--- By watches_due.
+-- By watches_due, and no further than what is due.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
+)
 SELECT w.job_id, t.name AS team, w.looked_at, w.made_at, w.expect_from, w.succeeded_at, w.took_s,
        w.was_active, j.revision, j.state, j.reason, j.spec::text AS spec, j.changed_at, j.anchor,
        j.since, j.overrides::text AS overrides, j.calendars, j.next_due_at, j.next_fire_at,
        j.schedule::text AS schedule, w.team_id, clock.now
-FROM (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
-JOIN watches w ON w.look_at <= clock.now
+FROM clock
+CROSS JOIN LATERAL (
+    SELECT * FROM watches WHERE look_at <= clock.now ORDER BY look_at LIMIT :limit
+) AS w
 JOIN jobs j ON j.id = w.job_id
 JOIN teams t ON t.id = w.team_id
 ORDER BY w.look_at
-LIMIT :limit
 
 -- name: recent
--- By the unique key (job_id, due_at, kind), in a stretch of days: so many of each job.
+-- By the unique key (job_id, due_at, kind), in a stretch of days: so many of each job. Its columns
+-- after the first are the fields of SeenRun, in their order.
 SELECT r.job_id, r.id, r.kind, r.state, r.due_at, r.fire_at, r.claimed_at, r.started_at,
        r.finished_at, r.attempt, r.reason, r.due_count, r.due_until
 FROM unnest(:job_ids::uuid[], :depths::integer[]) AS w (job_id, depth)

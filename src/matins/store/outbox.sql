@@ -8,10 +8,10 @@ WITH clock AS MATERIALIZED (
     SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now
 ),
 due AS MATERIALIZED (
-    SELECT DISTINCT ON (d.channel_id) d.channel_id, d.id
-    FROM clock
-    JOIN deliveries d ON d.state = 'waiting' AND d.send_at <= clock.now
-    ORDER BY d.channel_id, d.send_at, d.id
+    SELECT DISTINCT ON (channel_id) channel_id, id
+    FROM deliveries
+    WHERE state = 'waiting' AND send_at <= (SELECT now FROM clock)
+    ORDER BY channel_id, send_at, id
 ),
 free AS MATERIALIZED (
     SELECT c.id, due.id AS delivery_id
@@ -36,7 +36,7 @@ FROM taken
 CROSS JOIN clock
 JOIN channels c ON c.id = taken.id
 JOIN teams t ON t.id = c.team_id
-WHERE d.id = taken.delivery_id AND d.state = 'waiting'
+WHERE d.id = taken.delivery_id AND d.ended_at IS NULL  -- waiting, and by the primary key
 RETURNING d.id, taken.id AS channel_id, taken.name AS channel, taken.kind AS channel_kind,
           taken.sealed, t.name AS team, d.kind, d.made_at, clock.now AS taken_at,
           jsonb_array_length(d.tries) AS tries
@@ -105,7 +105,7 @@ DELETE FROM deliveries
 WHERE id IN (
     SELECT id
     FROM deliveries
-    WHERE ended_at < coalesce(:now::timestamptz, clock_timestamp()) - :older::interval
+    WHERE ended_at < (SELECT coalesce(:now::timestamptz, clock_timestamp())) - :older::interval
     LIMIT :limit
 )
 RETURNING id

@@ -7,8 +7,10 @@ FROM wanted w, jobs j
 WHERE r.id = w.run_id AND r.due_at = w.due_at AND r.state = 'dead'
   AND j.id = r.job_id AND j.state <> 'deleted'
   AND j.spec #> '{target,checkin}' IS NULL
-  AND (r.kind <> 'scheduled' OR NOT EXISTS (
-      SELECT FROM revisions v
+  AND (r.kind <> 'scheduled' OR (  -- NOT EXISTS would read all revisions, and hash them
+      SELECT true
+      FROM revisions v
       WHERE v.job_id = r.job_id AND v.spec -> 'schedule' ->> 'after' = 'end'
-  ))
+      LIMIT 1
+  ) IS NULL)
 RETURNING r.*, j.name AS job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
 from uuid import UUID
@@ -22,6 +22,8 @@ from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
 
 _COMMITS_WITHIN: Final = timedelta(seconds=30)
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before all that is only looked at again."""
 
 
 class MemoryLookout:
@@ -40,7 +42,8 @@ class MemoryLookout:
         for letter in self._world.dead_letters.values():
             watch = tables.watches.get(self._world.runs_by_id[letter.run_id].job_id)
             if letter.dead_at > since and watch is not None:
-                tables.wake(watch, now)
+                is_seen = watch.looked_at is not None and letter.dead_at < watch.looked_at
+                tables.wake(watch, now if is_seen else _FIRST)
         tables.woken_until = now
 
     async def due(self, limit: int) -> list[Subject]:
