@@ -23,7 +23,8 @@ VALUES_MAX = 200
 """The most values of one attempt."""
 
 _SECRET_NAME = re.compile(
-    "TOKEN|PASSW|PASSPHRASE|SECRET|KEY|CREDENTIAL|AUTH|COOKIE|SIGNATURE|DSN", re.IGNORECASE
+    r"TOKEN|PASSW|PASSPHRASE|SECRET|KEYS?(?![A-Z])|CREDENTIAL|AUTH(?!OR(?!I))|COOKIE|SIGNATURE|DSN",
+    re.IGNORECASE,
 )
 _SCHEME = re.compile(r"[A-Za-z][\w-]* +(?=\S)")
 

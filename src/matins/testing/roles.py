@@ -26,7 +26,7 @@ from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome
 from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
-from matins.executor.news import News, Tell
+from matins.executor.news import Tell
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
@@ -292,9 +292,8 @@ class SimulatedTarget:
         """A heartbeat that was sent then has been answered."""
         self._contact_s = asked_s
 
-    async def run(self, attempt: Attempt, cancel: asyncio.Event, tell: Tell) -> Result:
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, _tell: Tell) -> Result:
         """See `executor.targets.Runner`."""
-        tell(News(output="begun\n"))
         rng = self._process.rng
         fails = rng.random() < _FAILS
         lasts_s = rng.uniform(20, 90) if rng.random() < _LASTS_LONG else rng.uniform(0.05, 5)

@@ -14,7 +14,8 @@ SECRET = "s3cret-value"
 
 def test_values_are_secret_by_the_names_of_their_variables_or_headers() -> None:
     env = {"API_TOKEN": "token-1", "db_password": "pass-2", "AWS_SECRET_ACCESS_KEY": "key-3"}
-    assert set(secrets_of({**env, "HOME": "/root", "LEVEL": "debug"})) == set(env.values())
+    others = {"HOME": "/root", "LEVEL": "debug", "KEYBOARD": "qwerty-us", "AUTHOR": "jane-doe"}
+    assert set(secrets_of(env | others)) == set(env.values())
     assert secrets_of({"Authorization": "Bearer abc.def"}) == ["Bearer abc.def", "abc.def"]
 
 
