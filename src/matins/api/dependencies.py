@@ -15,6 +15,7 @@ from matins.store.alert_reads import PostgresAlerts
 from matins.store.audits import PostgresAudits
 from matins.store.backfills import PostgresBackfillChanges
 from matins.store.calendars import PostgresCalendars
+from matins.store.calls import PostgresCalls
 from matins.store.chain_reads import PostgresChainReads
 from matins.store.channels import PostgresChannels
 from matins.store.checkins import PostgresCheckins
@@ -45,6 +46,7 @@ Audits = NamedDependency[PostgresAudits]
 Calendars = NamedDependency[PostgresCalendars]
 Chains = NamedDependency[PostgresChainReads]
 Backfills = NamedDependency[PostgresBackfillChanges]
+Calls = NamedDependency[PostgresCalls]
 Letters = NamedDependency[PostgresDeadLetters]
 Replays = NamedDependency[PostgresReplayChanges]
 Failures = NamedDependency[PostgresFailures]
@@ -107,6 +109,7 @@ class Dependencies(NamedTuple):
     teams: PostgresTeams
     outlooks: PostgresOutlooks
     sign_ins: sign_ins.SignIns
+    calls: PostgresCalls
     job_search: PostgresJobSearch
     status: StatusReader
     system: StatusWatch
@@ -163,6 +166,7 @@ def dependencies_on(
         teams=PostgresTeams(database),
         outlooks=PostgresOutlooks(database),
         sign_ins=deeds.sign_ins,
+        calls=PostgresCalls(database),
         job_search=PostgresJobSearch(database),
         status=StatusReader(reads, cache),
         system=system,

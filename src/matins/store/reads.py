@@ -255,6 +255,14 @@ class PostgresReads:
             records += await self._database.fetch(days.pin(query), limit=rest, **args)
         return records
 
+    async def run(self, run: UUID) -> Run:
+        """Return a run, as lists show it. Raises NotFoundError."""
+        due_at_of(run)
+        page = await self._page_with_reasons(await self._by_id([run]), 1)
+        if not page.runs:
+            raise NotFoundError(f"there is no run {run}")
+        return page.runs[0]
+
     async def attempts(self, run: UUID) -> list[AttemptRecord]:
         """Return a run's attempts, first to last. Raises NotFoundError."""
         due_at = due_at_of(run)

@@ -1,4 +1,4 @@
-"""What is given for a run, as forms show and read it: an argument, variable or header a line."""
+"""What is given for a run, as a form shows and reads it: a line for each argument or variable."""
 
 from __future__ import annotations
 

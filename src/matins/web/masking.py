@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
@@ -14,6 +14,8 @@ from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.runs.inputs import RunInput
 
 MASK: Final = "***"
+
+Body = str | dict[str, object] | list[object] | None
 
 _SECRET_NAME = re.compile(
     "TOKEN|PASSW|PASSPHRASE|SECRET|KEY|CREDENTIAL|AUTH|COOKIE|SIGNATURE|DSN", re.IGNORECASE
@@ -64,7 +66,7 @@ def masked_pairs(pairs: Mapping[str, str]) -> dict[str, str]:
 
 
 def unmasked_pairs(pairs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return pairs that were shown masked and edited: a mask is what it was before."""
+    """Return pairs that were shown masked, and edited: what still is a mask is as it was."""
     return {
         name: before[name] if value == MASK and name in before else value
         for name, value in pairs.items()
@@ -101,11 +103,16 @@ def _masked_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=netloc, query=query))
 
 
-def _masked_body(body: Any) -> Any:  # noqa: ANN401 # JSON
+def _masked_body(body: Body) -> Body:
     """Return a body with the secret fields of objects masked; a text is shown as it is."""
     if isinstance(body, dict):
-        return {
-            name: MASK if looks_secret(name) and isinstance(inner, str) else _masked_body(inner)
-            for name, inner in body.items()
-        }
-    return [_masked_body(inner) for inner in body] if isinstance(body, list) else body
+        return {name: _masked_field(name, inner) for name, inner in body.items()}
+    return [_masked(inner) for inner in body] if isinstance(body, list) else body
+
+
+def _masked_field(name: str, value: object) -> object:
+    return MASK if looks_secret(name) and isinstance(value, str) else _masked(value)
+
+
+def _masked(value: object) -> object:
+    return _masked_body(value) if isinstance(value, dict | list) else value

@@ -11,6 +11,8 @@ from uuid import UUID
 
 from markupsafe import Markup, escape
 
+from matins.domain.views import AttemptRecord
+
 NONE: Final = "\N{EN DASH}"
 """What stands where there is no value."""
 
@@ -102,6 +104,22 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def answer(attempt: AttemptRecord) -> str:
+    """Return what came of an attempt: the reason, where that says it, or status and exit code."""
+    if attempt.http_status is not None:
+        told = f"HTTP {attempt.http_status}"
+    elif attempt.exit_code is not None:
+        told = f"exit code {attempt.exit_code}"
+    else:
+        return attempt.reason
+    return attempt.reason if told in attempt.reason else f"{told} {attempt.reason}".rstrip()
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence: with a capital, and a full stop if it has no end."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 def lines(text: str) -> Markup:
     """Return a text with its line ends as such."""
     return Markup("<br>").join(escape(line) for line in text.splitlines())
@@ -120,5 +138,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "with_query": with_query,
     "lines": lines,
     "shortened": shortened,
+    "sentence": sentence,
+    "answer": answer,
 }
 """By the names under which templates use them."""

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from matins.web.pages import calendar, chains, job, job_deeds, jobs, overview, revisions
+from matins.web.pages import (
+    calendar,
+    chains,
+    job,
+    job_deeds,
+    jobs,
+    overview,
+    revisions,
+    run,
+    run_deeds,
+    runs,
+)
 
-PAGES = (overview, jobs, job, job_deeds, revisions, calendar, chains)
+PAGES = (overview, jobs, job, job_deeds, revisions, runs, run, run_deeds, calendar, chains)
 """The modules whose routers are the web page, in the order of the navigation."""

@@ -69,7 +69,9 @@
       if (!element.isConnected) return unfollow(element);
       if (element.contains(document.activeElement) && document.activeElement !== document.body
           && /INPUT|SELECT|TEXTAREA/.test(document.activeElement.tagName)) return;
+      const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
       element.innerHTML = event.data;
+      if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
       element.classList.remove("is-stale");
       settle(element);
     });
@@ -122,6 +124,51 @@
     }
     if (target.matches("input[data-pick], input[data-pick-all]")) showSelected(form);
     if (target.matches("[data-submits]")) form.requestSubmit();
+  });
+
+  // --- finding in a text: <input type="search" data-finds="id"> marks what it finds ------------
+  function find(input) {
+    const text = document.getElementById(input.dataset.finds);
+    const told = input.parentElement.querySelector("[data-found]");
+    const wanted = input.value.toLowerCase();
+    const whole = text.textContent;
+    const parts = document.createDocumentFragment();
+    const lower = whole.toLowerCase();
+    let at = 0;
+    let count = 0;
+    for (let next = wanted ? lower.indexOf(wanted) : -1; next >= 0 && count < 2000; next = lower.indexOf(wanted, at)) {
+      parts.append(whole.slice(at, next));
+      const mark = document.createElement("mark");
+      mark.textContent = whole.slice(next, next + wanted.length);
+      parts.append(mark);
+      at = next + wanted.length;
+      count += 1;
+    }
+    parts.append(whole.slice(at));
+    text.replaceChildren(parts);
+    if (told) told.textContent = wanted ? (count === 2000 ? "over 2000" : String(count)) + " found" : "";
+    input.dataset.at = "-1";
+    if (count) goToFound(input, 1);
+  }
+
+  function goToFound(input, step) {
+    const marks = all("mark", document.getElementById(input.dataset.finds));
+    if (!marks.length) return;
+    const index = (Number(input.dataset.at) + step + marks.length) % marks.length;
+    input.dataset.at = String(index);
+    marks.forEach((mark, number) => mark.classList.toggle("is-current", number === index));
+    marks[index].scrollIntoView({ block: "nearest" });
+  }
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-finds]")) find(event.target);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches && event.target.matches("[data-finds]")) {
+      event.preventDefault();
+      goToFound(event.target, event.shiftKey ? -1 : 1);
+    }
   });
 
   // --- dialogs, menus, copying ----------------------------------------------------------------
