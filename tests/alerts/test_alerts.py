@@ -130,6 +130,7 @@ async def test_what_another_rule_says_of_the_same_job_waits_for_no_crowd(
 
 
 async def test_a_receiver_that_is_down_gets_its_message_later_and_once(ground: Ground) -> None:
+    """RC-11."""
     async with webhooks() as first:
         url, port = first.url, int(first.url.rpartition(":")[2].partition("/")[0])
         await ground.channel(webhook=url)
@@ -395,6 +396,7 @@ async def test_what_dies_is_seen_though_so_many_jobs_are_bad_that_looking_has_no
 async def test_hundreds_of_jobs_that_die_while_the_receiver_is_down_are_one_message(
     ground: Ground, hooks: Hooks
 ) -> None:
+    """RC-12."""
     count = READ_MOST + 100
     await ground.channel(webhook=hooks.url)
     hooks.status = 503

@@ -262,3 +262,18 @@ async def test_matins_runs_no_check_in(ground: Ground, cron: Cron) -> None:
     reply = await ground.owner.post(f"/v1/runs/{run['id']}/replay")
     assert (reply.status, "check-in" in reply.json["detail"]) == (409, True)
     assert [run["state"] for run in await runs(ground)] == ["dead"]
+
+
+async def test_messages_that_let_a_check_in_fail_make_no_loop(ground: Ground) -> None:
+    """RC-12: the channel leads to a check-in of the same team, which each message lets fail."""
+    job = await ground.job()
+    echo = await checkin(ground)
+    url = str(ground.owner._session._base_url).rstrip("/")
+    await ground.channel(webhook=f"{url}{echo.path}/fail")
+    await ground.look()
+    ground.go(seconds=5)
+    await ground.run(job, "dead")
+    for _ in range(10):
+        await ground.tell()
+    sent = await ground.rows("SELECT state FROM deliveries")
+    assert [row["state"] for row in sent] == ["delivered"] * 2  # of the job, and of the echo

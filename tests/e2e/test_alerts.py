@@ -16,6 +16,7 @@ KILLS = 10
 
 
 async def test_each_failed_job_is_told_once_whatever_is_killed() -> None:
+    """RC-11: of a dead letter its owner hears, at whichever step the process dies that tells it."""
     rng = Random(20261130)
     settings = {"MATINS_SECRET_KEYS": KEY, "MATINS_ALERT_LOOK": "500ms"}
     async with webhooks() as hooks, Cluster(None, **settings) as cluster:

@@ -46,6 +46,7 @@ async def insist(cluster: Cluster, end: datetime) -> None:
 
 
 async def test_postgres_stopped_and_started_again(cluster: Cluster) -> None:
+    """RC-02: an end is confirmed once it is committed, so none is forgotten meanwhile."""
     end = await load(cluster)
     await cluster.postgres.stop()
     await asyncio.sleep(AWAY_S)

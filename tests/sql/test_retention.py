@@ -33,6 +33,7 @@ async def world(dsn: str) -> AsyncIterator[Upkept]:
 
 
 async def test_after_the_usual_time_a_day_is_dropped(world: Upkept) -> None:
+    """RC-14: as a table, whatever it holds."""
     await runs(world, EVERY_MINUTE, 2)
     await after(world, DAYS * DAY)
     assert len(await world.rows()) == 2
@@ -107,6 +108,7 @@ async def test_a_job_keeps_what_its_team_says_unless_it_says_otherwise(world: Up
 
 
 async def test_an_open_dead_letter_stays_with_its_attempts(world: Upkept) -> None:
+    """RC-14."""
     await runs(world, EVERY_MINUTE, 3)
     run = await die(world, NOON + MINUTE)
     await after(world, (DAYS + 2) * DAY)

@@ -256,7 +256,7 @@ async def test_an_end_twice_in_a_batch_is_recorded_once() -> None:
     assert desk.rows.batches == [1]
 
 
-async def test_one_end_that_cannot_be_stored_does_not_hold_up_the_others() -> None:
+async def test_rc03_one_end_that_cannot_be_stored_does_not_hold_up_the_others() -> None:
     desk = Desk()
     runs = await desk.started(50)
     desk.rows.poisoned = {runs[17]}
