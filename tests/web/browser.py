@@ -27,7 +27,7 @@ _QUIET = (
     # no name is asked for: what a page would load from elsewhere fails at once
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-_WAIT_MS = 15_000
+_WAIT_MS = 20_000
 _AXE = """async (rules) => {
     const only = rules.length ? {runOnly: {type: 'rule', values: rules}} : {};
     return (await axe.run({resultTypes: ['violations'], ...only})).violations;

@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, StorageState
+from playwright.async_api import Browser, Page, StorageState, expect
 from tests.conftest import fresh_database
 from tests.e2e.cluster import TOKEN, Cluster
 from tests.web import company
@@ -24,6 +24,8 @@ from tests.web.signing_in import sign_in
 REQUIRED = "MATINS_WEB_TESTS"
 
 SETTINGS = {"MATINS_LOG_LEVEL": "warning"}
+
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 
 shared = partial(pytest_asyncio.fixture, scope="package", loop_scope="session")
 
