@@ -7,13 +7,18 @@ from matins.web.pages import (
     chains,
     job,
     job_deeds,
+    job_form,
     jobs,
     overview,
+    playground,
     revisions,
     run,
     run_deeds,
     runs,
 )
 
-PAGES = (overview, jobs, job, job_deeds, revisions, runs, run, run_deeds, calendar, chains)
+PAGES = (
+    *(overview, jobs, job, job_form, job_deeds, revisions),
+    *(runs, run, run_deeds, calendar, chains, playground),
+)
 """The modules whose routers are the web page, in the order of the navigation."""

@@ -245,6 +245,12 @@
     else if (event.key === "Enter" && row && event.target === document.body) { const link = row.querySelector("a"); if (link) link.click(); }
   });
 
+  // a form that is sent leaves the page: what it would still ask for would only be cut off
+  let leaving = false;
+  document.addEventListener("submit", (event) => { leaving = !event.defaultPrevented && event.target.method === "post"; });
+  window.addEventListener("pageshow", () => { leaving = false; });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (leaving) event.preventDefault(); });
+
   document.addEventListener("htmx:afterSettle", (event) => settle(event.target));
   document.addEventListener("htmx:responseError", (event) => {
     const place = document.querySelector(event.detail.elt.dataset.faults || "#none");
