@@ -90,6 +90,9 @@ class Settings(msgspec.Struct, frozen=True):
     """How many runs at once a team may have that has no quota set."""
     starts_per_minute: int | None = None
     """How many starts in a minute a team may have that has no quota set."""
+    output_store: Path | None = None
+    """The folder in which APIs keep whole outputs, and from which schedulers purge them: one that
+    all of them share. Without it they are in PostgreSQL."""
     output_bytes: int = 10 * 1024**2
     """How many bytes are kept of an output, for a team that keeps all and does not say how much."""
     output_bytes_max: int = 100 * 1024**2

@@ -20,6 +20,7 @@ from matins.api.pings import Pings
 from matins.api.principals import Principals
 from matins.cache.output import ValkeyLiveOutput
 from matins.cache.status import ValkeyStatusCache
+from matins.domain.ports.output import KeptOutput
 from matins.domain.ports.status import StatusView
 from matins.domain.runs.output import OutputBounds
 from matins.engines.endpoints import ApiEndpoint, Endpoints
@@ -41,6 +42,7 @@ from matins.store.locks import PostgresLocks
 from matins.store.migrate import check_database
 from matins.store.outbox import PostgresOutbox
 from matins.store.output import PostgresKeptOutput
+from matins.store.output_folder import FolderKeptOutput
 from matins.store.server import Server, ServerWatch
 from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
@@ -72,7 +74,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         dispatch = PostgresDispatch(dequeues, records, heartbeats, bounds=_bounds(settings))
         live = ValkeyLiveOutput(endpoints.valkey())
         stack.push_async_callback(live.close)
-        kept = PostgresKeptOutput(await enter(pool("output", 2)))
+        kept = _kept_output(await enter(pool("output", 2)), settings)
         ports = GatewayPorts(dispatch, hints, cache, live, kept)
         gateway = Gateway(ports, clock, rng, endpoints.executor_token(), settings)
         sealer = Sealer(endpoints.secret_keys())
@@ -102,6 +104,12 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             await run_services(services, stopping)
         finally:
             endpoints.withdraw_api(endpoint)
+
+
+def _kept_output(database: Database, settings: Settings) -> KeptOutput:
+    """Return where whole outputs are kept."""
+    folder = settings.output_store
+    return FolderKeptOutput(folder) if folder else PostgresKeptOutput(database)
 
 
 def _bounds(settings: Settings) -> OutputBounds:

@@ -19,6 +19,7 @@ from matins.store.healing import PostgresRepairs
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.limits import PostgresLimits
 from matins.store.locks import PostgresLocks
+from matins.store.output_folder import FolderKeptOutput
 from matins.store.retention import PostgresRetention
 from matins.store.snapshots import PostgresSnapshots
 from matins.store.timings import KnownCalendars
@@ -46,11 +47,12 @@ def make_upkeep(
     database.server.when_changed(known.forget)
     owners = postgres_owners(database, hints, rng)
     due_times = PostgresNextDueTimes(database, known)
-    locks, days = PostgresLocks(history), PostgresDayTables(history)
+    outputs = FolderKeptOutput(settings.output_store) if settings.output_store else None
+    locks, days = PostgresLocks(history), PostgresDayTables(history, outputs)
     purge = Purge(
         locks,
         days,
-        PostgresRetention(history, settings.keep_days),
+        PostgresRetention(history, settings.keep_days, outputs),
         PostgresLeftovers(history),
         FileArchive(settings.archive) if settings.archive else None,
         clock,

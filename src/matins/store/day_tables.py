@@ -9,6 +9,7 @@ from datetime import date
 import asyncpg
 
 from matins.store.database import Database
+from matins.store.output_folder import FolderKeptOutput
 from matins.store.queries import load_queries
 
 LOCK_MS = 100
@@ -24,8 +25,10 @@ class PostgresDayTables:
     The sessions of `database` need a long deadline: indexes of whole days are built.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, outputs: FolderKeptOutput | None = None) -> None:
+        """`outputs`: where whole outputs are kept, if not in the tables."""
         self._database = database
+        self._outputs = outputs
 
     async def today(self) -> date:
         """See `domain.ports.upkeep.DayTables`."""
@@ -69,6 +72,8 @@ class PostgresDayTables:
 
     async def drop(self, day: date) -> None:
         """See `domain.ports.upkeep.DayTables`."""
+        if self._outputs:  # first: after the drop nobody would come back for them
+            await self._outputs.forget_day(day)
         async with self._database.session() as session, _soon(session):
             await self._database.run(session, _Q["drop"], day=day)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -14,12 +13,12 @@ from matins.domain.runs.output import CHUNK_MAX, OutputChunk
 from matins.domain.values.ids import due_of
 from matins.store.database import Database
 from matins.store.days import is_day_missing
+from matins.store.packed import pack, unpack
 from matins.store.queries import load_queries
 
 log = structlog.get_logger()
 
 _Q = load_queries("output.sql")
-_LEVEL = 3
 
 
 class PostgresKeptOutput:
@@ -30,7 +29,7 @@ class PostgresKeptOutput:
 
     async def append(self, chunks: Sequence[OutputChunk]) -> None:
         """See `domain.ports.output.KeptOutput`. What comes for a day that is dropped is gone."""
-        packed = await asyncio.to_thread(_pack, chunks)
+        packed = await asyncio.to_thread(lambda: [pack(chunk.text) for chunk in chunks])
         try:
             await self._insert(chunks, packed)
         except asyncpg.CheckViolationError as error:
@@ -65,7 +64,8 @@ class PostgresKeptOutput:
             end=end,
             longest=CHUNK_MAX,
         )
-        return await asyncio.to_thread(_unpack, rows, start, end)
+        pieces = [(row["begins"], row["packed"]) for row in rows]
+        return await asyncio.to_thread(unpack, pieces, start, end)
 
     async def _insert(self, chunks: Sequence[OutputChunk], packed: list[bytes]) -> None:
         await self._database.fetch(
@@ -77,12 +77,3 @@ class PostgresKeptOutput:
             lengths=[len(chunk.text) for chunk in chunks],
             packed=packed,
         )
-
-
-def _pack(chunks: Sequence[OutputChunk]) -> list[bytes]:
-    return [zlib.compress(chunk.text.encode(), _LEVEL) for chunk in chunks]
-
-
-def _unpack(rows: Sequence[asyncpg.Record], start: int, end: int) -> str:
-    parts = [(row["begins"], zlib.decompress(row["packed"]).decode()) for row in rows]
-    return "".join(text[max(start - begins, 0) : max(end - begins, 0)] for begins, text in parts)

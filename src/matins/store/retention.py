@@ -13,6 +13,7 @@ import structlog
 from matins.domain.jobs.keeping import Keep, Kept, kept
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.store.database import Database
+from matins.store.output_folder import FolderKeptOutput
 from matins.store.past import DayRange, around, day_ranges
 from matins.store.queries import load_queries
 
@@ -25,11 +26,15 @@ class PostgresRetention:
     """Reads and deletes runs of days that are over, some days at a time.
 
     The sessions of `database` need a long deadline. `usual_days` is how long runs are kept where
-    neither their job nor its team says it.
+    neither their job nor its team says it. `outputs`: where whole outputs are kept, if not in the
+    tables.
     """
 
-    def __init__(self, database: Database, usual_days: int) -> None:
+    def __init__(
+        self, database: Database, usual_days: int, outputs: FolderKeptOutput | None = None
+    ) -> None:
         self._database = database
+        self._outputs = outputs
         self._usual_days = usual_days
 
     async def scope(self) -> Scope:
@@ -83,6 +88,8 @@ class PostgresRetention:
 
     async def delete_runs(self, span: DaySpan, run_ids: Collection[UUID]) -> None:
         """See `domain.ports.upkeep.Retention`."""
+        if self._outputs:
+            await self._outputs.forget(run_ids)
         for name in ("delete_outputs", "delete_attempts", "delete_runs"):
             await self._database.fetch(DayRange(*span).pin(_Q[name]), run_ids=[*run_ids])
 

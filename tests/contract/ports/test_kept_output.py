@@ -1,10 +1,11 @@
-"""Whole outputs in memory and in PostgreSQL: kept once, read in parts, gone with their day."""
+"""Whole outputs wherever they are: kept once, read in parts, gone with their day."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -12,10 +13,14 @@ from tests.contract.ports.ground import START
 
 from matins.domain.ports.output import KeptOutput
 from matins.domain.runs.output import CHUNK_MAX, OutputChunk
+from matins.domain.upkeep.retention import DaySpan
+from matins.domain.values.errors import UnavailableError
 from matins.domain.values.ids import run_id
 from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.output import PostgresKeptOutput
+from matins.store.output_folder import FolderKeptOutput
+from matins.store.retention import PostgresRetention
 from matins.testing.memory.output import MemoryKeptOutput
 
 
@@ -26,10 +31,12 @@ async def database(dsn: str) -> AsyncIterator[Database]:
     await database.close()
 
 
-@pytest.fixture(params=["memory", "postgres"])
-async def kept(request: pytest.FixtureRequest, database: Database) -> KeptOutput:
+@pytest.fixture(params=["memory", "postgres", "folder"])
+async def kept(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> KeptOutput:
     if request.param == "memory":
         return MemoryKeptOutput()
+    if request.param == "folder":
+        return FolderKeptOutput(tmp_path / "outputs")
     days = PostgresDayTables(database)
     await days.make(START.date(), START.date() + timedelta(days=1))
     return PostgresKeptOutput(database)
@@ -104,8 +111,19 @@ async def test_what_comes_for_a_day_without_runs_is_let_go(database: Database) -
     assert await kept.length(chunk.run_id, 1) == 0
 
 
-async def test_output_goes_with_the_runs_of_its_day(database: Database) -> None:
-    days, kept = PostgresDayTables(database), PostgresKeptOutput(database)
+async def test_a_folder_that_cannot_be_written_is_away(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UnavailableError, match="can't be written"):
+        await FolderKeptOutput(tmp_path / "file").append([writer()("one\n")])
+
+
+@pytest.mark.parametrize("place", ["postgres", "folder"])
+async def test_output_goes_with_the_runs_of_its_day(
+    database: Database, tmp_path: Path, place: str
+) -> None:
+    folder = FolderKeptOutput(tmp_path) if place == "folder" else None
+    kept: KeptOutput = folder or PostgresKeptOutput(database)
+    days = PostgresDayTables(database, folder)
     chunk = writer(days=-40)("old\n")
     day = (START - timedelta(days=40)).date()
     await days.make(day, day)
@@ -115,3 +133,18 @@ async def test_output_goes_with_the_runs_of_its_day(database: Database) -> None:
     assert await kept.length(chunk.run_id, 1) == 4
     await days.drop(day)
     assert await kept.length(chunk.run_id, 1) == 0
+
+
+@pytest.mark.parametrize("place", ["postgres", "folder"])
+async def test_output_goes_with_its_run_where_a_job_keeps_less(
+    database: Database, tmp_path: Path, place: str
+) -> None:
+    folder = FolderKeptOutput(tmp_path) if place == "folder" else None
+    kept: KeptOutput = folder or PostgresKeptOutput(database)
+    await PostgresDayTables(database).make(START.date(), START.date())
+    goes, stays = writer()("goes\n"), writer()("stays\n")
+    await kept.append([goes, stays])
+    span = DaySpan(START - timedelta(days=1), START + timedelta(days=1))
+    await PostgresRetention(database, 90, folder).delete_runs(span, [goes.run_id])
+    assert await kept.length(goes.run_id, 1) == 0
+    assert await kept.length(stays.run_id, 1) == len("stays\n")
