@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from matins.domain.runs.dead import (
@@ -19,6 +20,9 @@ from matins.store.queries import load_queries
 from matins.store.reads import LAST_ID
 
 _Q = load_queries("dead.sql")
+
+LOOK_MAX: Final = 20_000
+"""How many letters are looked at when those of all teams are grouped."""
 
 
 class PostgresDeadLetters:
@@ -48,6 +52,14 @@ class PostgresDeadLetters:
         args = filter_args(team, letters)
         rows = await self._database.fetch(_Q["groups"], **args, limit=limit)
         return [DeadGroup(**row) for row in rows]
+
+    async def groups_of_all(self, limit: int) -> list[tuple[str, DeadGroup]]:
+        """Return the largest groups of all teams' open letters, each with its team; of so many
+        letters as are the `LOOK_MAX` newest.
+        """
+        rows = await self._database.fetch(_Q["groups_of_all"], look=LOOK_MAX, limit=limit)
+        records = [dict(row) for row in rows]
+        return [(record.pop("team"), DeadGroup(**record)) for record in records]
 
     async def counts(self, team: str) -> DeadCounts:
         """Return how many open letters a team has, and each of its jobs."""

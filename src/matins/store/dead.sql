@@ -37,6 +37,27 @@ FROM (
 JOIN jobs j ON j.id = g.job_id
 ORDER BY g.count DESC, g.last_dead_at DESC
 
+-- name: groups_of_all
+-- Of all teams. By the primary key, which is by due time: the newest letters are looked at.
+SELECT t.name AS team, j.name AS job, g.fingerprint, g.error, g.count, g.first_dead_at, g.last_dead_at
+FROM (
+    SELECT d.team_id, d.job_id, d.fingerprint, max(d.error COLLATE "C") AS error,
+           count(*)::integer AS count, min(d.dead_at) AS first_dead_at, max(d.dead_at) AS last_dead_at
+    FROM (
+        SELECT team_id, job_id, fingerprint, error, dead_at
+        FROM dead_letters
+        WHERE dismissed_at IS NULL
+        ORDER BY run_id DESC
+        LIMIT :look
+    ) AS d
+    GROUP BY d.team_id, d.job_id, d.fingerprint
+    ORDER BY count(*) DESC, max(d.dead_at) DESC
+    LIMIT :limit
+) AS g
+JOIN jobs j ON j.id = g.job_id
+JOIN teams t ON t.id = g.team_id
+ORDER BY g.count DESC, g.last_dead_at DESC
+
 -- name: counts
 -- Of the jobs that had a name one after the other, all together.
 SELECT j.name AS job, sum(c.count)::integer AS count

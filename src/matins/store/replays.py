@@ -91,6 +91,10 @@ class PostgresReplayChanges:
         rows = await self._database.fetch(_Q["of_team"], team=team, limit=limit)
         return [_replay(row) for row in rows]
 
+    async def newest(self, limit: int) -> list[Replay]:
+        """Return the newest replays of all teams, with those that are not over."""
+        return [_replay(row) for row in await self._database.fetch(_Q["newest"], limit=limit)]
+
     async def found(self, replay_id: UUID) -> Replay:
         """Return how a replay stands. Raises NotFoundError."""
         replay = await self.find_replay(replay_id)

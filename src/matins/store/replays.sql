@@ -43,6 +43,20 @@ WHERE r.team_id = (SELECT id FROM teams WHERE name = :team)
 ORDER BY r.made_at DESC
 LIMIT :limit
 
+-- name: newest
+-- Of all teams. By replays_partition, which holds no other than those that are not over, and by
+-- replays_finished.
+SELECT
+    -- include: replay_columns
+FROM (
+    (SELECT * FROM replays WHERE finished_at IS NULL LIMIT :limit)
+    UNION ALL
+    (SELECT * FROM replays WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT :limit)
+) AS r
+JOIN teams t ON t.id = r.team_id
+ORDER BY r.made_at DESC
+LIMIT :limit
+
 -- name: unfinished
 -- By replays_partition, which holds no other.
 SELECT id, rate, mark, paced_at, step, coalesce(:now::timestamptz, clock_timestamp()) AS now

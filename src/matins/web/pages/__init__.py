@@ -5,6 +5,8 @@ from __future__ import annotations
 from matins.web.pages import (
     calendar,
     chains,
+    dead,
+    dead_deeds,
     job,
     job_deeds,
     job_form,
@@ -19,6 +21,7 @@ from matins.web.pages import (
 
 PAGES = (
     *(overview, jobs, job, job_form, job_deeds, revisions),
-    *(runs, run, run_deeds, calendar, chains, playground),
+    *(runs, run, run_deeds, calendar, dead, dead_deeds),
+    *(chains, playground),
 )
 """The modules whose routers are the web page, in the order of the navigation."""
