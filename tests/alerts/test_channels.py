@@ -12,6 +12,7 @@ from tests.alerts.ground import TEAM, Ground
 from tests.alerts.receivers import Hooks, Mails, body_of
 from tests.api.served import KEY
 
+from matins.alerts.channels.by_apprise import fault_by_apprise
 from matins.domain.alerts.channels import Channel, Secrets
 from matins.kernel.sealing import Sealer
 from matins.owners.channels import Channels
@@ -56,7 +57,7 @@ async def test_a_mail_comes_by_a_real_server(ground: Ground, mails: Mails) -> No
 
 
 async def test_nothing_of_a_url_is_shown_or_stored_in_the_clear(ground: Ground) -> None:
-    url = "mailto://somebody:secret-word@127.0.0.1:9?to=x@example.com"
+    url = "mailto://somebody:secret-word@127.0.0.1:9?from=m@example.com&to=x@example.com"
     await ground.channel(apprise=url)
     shown = await ground.owner.get(f"{TEAM}/channels/oncall")
     assert shown.json["scheme"] == "mailto"
@@ -106,7 +107,9 @@ async def test_a_channel_that_is_added_again_is_encrypted_by_the_newest_key(
 ) -> None:
     key = await ground.channel(webhook=hooks.url)
     newer = "c3" * 32
-    channels = Channels(PostgresChannels(ground.database), Sealer([newer, KEY]), Random(3))
+    channels = Channels(
+        PostgresChannels(ground.database), Sealer([newer, KEY]), Random(3), fault_by_apprise
+    )
     again = await channels.put("payments", Channel("oncall", webhook=hooks.url))
     assert (again.change, again.key) == ("unchanged", "")
     sealed = await ground.value("SELECT sealed FROM channels")
@@ -126,9 +129,9 @@ async def test_what_has_failed_is_forgotten_when_a_channel_leads_elsewhere(groun
 
 
 async def test_a_webhook_that_becomes_something_else_has_no_key_any_more(ground: Ground) -> None:
-    url = "https://hooks.example.com/matins"
-    await ground.channel(webhook=url)
-    changed = await ground.owner.put(f"{TEAM}/channels/oncall", {"name": "oncall", "apprise": url})
+    await ground.channel(webhook="https://hooks.example.com/matins")
+    body = {"name": "oncall", "apprise": "jsons://hooks.example.com/matins"}
+    changed = await ground.owner.put(f"{TEAM}/channels/oncall", body)
     assert (changed.json["change"], changed.json["channel"]["kind"]) == ("changed", "apprise")
     assert (await ground.owner.post(f"{TEAM}/channels/oncall/rotate")).status == 409
 
@@ -139,6 +142,8 @@ async def test_a_webhook_that_becomes_something_else_has_no_key_any_more(ground:
         ({}, "webhook", "write either webhook or apprise"),
         ({"webhook": "ftp://x"}, "webhook", "is no URL of HTTP"),
         ({"apprise": "slack"}, "apprise", "is no URL"),
+        ({"apprise": "foo://somewhere"}, "apprise", "apprise can't read the URL"),
+        ({"apprise": "mailto://u:p@127.0.0.1:1?to=a@example.com"}, "apprise", "can't read the URL"),
         ({"apprise": "syslog://"}, "apprise", "act on the host of the API"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 from tests.docs.tables import DOCS, rows
 
+from matins.alerts.operators import EVERY_S
 from matins.cli import system, tables
 from matins.domain.executors.fleet import STALLED
 from matins.domain.status.facts import COUNT_MAX, OVERDUE_MAX, Facts, LiveRuns, PoolStatus
@@ -32,8 +33,10 @@ def test_the_page_names_every_kind_and_no_other() -> None:
 
 def test_the_page_names_metrics_that_there_are() -> None:
     served = set(re.findall(r"^# TYPE (\w+) ", metrics.exposition().decode(), re.MULTILINE))
-    named = {name.strip("`").split("{")[0] for name, _ in rows(PAGE, "| metric | |")}
-    assert named <= served
+    for table, ending in (("| metric | |", ""), ("| counter | |", "_total")):
+        named = {name.strip("`").split("{")[0] for name, _ in rows(PAGE, table)}
+        assert named <= served, named - served
+        assert all(name.endswith(ending) for name in named)
 
 
 def test_the_page_tells_the_bounds_and_the_defaults_keep_the_promise() -> None:
@@ -41,6 +44,7 @@ def test_the_page_tells_the_bounds_and_the_defaults_keep_the_promise() -> None:
     assert f"`MATINS_STATUS_EVERY` ({settings.status_every_s:g} s)" in TEXT
     assert f"`MATINS_STATUS_AFTER` ({settings.status_after_s:g} s)" in TEXT
     assert settings.status_after_s + settings.status_every_s + LOOK_S < 30
+    assert settings.status_after_s + settings.status_every_s + EVERY_S < 30  # to operators
     assert settings.lease_term_s < settings.status_after_s
     assert f"does not answer within {LOOK_S:g} s" in TEXT
     assert f"over {STALLED.total_seconds() / 60:g} minutes" in TEXT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Awaitable, Callable
 from random import Random
 from uuid import UUID
 
@@ -11,7 +12,7 @@ import msgspec
 from matins.domain.alerts.channels import Channel, ChannelChanged, Secrets
 from matins.domain.alerts.deliveries import Delivery
 from matins.domain.ports.alerts import ChannelStore, Resealed
-from matins.domain.values.errors import ConflictError, check
+from matins.domain.values.errors import ConflictError, InvalidInputError, check
 from matins.domain.values.names import check_name
 from matins.kernel.sealing import SealedError, Sealer
 
@@ -21,11 +22,20 @@ _KEY_BYTES = 24
 class Channels:
     """Makes channels, tests them and deletes them."""
 
-    def __init__(self, store: ChannelStore, sealer: Sealer, rng: Random) -> None:
-        """`rng` draws keys and the ids of tests: one that nobody can guess."""
+    def __init__(
+        self,
+        store: ChannelStore,
+        sealer: Sealer,
+        rng: Random,
+        fault_of: Callable[[str], Awaitable[str]],
+    ) -> None:
+        """`rng` draws keys and the ids of tests: one that nobody can guess. `fault_of` tells why
+        Apprise could not send to a URL, and repeats nothing of it.
+        """
         self._store = store
         self._sealer = sealer
         self._rng = rng
+        self._fault_of = fault_of
 
     async def put(self, team: str, channel: Channel) -> ChannelChanged:
         """Make a channel or change its URL. A webhook keeps its keys. In any case it is sealed by
@@ -33,6 +43,9 @@ class Channels:
         """
         check_name("team", team)
         check(channel.problems())
+        if channel.apprise is not None and (fault := await self._fault_of(channel.apprise)):
+            message = f"{fault}; how it is written: https://github.com/caronc/apprise/wiki"
+            raise InvalidInputError.at("apprise", message)
         key, is_changed = "", True
 
         def seal(sealed: str | None) -> Resealed:

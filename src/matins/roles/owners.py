@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from matins.alerts.channels.by_apprise import fault_by_apprise
 from matins.api.dependencies import Deeds
 from matins.domain.ports import Hints
 from matins.kernel.sealing import Sealer
@@ -50,7 +51,7 @@ def postgres_deeds(database: Database, hints: Hints, sealer: Sealer, rng: Random
     """Return all that owners do, on a pool. `rng` draws tokens, keys and codes."""
     return Deeds(
         postgres_owners(database, hints, rng),
-        Channels(PostgresChannels(database), sealer, rng),
+        Channels(PostgresChannels(database), sealer, rng, fault_by_apprise),
         Checkins(PostgresCheckins(database), rng),
         SignIns(PostgresSignInLinks(database), rng),
     )
