@@ -43,6 +43,7 @@ from matins.domain.jobs.sharing import TeamRecord, TeamShare
 from matins.domain.jobs.spec import Job, JobSpec, JobState
 from matins.domain.jobs.targets import CheckinTarget, CommandTarget, HttpTarget, Target
 from matins.domain.jobs.windows import Window
+from matins.domain.run_events import AttemptProgress, OutputNotice, OutputText, RunEnd
 from matins.domain.runs.backfills.values import (
     Backfill,
     BackfillCounts,
@@ -118,6 +119,7 @@ __all__ = [
     "AlertRule",
     "AlertRules",
     "AlertRulesChanged",
+    "AttemptProgress",
     "AttemptRecord",
     "AuditPage",
     "Backfill",
@@ -185,6 +187,8 @@ __all__ = [
     "NotFoundError",
     "Notice",
     "Outlook",
+    "OutputNotice",
+    "OutputText",
     "Overlap",
     "Override",
     "PartitionRecord",
@@ -209,6 +213,7 @@ __all__ = [
     "RevisionPage",
     "RevisionRecord",
     "Run",
+    "RunEnd",
     "RunFailure",
     "RunInput",
     "RunPage",

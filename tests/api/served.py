@@ -15,9 +15,10 @@ import msgspec
 from yarl import URL
 
 from matins.api.app import Doors, Pools, build_api
-from matins.api.dependencies import dependencies_on
+from matins.api.dependencies import OutputPorts, dependencies_on
 from matins.api.pings import Pings
 from matins.api.principals import Principals
+from matins.cache.output import ValkeyLiveOutput
 from matins.cache.status import ValkeyStatusCache
 from matins.kernel.clock import HostClock
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
@@ -26,6 +27,7 @@ from matins.roles.owners import postgres_deeds
 from matins.status.watch import StatusWatch
 from matins.store.database import Database
 from matins.store.hints import PostgresHints
+from matins.store.output import PostgresKeptOutput
 from matins.store.status import PostgresStatusReads
 from matins.web.app import Web
 
@@ -39,6 +41,7 @@ TABLES = (
     *(
         "runs",
         "attempts",
+        "outputs",
         "dispatch",
         "waiting",
         "dead_letters",
@@ -71,6 +74,8 @@ class Served(msgspec.Struct):
 
     url: str
     cache: ValkeyStatusCache
+    live: ValkeyLiveOutput
+    kept: PostgresKeptOutput
     app: App
 
 
@@ -168,7 +173,8 @@ async def serve(
     system = StatusWatch(
         PostgresStatusReads(database), cache, HostClock(), every_s=0, report_after_s=0
     )
-    dependencies = dependencies_on(database, deeds, cache, system)
+    live, kept = ValkeyLiveOutput(valkey), PostgresKeptOutput(database)
+    dependencies = dependencies_on(database, deeds, cache, OutputPorts(live, kept), system)
     principals = Principals({"admin": TOKEN, "deploys": DEPLOYS})
     web = Web(dependencies, principals, Random(5))
     doors = Doors(_gateway, Pings(deeds.checkins), web)
@@ -176,11 +182,13 @@ async def serve(
     server = HttpServer(app, "127.0.0.1", 0, drain_s=1)
     running = asyncio.create_task(server.run())
     try:
-        yield Served(server.url, cache, app)
+        yield Served(server.url, cache, live, kept, app)
     finally:
         await web.stop()
+        await dependencies.outputs.stop()
         await server.stop()
         await running
+        await live.close()
         await cache.close()
 
 

@@ -29,6 +29,7 @@ from matins.api import (
     forecasts,
     jobs,
     limits,
+    outputs,
     pings,
     previews,
     restores,
@@ -60,7 +61,7 @@ from matins.store.database import Database
 RESOURCES = (
     *(jobs, backfills, teams, limits, calendars, windows),
     *(channels, alerts, checkins),
-    *(previews, forecasts, runs, dead, explanations, fleet, restores, system),
+    *(previews, forecasts, runs, outputs, dead, explanations, fleet, restores, system),
     sign_ins,
 )
 """The modules whose routers are the API."""

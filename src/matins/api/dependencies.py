@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from litestar.di import NamedDependency, Provide
 
+from matins.api.output_answers import OutputAnswers
 from matins.api.principals import principal_of
 from matins.api.status import StatusReader
 from matins.domain.ports import StatusCache
+from matins.domain.ports.output import KeptOutput, LiveOutput
 from matins.owners import alert_rules, channels, checkins, owners, sign_ins
 from matins.status.watch import StatusWatch
 from matins.store.alert_reads import PostgresAlerts
@@ -33,12 +35,14 @@ from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
 from matins.store.replays import PostgresReplayChanges
 from matins.store.revisions import PostgresRevisions
+from matins.store.stored_output import StoredOutput
 from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
 
 Outlooks = NamedDependency[PostgresOutlooks]
 Reads = NamedDependency[PostgresReads]
+Outputs = NamedDependency[OutputAnswers]
 RunNames = NamedDependency[PostgresRunNames]
 ClusterReads = NamedDependency[PostgresCluster]
 Owners = NamedDependency[owners.Owners]
@@ -111,6 +115,7 @@ class Dependencies(NamedTuple):
     sign_ins: sign_ins.SignIns
     calls: PostgresCalls
     job_search: PostgresJobSearch
+    outputs: OutputAnswers
     status: StatusReader
     system: StatusWatch
 
@@ -130,11 +135,20 @@ class Dependencies(NamedTuple):
 Sources = NamedDependency[Dependencies]
 
 
+class OutputPorts(NamedTuple):
+    """Where the output of attempts is."""
+
+    live: LiveOutput
+    kept: KeptOutput
+
+
 def dependencies_on(
-    database: Database, deeds: Deeds, cache: StatusCache, system: StatusWatch
+    database: Database, deeds: Deeds, cache: StatusCache, output: OutputPorts, system: StatusWatch
 ) -> Dependencies:
     """Return what handlers work with. `system` tells whether all is well."""
     reads = PostgresReads(database)
+    status = StatusReader(reads, cache)
+    stored = StoredOutput(database, output.kept)
     known = KnownCalendars()
     database.server.when_changed(known.forget)
     forecasts = PostgresForecasts(database, known)
@@ -168,6 +182,7 @@ def dependencies_on(
         sign_ins=deeds.sign_ins,
         calls=PostgresCalls(database),
         job_search=PostgresJobSearch(database),
-        status=StatusReader(reads, cache),
+        outputs=OutputAnswers(status, output.live, stored),
+        status=status,
         system=system,
     )

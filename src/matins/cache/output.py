@@ -71,6 +71,12 @@ class ValkeyLiveOutput:
         self._subscription: PubSub | None = None
         self._listener: asyncio.Task[None] | None = None
 
+    def is_away(self) -> bool:
+        """See `domain.ports.output.LiveOutput`."""
+        return elapsed_s() < self._rests_until or (
+            self._listener is not None and self._subscription is None
+        )
+
     async def append(self, chunks: Sequence[LiveChunk]) -> None:
         """See `domain.ports.output.LiveOutput`."""
         if not chunks or elapsed_s() < self._rests_until:

@@ -47,6 +47,7 @@ COMMANDS = {
         "restoring",
         "Decide about due times that may have run before the database was restored.",
     ),
+    "logs": ("logs", "Print what a run wrote, or has written so far."),
     "explain": ("explaining", "Tell why a run did, did not, or does not yet happen."),
     "jobs list": ("job_lists", "List jobs with what they will do next."),
     "jobs show": ("jobs", "Show a job as its owner wrote it, and where it stands."),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from matins.cli.connecting import Named, change, split_name, with_api
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
+from matins.cli.output_shows import OutputShow, exit_code_of, show_run
 from matins.cli.showing import AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state
 from matins.cli.words import Reason, change_words
@@ -18,7 +19,7 @@ from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
-from matins.domain.runs.states import FINAL, RunState
+from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import ConflictError
 from matins.domain.values.texts import clean
@@ -98,7 +99,10 @@ def trigger(  # noqa: PLR0913 # an option each
     body: Body = None,
     key: Key = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for its end; exit code 1 unless it succeeds.")
+        bool,
+        typer.Option(
+            "--wait", help="Show its output until its end, and end with its command's exit code."
+        ),
     ] = False,
     allow_overlap: Annotated[
         bool,
@@ -108,32 +112,43 @@ def trigger(  # noqa: PLR0913 # an option each
 ) -> None:
     """Run a job now, whatever its schedule says. Options change its target for this run alone.
 
-    Its overlap policy decides about the run: exit code 1 if it is skipped.
+    Its overlap policy decides about the run: exit code 1 if it is skipped. With --wait the exit
+    code is 0 if it succeeds, else that of its command, or 1 if there is none.
     """
     run_input = read_input(args, env, headers, body)
 
-    async def work(client: Matins) -> RunStatus:
+    async def work(client: Matins) -> int:
         status = await client.trigger_job(
             *split_name(job), run_input, key=key, allow_overlap=allow_overlap
         )
+        if wait:
+            return await _wait(client, status, as_json=as_json)
         looks = UNDECIDED_LOOKS
         while looks and _is_undecided(status):
             await asyncio.sleep(LOOK_AGAIN_S)
             status = await client.get_run(status.id)
             looks -= 1
-        while wait and status.state not in FINAL:
-            await asyncio.sleep(LOOK_AGAIN_S)
-            status = await client.get_run(status.id)
-        return status
+        _print(status, as_json=as_json)
+        return int(status.state is RunState.SKIPPED)
 
-    status = with_api(work)
+    raise typer.Exit(with_api(work))
+
+
+async def _wait(client: Matins, status: RunStatus, *, as_json: bool) -> int:
+    """Show a run until its end; return the exit code that tells of it."""
+    if not as_json:
+        _print(status, as_json=False)
+    end = await show_run(client, status.id, OutputShow(is_silent=as_json))
+    _print(await client.get_run(status.id), as_json=as_json)
+    return exit_code_of(end)
+
+
+def _print(status: RunStatus, *, as_json: bool) -> None:
     if as_json:
         print_json(status)
     else:
         reason = f": {status.reason}" if status.reason else ""
         tell(f"{status.state}  {status.id}  {status.team}/{status.job}{reason}")
-    if status.state is RunState.SKIPPED or (wait and status.state is not RunState.SUCCEEDED):
-        raise typer.Exit(1)
 
 
 def _is_undecided(status: RunStatus) -> bool:

@@ -29,6 +29,17 @@ def tell(text: str) -> None:
     typer.echo(clean(text))
 
 
+def tell_aside(text: str) -> None:
+    """Print a line for people where it does not mix with what was asked for."""
+    typer.echo(clean(text), err=True)
+
+
+def show_text(text: str) -> None:
+    """Print a piece of a text at once, with no more than it has."""
+    typer.echo(clean(text), nl=False)
+    sys.stdout.flush()
+
+
 def write_anywhere() -> None:
     """Let standard output take every text, whatever its encoding, and even when it is closed."""
     if sys.stdout is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlencode
@@ -9,13 +11,16 @@ from urllib.parse import urlencode
 import msgspec
 
 from matins.client.refusals import UnreachableError, refusal
-from matins.domain.values.errors import SettingsError, UnavailableError
+from matins.domain.values.errors import MatinsError, SettingsError, UnavailableError
 from matins.kernel.addresses import token_fault
 from matins.kernel.connection import ConnectError
 from matins.kernel.http_client import HttpClient, LostAnswerError
 
 CALL_S = 60.0
 """The longest that a call may take; the audit of a long window takes some seconds."""
+
+SILENT_S = 45.0
+"""The longest that an answer may be silent that goes on: three signs of life are missing then."""
 
 T = TypeVar("T")
 
@@ -94,12 +99,44 @@ class ApiCalls:
         for url in self._urls:
             try:
                 return url, *await self._http.exchange(method, url + asked, body, CALL_S, sent)
-            except ValueError as error:
-                raise SettingsError(
-                    f"{url!r} is no address of an API; write it as http://127.0.0.1:8600"
-                ) from error
             except ConnectError as error:
                 faults.append(f"the API at {url} can't be reached: {error}")
-            except LostAnswerError as error:
-                raise UnavailableError(f"the API at {url} gave no answer: {error}") from error
+            except (ValueError, LostAnswerError) as error:
+                raise _fault(url, error) from error
         raise UnreachableError("; ".join(faults))
+
+    async def read_text(self, path: str, query: dict[str, str]) -> str:
+        """GET a text. Raises the error that the API's refusal stands for."""
+        url, status, body = await self.exchange("GET", path, query=query)
+        if status != 200:
+            raise refusal(status, body, f"GET {url}{path}")
+        return body.decode("utf-8", "replace")
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: dict[str, str], headers: dict[str, str]
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """GET what goes on, in pieces. Raises the error that the API's refusal stands for, and
+        UnavailableError where it breaks off.
+        """
+        asked = f"{path}?{urlencode(query)}" if query else path
+        faults = []
+        for url in self._urls:
+            try:
+                async with self._http.stream(url + asked, SILENT_S, headers) as (status, pieces):
+                    if status != 200:
+                        body = b"".join([piece async for piece in pieces])
+                        raise refusal(status, body, f"GET {url}{path}")
+                    yield pieces
+                    return
+            except ConnectError as error:
+                faults.append(f"the API at {url} can't be reached: {error}")
+            except (ValueError, LostAnswerError) as error:
+                raise _fault(url, error) from error
+        raise UnreachableError("; ".join(faults))
+
+
+def _fault(url: str, error: Exception) -> MatinsError:
+    if isinstance(error, ValueError):
+        return SettingsError(f"{url!r} is no address of an API; write it as http://127.0.0.1:8600")
+    return UnavailableError(f"the API at {url} gave no answer: {error}")

@@ -18,6 +18,7 @@ from matins.client.backfills import BackfillCalls
 from matins.client.calls import ApiCalls
 from matins.client.dead import DeadLetterCalls
 from matins.client.job_calls import JobCalls
+from matins.client.output_calls import OutputCalls
 from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
 from matins.client.run_calls import RunCalls
 from matins.domain.calendars.calendar import Calendar
@@ -48,7 +49,7 @@ from matins.domain.views import (
 from matins.insight.forecast.forecast import Forecast
 
 
-class Matins(JobCalls, RunCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
+class Matins(JobCalls, RunCalls, OutputCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import NamedTuple
 
@@ -80,6 +81,29 @@ class HttpClient:
                 raise LostAnswerError(f"no whole answer within {limit_s:g} s") from error
         return answer.status, b"".join(answer.body)
 
+    @asynccontextmanager
+    async def stream(
+        self, url: str, idle_s: float, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        """GET what goes on: gives the status, and the pieces of the body as they come.
+
+        The connection is for this alone. Nothing is read ahead of who takes the pieces, and there
+        is to be something to read at least every `idle_s`. Raises as `exchange` does.
+        """
+        where = read_url(url)
+        request = request_bytes("GET", where, {**self._headers, **(headers or {})}, None)
+        connection = await self._connected(where.origin)
+        answer = _Answer()
+        try:
+            async with _told_as_lost(CONNECT_S):
+                await connection.send(connection.begin(request))
+            while not answer.status:
+                await _read_on(connection, answer, idle_s)
+            yield answer.status, _pieces(connection, answer, idle_s)
+        finally:
+            answer.close()
+            connection.close()
+
     def close(self) -> None:
         """Close the connections that are kept."""
         for origin in self._idle:
@@ -138,6 +162,42 @@ class HttpClient:
             part = "before" if answer.status == 0 else "in the middle of"
             raise LostAnswerError(f"the connection was closed {part} the answer")
         return answer
+
+
+async def _pieces(connection: Connection, answer: _Answer, idle_s: float) -> AsyncIterator[bytes]:
+    while True:
+        if answer.body:
+            piece = b"".join(answer.body)
+            answer.body.clear()
+            yield piece
+        elif answer.is_complete:
+            return
+        else:
+            await _read_on(connection, answer, idle_s)
+
+
+async def _read_on(connection: Connection, answer: _Answer, idle_s: float) -> None:
+    """Take the next bytes of an answer. Raises LostAnswerError."""
+    async with _told_as_lost(idle_s):
+        data = await connection.receive()
+        if data:
+            answer.feed(data)
+        elif not answer.end():
+            raise LostAnswerError("the connection was closed in the middle of the answer")
+
+
+@asynccontextmanager
+async def _told_as_lost(limit_s: float) -> AsyncIterator[None]:
+    """Raise LostAnswerError for whatever goes wrong on a connection, or takes too long."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except TimeoutError as error:
+        raise LostAnswerError(f"nothing came for {limit_s:g} s") from error
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+        raise LostAnswerError(f"the answer is not HTTP: {error}") from error
+    except OSError as error:
+        raise LostAnswerError(f"the connection was lost: {error.strerror or str(error)}") from error
 
 
 class _Answer:

@@ -15,7 +15,7 @@ from matins.alerts.operators import OperatorAlerts
 from matins.alerts.switch import DeadMansSwitch
 from matins.alerts.watching import AlertWatch
 from matins.api.app import Doors, Pools, build_api
-from matins.api.dependencies import dependencies_on
+from matins.api.dependencies import OutputPorts, dependencies_on
 from matins.api.pings import Pings
 from matins.api.principals import Principals
 from matins.cache.output import ValkeyLiveOutput
@@ -80,7 +80,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         sealer = Sealer(endpoints.secret_keys())
         system = _status_watch(looks, cache, clock, settings)
         deeds = postgres_deeds(owners, hints, sealer, rng)
-        dependencies = dependencies_on(owners, deeds, cache, system)
+        dependencies = dependencies_on(owners, deeds, cache, OutputPorts(live, kept), system)
         principals = Principals(endpoints.tokens())
         web = Web(dependencies, principals, rng)
         app = build_api(
@@ -95,7 +95,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         # Stopped last first: the waiting polls are answered before the server waits for them.
         services: list[Service] = [
             ServerWatch(server, clock),
-            *(system, door, web),
+            *(system, door, web, dependencies.outputs),
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
             *_telling(system, clock, settings),

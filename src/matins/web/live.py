@@ -16,24 +16,13 @@ from matins.api.dependencies import Dependencies
 from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
 from matins.kernel.http import Receive, Scope, Send
 from matins.kernel.metrics import LIVE_VIEWS
+from matins.kernel.streams import BEAT, BEAT_S, EVENTS, begin, is_taken, until_left
 
 log = structlog.get_logger()
 
 PREFIX: Final = "/live/"
-SEND_S: Final = 10.0
-"""Who has not taken what was sent for so long is dropped."""
-
-BEAT_S: Final = 15.0
-"""An empty comment is sent where nothing changed for so long, so that no proxy hangs up."""
-
 VIEWS_MAX: Final = 4_000
 """The most views that one process serves."""
-
-_HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
 
 
 _STALE = b"event: stale\ndata:\n\n"
@@ -125,8 +114,8 @@ class Live:
             await asyncio.sleep(part.every_s)
 
     async def _stream(self, view: _View, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        leaving = asyncio.create_task(_until_left(receive))
+        await begin(send, EVENTS)
+        leaving = asyncio.create_task(until_left(receive))
         stopping = asyncio.create_task(self._stopping.wait())
         sent = b""
         try:
@@ -134,7 +123,7 @@ class Live:
                 changed = view.changed
                 if view.event != sent:
                     sent = view.event
-                    if not await _sent(send, sent):
+                    if not await is_taken(send, sent):
                         break
                     continue
                 waiting = asyncio.create_task(changed.wait())
@@ -144,29 +133,13 @@ class Live:
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 waiting.cancel()
-                if not done and not await _sent(send, b":\n\n"):
+                if not done and not await is_taken(send, BEAT):
                     break
             if not leaving.done():
-                await _sent(send, b"", more=False)
+                await is_taken(send, b"", more=False)
         finally:
             leaving.cancel()
             stopping.cancel()
-
-
-async def _until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _sent(send: Send, event: bytes, *, more: bool = True) -> bool:
-    """Send, and return whether the reader has taken it in time."""
-    try:
-        async with asyncio.timeout(SEND_S):
-            await send({"type": "http.response.body", "body": event, "more_body": more})
-    except TimeoutError:
-        log.info("live.dropped")
-        return False
-    return True
 
 
 def _event(html: str) -> bytes:

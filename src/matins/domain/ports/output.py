@@ -15,6 +15,9 @@ class LiveOutput(Protocol):
     silent.
     """
 
+    def is_away(self) -> bool:
+        """Return whether there is no way to live output now, as far as it is known."""
+
     async def append(self, chunks: Sequence[LiveChunk]) -> None:
         """Hold chunks for those who begin to follow, and pass them to those who do."""
 

@@ -16,6 +16,9 @@ from matins.domain.values.errors import Problem
 LIVE_MAX = 256 * 1024
 """How much live text of an attempt is held for those who begin to follow, in characters."""
 
+LINES_MAX = 10_000
+"""The most lines that are asked for from the end of an output."""
+
 CHUNK_MAX = 64 * 1024
 """The longest text of one chunk, in characters."""
 
@@ -122,3 +125,13 @@ def joined(chunks: list[LiveChunk]) -> LiveText:
     progress = next((c.progress for c in reversed(ordered) if c.progress is not None), None)
     text = "".join(chunk.text for chunk in ordered)
     return LiveText(ordered[0].offset, text, max(chunk.end for chunk in ordered), progress)
+
+
+def last_lines(text: str, count: int) -> str:
+    """Return the last lines of a text; the end of the last one may be missing."""
+    start = len(text) - text.endswith("\n")
+    for _ in range(count):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            return text
+    return text[start + 1 :]

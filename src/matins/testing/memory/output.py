@@ -30,6 +30,10 @@ class MemoryLiveOutput:
         """Pass chunks on again."""
         self._is_away = False
 
+    def is_away(self) -> bool:
+        """See `domain.ports.output.LiveOutput`."""
+        return self._is_away
+
     async def append(self, chunks: Sequence[LiveChunk]) -> None:
         """See `domain.ports.output.LiveOutput`."""
         if self._is_away:
