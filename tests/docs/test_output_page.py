@@ -14,19 +14,20 @@ from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.link import Command, Keeper
 from matins.executor.markers import LINE_MAX, RESULTS_MAX, TEXT_MAX, VALUE_MAX
 from matins.executor.masking import NAMED_MIN, TOLD_MIN, secrets_of
+from matins.executor.news import News
 from matins.executor.output import left_out
 from matins.executor.relay import KEPT_MAX
 from matins.executor.unsent import GATHER_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "output.md").read_text("utf-8")
 WORDS = " ".join(PAGE.split())
-[SCRIPT] = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+[SCRIPT] = [text for text in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) if "::set" in text]
 
 
 async def test_the_script_of_the_page_tells_what_the_page_says() -> None:
     keeper = Keeper()
     env = {"PATH": "/usr/bin:/bin", "SESSION": "a-session-of-mine"}
-    news = []
+    news: list[News] = []
     script = f"{SCRIPT}\necho $SESSION; sleep 0.6"
     command = Command(["sh", "-c", script], env, None, 60.0)
     result = await keeper.run(command, asyncio.Event(), news.append)

@@ -58,16 +58,15 @@ class Relay:
         self.emptied.set()
 
     def open(self, attempt: Attempt) -> Tell:
-        """Return what takes the news of an attempt that begins now."""
-        name = (attempt.run_id, attempt.number)
-        self._live[name] = UnsentLive(*name, self._clock.elapsed_s() + QUIET_S)
-        if attempt.keep_output:
-            self._kept[name] = UnsentKept(*name, attempt.keep_output)
-        return partial(self._take, name)
+        """Return what takes the news of an attempt that begins now.
+
+        Of one that tells nothing, nothing is kept here.
+        """
+        return partial(self._take, attempt, self._clock.elapsed_s() + QUIET_S)
 
     def end(self, name: AttemptName, result: Result) -> None:
         """Note the end of an attempt; what its result does not hold of it is to be kept now."""
-        if not self._live[name].has_begun:
+        if (live := self._live.get(name)) and not live.has_begun:
             self._drop_live(name)
         if kept := self._kept.get(name):
             size = kept.size
@@ -80,7 +79,7 @@ class Relay:
 
     def confirmed(self, names: Iterable[AttemptName]) -> None:
         """Tell those who follow these attempts that their ends are recorded."""
-        for name in names:
+        for name in names if self._live else ():
             if live := self._live.get(name):
                 live.close()
                 self._told[name] = None
@@ -109,13 +108,20 @@ class Relay:
             if self._told or self._kept_size:
                 self._came.set()
 
-    def _take(self, name: AttemptName, news: News) -> None:
+    def _take(self, attempt: Attempt, quiet_until: float, news: News) -> None:
+        name = (attempt.run_id, attempt.number)
         text = news.output + news.live
         if text or news.progress:
-            self._live[name].add(text, news.progress)
+            live = self._live.get(name)
+            if live is None:
+                live = self._live[name] = UnsentLive(*name, quiet_until)
+            live.add(text, news.progress)
             self._told[name] = None
         whole = news.output + news.kept
-        if whole and (kept := self._kept.get(name)):
+        if whole and attempt.keep_output:
+            kept = self._kept.get(name)
+            if kept is None:
+                kept = self._kept[name] = UnsentKept(*name, attempt.keep_output)
             size = kept.size
             kept.add(whole, self._clock.elapsed_s(), KEPT_MAX - self._kept_size)
             self._count_kept(kept.size - size)
