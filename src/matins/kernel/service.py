@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Protocol
 import structlog
 
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import TASKS_RESTARTED
 
 log = structlog.get_logger()
@@ -68,18 +69,14 @@ async def repeat(
     While a peer is unavailable it is tried again after the same pause, and the log says so once,
     and when that is over; anything else is raised.
     """
-    failures = 0
+    contact = Contact("work.unavailable", "work.available", work=name)
     while not stopping.is_set():
         try:
             await work()
         except UnavailableError as error:
-            failures += 1
-            if failures == 1:
-                log.warning("work.unavailable", work=name, error=str(error))
+            contact.failed(error)
         else:
-            if failures:
-                log.info("work.available", work=name, failures=failures)
-            failures = 0
+            contact.worked()
         await pause(every_s, clock, stopping)
 
 
@@ -95,13 +92,16 @@ async def repeat_at_hints(
     """Look again and again until `stopping` is set: so many seconds after a look as it returned,
     and at once while `hinted` is set, which is for `look` to clear.
 
-    While a peer is unavailable, it is tried again after `retry_s`; anything else is raised.
+    While a peer is unavailable, it is tried again after `retry_s`, and logged as by `repeat`;
+    anything else is raised.
     """
+    contact = Contact("work.unavailable", "work.available", work=name)
     while not stopping.is_set():
         try:
             pause_s = await look()
+            contact.worked()
         except UnavailableError as error:
-            log.warning("work.unavailable", work=name, error=str(error))
+            contact.failed(error)
             pause_s = retry_s
         await pause(pause_s, clock, hinted, stopping)
 

@@ -11,17 +11,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-import structlog
-
 from matins.domain.ports import Agenda, Clock, Hints
 from matins.domain.runs.chains import Link, Verdict, claim_of, decide_link
 from matins.domain.runs.claims import Claimed
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.service import background, pause
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.working_set import WorkingSet
-
-log = structlog.get_logger()
 
 BATCH: Final = 1_000
 """The most runs that one statement claims."""
@@ -71,13 +68,15 @@ class Chaining:
 
     async def run(self) -> None:
         """Look until `stop`: at each hint, and every `pause_s`."""
+        contact = Contact("chains.unavailable", "chains.available")
         async with background(self._listen, self._clock, name="scheduler.chains"):
             while not self._stopping.is_set():
                 self._hinted.clear()
                 try:
                     await self.look()
+                    contact.worked()
                 except UnavailableError as error:
-                    log.warning("chains.unavailable", error=str(error))
+                    contact.failed(error)
                 pause_s = self._pause_s * (1 if self._has_chains else _IDLE)
                 await pause(pause_s, self._clock, self._hinted, self._stopping)
                 if self._hinted.is_set():

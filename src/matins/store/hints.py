@@ -6,14 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 
-import structlog
-
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
 from matins.store.server import Session
-
-log = structlog.get_logger()
 
 _Q = load_queries("hints.sql")
 _QUEUE_MAX = 1000
@@ -38,12 +35,14 @@ class PostgresHints:
 
     async def listen(self, channel: str) -> AsyncIterator[str]:
         """See `domain.ports.Hints`. Connects again by itself, for ever."""
+        contact = Contact("hints.disconnected", "hints.connected", channel=channel)
         while True:
             try:
                 async for word in self._listen_once(f"matins_{channel}"):
+                    contact.worked()
                     yield word
             except UnavailableError as error:
-                log.warning("hints.disconnected", channel=channel, error=str(error))
+                contact.failed(error)
                 await asyncio.sleep(_RETRY_S)
 
     async def _listen_once(self, channel: str) -> AsyncIterator[str]:
