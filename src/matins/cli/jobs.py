@@ -137,7 +137,7 @@ def trigger(  # noqa: PLR0913 # an option each
 async def _wait(client: Matins, status: RunStatus, *, as_json: bool) -> int:
     """Show a run until its end; return the exit code that tells of it."""
     if not as_json:
-        _print(status, as_json=False)
+        tell(f"{status.state}  {status.id}  {status.team}/{status.job}")
     end = await show_run(client, status.id, OutputShow(is_silent=as_json))
     _print(await client.get_run(status.id), as_json=as_json)
     return exit_code_of(end)

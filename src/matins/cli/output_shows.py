@@ -12,6 +12,7 @@ from matins.cli.showing import print_json_line, show_text, tell_aside
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.run_events import RUN_EVENTS, OutputNotice, OutputText, RunEnd, RunEvent
+from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.output import last_lines
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
@@ -42,7 +43,7 @@ class OutputShow:
         match event:
             case OutputText():
                 self._show(event)
-            case RunStatus():
+            case RunStatus() if not event.reason.startswith(TO_BE_ADMITTED):
                 self._aside(_standing(event))
             case OutputNotice():
                 self._aside(event.text)
