@@ -50,6 +50,8 @@ class Relay:
         self._kept: dict[AttemptName, UnsentKept] = {}
         self._told: dict[AttemptName, None] = {}
         """Whose live text has news, or is over."""
+        self._over: dict[AttemptName, None] = {}
+        """Whose end is recorded, and was not told."""
         self._unconfirmed: list[OutputChunk] = []
         self._kept_size = 0
         self._came = asyncio.Event()
@@ -78,11 +80,12 @@ class Relay:
                 self._came.set()
 
     def confirmed(self, names: Iterable[AttemptName]) -> None:
-        """Tell those who follow these attempts that their ends are recorded."""
+        """Tell those who follow these attempts that their ends are recorded, once what is to be
+        kept of them is kept: they look for it then.
+        """
         for name in names if self._live else ():
-            if live := self._live.get(name):
-                live.close()
-                self._told[name] = None
+            if name in self._live:
+                self._over[name] = None
                 self._came.set()
 
     def forget(self, name: AttemptName) -> None:
@@ -105,7 +108,7 @@ class Relay:
                 await self._context.back_off(failures)
             elif not is_full:
                 await self._clock.sleep(EVERY_S)
-            if self._told or self._kept_size:
+            if self._told or self._over or self._kept_size:
                 self._came.set()
 
     def _take(self, attempt: Attempt, quiet_until: float, news: News) -> None:
@@ -127,7 +130,16 @@ class Relay:
             self._count_kept(kept.size - size)
         self._came.set()
 
+    def _close(self) -> None:
+        """Let those be told of the end of whom all is kept."""
+        unkept = {(chunk.run_id, chunk.number) for chunk in self._unconfirmed} | self._kept.keys()
+        for name in self._over.keys() - unkept:
+            self._live[name].close()
+            self._told[name] = None
+            del self._over[name]
+
     def _next(self) -> Output:
+        self._close()
         now = self._clock.elapsed_s()
         live: list[LiveChunk] = []
         room = MESSAGE_TEXT - sum(len(chunk.text) for chunk in self._unconfirmed)
@@ -172,6 +184,7 @@ class Relay:
     def _drop_live(self, name: AttemptName) -> None:
         self._live.pop(name, None)
         self._told.pop(name, None)
+        self._over.pop(name, None)
 
     def _count_kept(self, change: int) -> None:
         """Count what waits to be kept: what was not sent, and what is not confirmed."""

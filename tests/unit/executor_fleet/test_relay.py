@@ -20,6 +20,7 @@ from matins.domain.runs.states import Outcome
 from matins.executor import relay as relay_module
 from matins.executor.context import Context
 from matins.executor.news import News, Tell
+from matins.executor.output import left_out
 from matins.executor.relay import EVERY_S, QUIET_S, Relay
 from matins.executor.unsent import GATHER_S, LIVE_WAITS_MAX
 from matins.kernel.settings import Settings
@@ -117,8 +118,7 @@ async def test_while_the_gateway_is_away_the_newest_text_waits_and_the_rest_is_c
         work.link.away = set()
         await work.clock.sleep(10)
         *_, chunk = work.link.outputs[-1].live
-        assert chunk.text.endswith("x" * LIVE_WAITS_MAX)
-        assert len(chunk.text) < LIVE_WAITS_MAX + 60
+        assert chunk.text == left_out(9 * LIVE_WAITS_MAX) + "x" * LIVE_WAITS_MAX
         assert chunk.offset >= len("lost\n")  # so that who follows sees what is missing
 
 
@@ -153,6 +153,24 @@ async def test_what_is_kept_arrives_whole_whatever_messages_are_lost() -> None:
         work.end(1, CUT)
         await work.relay.emptied.wait()
         assert await work.kept(1) == text
+
+
+@virtual
+async def test_whoever_follows_is_told_of_the_end_once_all_is_kept() -> None:
+    async with desk() as work:
+        tell = work.open(1, keep=1_000_000)
+        await work.clock.sleep(QUIET_S)
+        tell(News(output="one\n"))
+        await work.clock.sleep(1)
+        work.link.deaf = {"output"}
+        tell(News(output="x" * CHUNK_MAX))
+        work.end(1, CUT)
+        await work.clock.sleep(30)
+        assert not any(chunk.is_last for sent in work.link.outputs for chunk in sent.live)
+        work.link.deaf = set()
+        await work.clock.sleep(10)
+        assert [chunk.is_last for chunk in work.link.outputs[-1].live] == [True]
+        assert work.link.outputs[-1].kept == []
 
 
 @virtual
