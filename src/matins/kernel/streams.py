@@ -69,14 +69,16 @@ async def send_events(
         try:
             while not (leaving.done() or stopped.done()):
                 upcoming = upcoming or asyncio.create_task(_next(events))
-                await asyncio.wait(
+                done, _ = await asyncio.wait(
                     [upcoming, leaving, stopped],
                     timeout=BEAT_S,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 event: bytes | None = BEAT
-                if upcoming.done():
+                if upcoming in done:
                     event, upcoming = upcoming.result(), None
+                elif done:
+                    break
                 if event is None or not await is_taken(send, event):
                     break
             if not leaving.done():
