@@ -1,34 +1,50 @@
-"""Takes pictures of every page: `python -m tests.web.pictures FOLDER [--only jobs]`.
+"""Takes pictures of the pages: `python -m tests.web.pictures [FOLDER] [--only job] [--all]`.
 
-They show a company with a month of runs, on a Matins that runs: wide and narrow, light and dark.
+They show a company with a month of runs, on a Matins that runs. With `--all` each page is taken
+wide and narrow, light and dark; without, only what the documentation shows.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from playwright.async_api import Browser, Page
 from tests.e2e.cluster import TOKEN, Cluster, until
 from tests.web import company
-from tests.web.addresses import addresses
 from tests.web.browser import NARROW, WIDE, started, visiting
+from tests.web.calling import call
 from tests.web.chromium import find_chromium
 from tests.web.signing_in import sign_in
 
 Theme = Literal["light", "dark"]
 
-SIZES = {"wide": WIDE, "narrow": NARROW}
-THEMES: tuple[Theme, ...] = ("light", "dark")
 _HIGHEST = 1_800
 _SETTLED_S = 1.5
 """What is live has come by then."""
+
+
+class Look(NamedTuple):
+    """How a page is taken."""
+
+    size: Literal["wide", "narrow"] = "wide"
+    theme: Theme = "light"
+
+    @property
+    def suffix(self) -> str:
+        """What the name of the picture ends with."""
+        parts = [self.size] * (self.size != "wide") + [self.theme] * (self.theme != "light")
+        return "".join(f"-{part}" for part in parts)
+
+
+LOOKS = [Look(size, theme) for size, theme in product(("wide", "narrow"), ("light", "dark"))]
+SHOWN = {"overview": LOOKS, "job": LOOKS, "run": LOOKS}
+"""The pages that the documentation shows in each look; of all others, it is the first."""
 
 
 async def main(given: argparse.Namespace) -> None:
@@ -37,36 +53,35 @@ async def main(given: argparse.Namespace) -> None:
     assert program, "no Chromium was found"
     given.folder.mkdir(parents=True, exist_ok=True)
     async with _company() as cluster, started(program) as browser:
-        pages = addresses(await company.examples(cluster)) | company.VIEWS
-        chosen = {path: at for path, at in pages.items() if given.only in path}
-        for (size, pixels), theme in product(SIZES.items(), THEMES):
-            await _take(browser, cluster.urls[0], chosen, given.folder, (size, pixels, theme))
+        for look in LOOKS:
+            await call(cluster, "POST", f"teams/{company.LONG}/trigger", {})
+            await asyncio.sleep(3)  # so that it has something to show
+            pages = await company.views(cluster)
+            chosen = {
+                name: path
+                for name, path in pages.items()
+                if given.only in name and (given.all or look in SHOWN.get(name, LOOKS[:1]))
+            }
+            await _take(browser, cluster.urls[0], chosen, given.folder, look)
 
 
 async def _take(
-    browser: Browser,
-    url: str,
-    pages: dict[str, str],
-    folder: Path,
-    look: tuple[str, tuple[int, int], Theme],
+    browser: Browser, url: str, pages: dict[str, str], folder: Path, look: Look
 ) -> None:
-    size, pixels, theme = look
-    async with visiting(browser, url, size=pixels, color_scheme=theme) as visit:
+    pixels = WIDE if look.size == "wide" else NARROW
+    async with visiting(browser, url, size=pixels, color_scheme=look.theme) as visit:
         page = await visit.page()
         await sign_in(page, TOKEN)
-        for template, address in pages.items():
-            name = re.sub(r"\W+", "-", template).strip("-") or "overview"
+        for name, address in pages.items():
             await _show(page, address)
             height = await page.evaluate("document.documentElement.scrollHeight")
-            path = folder / f"{name}-{size}-{theme}.png"
-            seen = min(height, _HIGHEST)
             await page.screenshot(
-                path=path,
+                path=folder / f"{name}{look.suffix}.png",
                 full_page=True,
-                clip={"x": 0, "y": 0, "width": pixels[0], "height": seen},
+                clip={"x": 0, "y": 0, "width": pixels[0], "height": min(height, _HIGHEST)},
             )
         for fault in visit.faults:
-            print(f"{size}, {theme}: {fault}")
+            print(f"{look}: {fault}")
 
 
 async def _show(page: Page, address: str) -> None:
@@ -87,8 +102,8 @@ async def _company() -> AsyncIterator[Cluster]:
             await cluster.start("executor", MATINS_NAME=name, **company.environment(cluster.folder))
 
         async def is_busy() -> bool:
-            running = await cluster.value("SELECT count(*) FROM runs WHERE state = 'running'")
-            return bool(running)
+            runs = await cluster.value("SELECT count(*) FROM runs WHERE state = 'running'")
+            return bool(runs)
 
         await until(is_busy, 90)
         yield cluster
@@ -97,5 +112,6 @@ async def _company() -> AsyncIterator[Cluster]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, default=Path("docs/images"), nargs="?")
-    parser.add_argument("--only", default="", help="pages whose path has this in it")
+    parser.add_argument("--only", default="", help="pages whose name has this in it")
+    parser.add_argument("--all", action="store_true", help="each page in each look")
     asyncio.run(main(parser.parse_args()))

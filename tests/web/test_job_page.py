@@ -10,6 +10,7 @@ from tests.web.calling import call, put
 
 TEAM = "owned"
 DAILY = {"cron": "0 2 * * *"}
+GREET = {"command": {"argv": ["sh", "-c", "echo hello $WHOM"], "env": {"WHOM": "world"}}}
 
 
 async def test_a_job_is_paused_with_a_reason_and_resumed_with_a_question(
@@ -75,6 +76,20 @@ async def test_a_job_goes_back_to_an_earlier_revision(page: Page, matins: Cluste
     await expect(page.get_by_text("20 minutes hide what hangs")).to_be_visible()
     job = await _job(matins, "edited")
     assert (job["revision"], job["spec"]["timeout"]) == (3, "10m")
+
+
+async def test_a_job_runs_with_another_input_and_its_run_is_shown(
+    page: Page, matins: Cluster
+) -> None:
+    await put(matins, TEAM, "greet", target=GREET)
+    await page.goto(f"/teams/{TEAM}/jobs/greet")
+    await page.get_by_role("button", name="Run now").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_text("With other input").click()
+    await dialog.get_by_label("Variables").fill("WHOM=moon")
+    await dialog.get_by_role("button", name="Run now").click()
+    await expect(page.get_by_text("Triggered owned/greet.")).to_be_visible()
+    await expect(page.locator("main")).to_contain_text("hello moon", timeout=30_000)
 
 
 async def test_a_run_that_ends_is_seen_on_the_page_of_its_job(page: Page, matins: Cluster) -> None:

@@ -5,11 +5,13 @@ each of its pages: some fail, some are late, some follow others.
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 from tests.e2e.cluster import TOKEN, Cluster
+from tests.web.addresses import templates
 from tests.web.company.past import write_past
 
 from matins.cli.applying import apply_jobs, read_jobs
@@ -19,8 +21,8 @@ from matins.domain.jobs.spec import JobFile
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.backfills.values import BackfillRequest
 
-VIEWS: dict[str, str] = {}
-"""Further addresses to take pictures of, by the names of their pictures."""
+LONG = "payments/jobs/card-stream-compaction"
+"""A job whose runs take a minute and print all the time."""
 
 HERE = Path(__file__).parent
 HOUR = timedelta(hours=1)
@@ -58,6 +60,42 @@ async def examples(cluster: Cluster) -> dict[str, str]:
     }
 
 
+async def views(cluster: Cluster) -> dict[str, str]:
+    """Return the addresses that show something, by the names of their pictures."""
+    known = await examples(cluster)
+    [row] = await cluster.rows(_NEWEST, LONG.rpartition("/")[2])
+    job = "/teams/payments/jobs/nightly-settlement"
+    wanted = {
+        "overview": "/",
+        "jobs": "/jobs",
+        "job": job,
+        "job-chain": "/teams/analytics/jobs/build-marts",
+        "job-edit": f"{job}/edit",
+        "job-runs": f"{job}/runs",
+        "job-revisions": "/teams/analytics/jobs/build-marts/revisions",
+        "job-alerts": f"{job}/alerts",
+        "job-why": "/teams/platform/jobs/verify-backup/explain",
+        "job-new": "/jobs/new",
+        "runs": "/runs",
+        "run": f"/runs/{row['id']}",
+        "run-failed": f"/runs/{known['run_id']}",
+        "calendar": "/calendar?team=payments",
+        "dead": "/dead",
+        "backfills": "/backfills",
+        "chains": "/chains",
+        "cluster": "/cluster",
+        "teams": "/teams",
+        "team": "/teams/payments",
+        "playground": "/playground",
+    }
+    paths = [re.compile(re.sub(r"\{\w+:?\w*\}", "[^/]+", path)) for path in templates()]
+    return {
+        name: address
+        for name, address in wanted.items()
+        if any(path.fullmatch(address.partition("?")[0]) for path in paths)
+    }
+
+
 async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> None:
     """Let people do what they do: change, pause, skip, plan."""
     [marts] = [job for job in files["analytics"].jobs if job.name == "build-marts"]
@@ -75,6 +113,13 @@ async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> No
     again = BackfillRequest(since, since + 24 * HOUR, again=True, reason="orders came late")
     await client.start_backfill("analytics", "load-orders", again)
 
+
+_NEWEST = """
+SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job_id
+WHERE j.name = $1
+ORDER BY r.claimed_at DESC
+LIMIT 1
+"""
 
 _EXAMPLES = """
 SELECT (
