@@ -9,6 +9,9 @@ from litestar.routes import HTTPRoute
 
 from matins.web.pages import PAGES
 
+ASKS = {"/dead/letters": "?team={team}"}
+"""What an address must ask for besides its path, by the path."""
+
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
@@ -22,13 +25,15 @@ def templates() -> list[str]:
 
 def parameters(template: str) -> list[str]:
     """Return the names of a path's parameters."""
-    return _PARAMETER.findall(template)
+    return _PARAMETER.findall(template + ASKS.get(template, ""))
 
 
 def addresses(examples: Mapping[str, str]) -> dict[str, str]:
     """Return the address of each page by its path, for whose parameters there are examples."""
     return {
-        template: _PARAMETER.sub(lambda found: examples[found[1]], template)
+        template: _PARAMETER.sub(
+            lambda found: examples[found[1]], template + ASKS.get(template, "")
+        )
         for template in templates()
         if examples.keys() >= {*parameters(template)}
     }

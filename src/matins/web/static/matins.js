@@ -96,8 +96,18 @@
     else followAll(document);
   });
 
+  // What scrolls by itself is reached by keys, too.
+  function reachScrolling(root) {
+    for (const element of all(".table-wrap, .scroll-x", root)) {
+      if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
+      else element.removeAttribute("tabindex");
+    }
+  }
+  window.addEventListener("resize", () => reachScrolling(document));
+
   function settle(root) {
     showTimes(root);
+    reachScrolling(root);
     if (window.htmx && root !== document) window.htmx.process(root);
     followAll(root);
   }
@@ -258,6 +268,7 @@
   });
 
   showZone();
+  reachScrolling(document);
   followAll(document);
   setInterval(tick, 1000);
 })();
