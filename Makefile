@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-web quick check fuzz sim mutants format bench docs modules cases lock clean
+.PHONY: help up test test-web quick check fuzz sim mutants format bench pictures docs modules cases lock clean
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,9 @@ bench: $(VENV)/.installed-dev  ## Print the figures of the benchmarks (some minu
 
 sim: $(VENV)/.installed-dev  ## Run the simulator over many seeds: make sim SEEDS=200 HOURS=2
 	@$(BIN)/python -m matins.testing.simulation --seeds $(or $(SEEDS),50) --hours $(or $(HOURS),2)
+
+pictures: $(VENV)/.installed-dev  ## Take the pictures of the web page for the documentation anew
+	@$(BIN)/python -m tests.web.pictures
 
 docs: $(VENV)/.installed-dev  ## Write what is made from the code into the documentation
 	@$(BIN)/python -m tests.docs.generated

@@ -54,6 +54,7 @@ async def test_the_list_is_used_by_keys_alone(page: Page) -> None:
     await page.keyboard.press("g")
     await page.keyboard.press("j")
     await expect(page).to_have_url(re.compile("/jobs$"))
+    await page.wait_for_load_state("load")
     await page.keyboard.press("j")
     await page.keyboard.press("x")
     await expect(page.get_by_text("1 picked")).to_be_visible()

@@ -25,8 +25,24 @@ async def test_a_run_is_watched_to_its_end(page: Page, matins: Cluster) -> None:
     await expect(page.locator(".state.is-running").first).to_be_visible(timeout=LONG_MS)
     await expect(page.locator(".state.is-succeeded").first).to_be_visible(timeout=LONG_MS)
     await expect(page.locator("#output-text")).to_contain_text("over", timeout=LONG_MS)
-    for milestone in ("Due", "Queued", "Started", "Finished"):
+    for milestone in ("Due", "Claimed", "Started", "Finished"):
         await expect(page.locator(".milestones")).to_contain_text(milestone)
+
+
+async def test_output_is_seen_while_the_run_goes_on(page: Page, matins: Cluster) -> None:
+    script = "for i in 1 2 3 4 5; do echo line $i; echo ::progress $i/5 of it; sleep 1; done"
+    await put(matins, TEAM, "talks", target=prints(script))
+    run = await call(matins, "POST", f"teams/{TEAM}/jobs/talks/trigger", {})
+    await page.goto(f"/runs/{run['id']}")
+    output = page.locator("#output-text")
+    await expect(output).to_contain_text("line 2", timeout=LONG_MS)
+    await expect(output).not_to_contain_text("line 5")
+    await expect(page.locator("[data-progress]")).to_contain_text("of 5")
+    await expect(page.locator(".state.is-running").first).to_be_visible()
+    await expect(output).to_contain_text("line 5", timeout=LONG_MS)
+    await expect(page.locator(".state.is-succeeded").first).to_be_visible(timeout=LONG_MS)
+    lines = (await output.inner_text()).splitlines()
+    assert [line for line in lines if line[:2] != "::"] == [f"line {at}" for at in range(1, 6)]
 
 
 async def test_a_run_that_failed_is_mended_and_replayed(page: Page, matins: Cluster) -> None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 from litestar import Response, Router, get
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, HeaderParameter
+from litestar.types import ASGIApp
 
-from matins.api.dependencies import Calls, Dependencies, Explanations, Failures, Outlooks, Reads
+from matins.api.dependencies import (
+    Calls,
+    Dependencies,
+    Explanations,
+    Failures,
+    Outlooks,
+    Outputs,
+    Reads,
+)
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.dead import RunFailure
@@ -97,15 +106,20 @@ async def show_run(  # noqa: PLR0913, PLR0917 # what a run's page is made of
 
 @get("/runs/{run_id:uuid}/output.txt")
 async def download_output(
-    reads: Reads, run_id: FromPath[UUID], attempt: FromQuery[int | None] = None
-) -> Response[bytes]:
-    """Send what an attempt wrote, as a file."""
-    chosen = _chosen(await reads.attempts(run_id), attempt)
-    if chosen is None:
-        raise NotFoundError("the run has no such attempt")
-    name = f"{run_id}-{chosen.number}.txt"
-    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
-    return Response(chosen.output.encode(), media_type="text/plain", headers=headers)
+    outputs: Outputs, run_id: FromPath[UUID], attempt: FromQuery[int | None] = None
+) -> ASGIApp:
+    """Send all that is kept of what an attempt wrote."""
+    return await outputs.text(run_id, attempt, None)  # type: ignore[return-value] # same messages
+
+
+@get("/runs/{run_id:uuid}/output")
+async def follow_output(
+    outputs: Outputs,
+    run_id: FromPath[UUID],
+    last_id: Annotated[str, HeaderParameter(name="Last-Event-ID")] = "",
+) -> ASGIApp:
+    """Send what the run's attempts write, as events, until it has ended."""
+    return await outputs.events(run_id, None, last_id)  # type: ignore[return-value] # same messages
 
 
 async def _draw(dependencies: Dependencies, argument: str) -> str:
@@ -179,4 +193,4 @@ def _id(text: str) -> UUID:
 
 
 LIVE = [Part("run", _draw)]
-ROUTER = Router("/", route_handlers=[show_run, download_output])
+ROUTER = Router("/", route_handlers=[show_run, download_output, follow_output])

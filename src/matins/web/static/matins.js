@@ -181,6 +181,52 @@
     }
   });
 
+  // --- output that goes on: <pre data-output="/runs/…/output"> -----------------------------------
+  const SHOWN_MOST = 1 << 20; // characters; the download has all
+
+  function showOutput(text) {
+    const card = text.closest("section");
+    const follows = card.querySelector("[data-follows]");
+    const progress = card.querySelector("[data-progress]");
+    const notice = card.querySelector("[data-notice]");
+    const source = new EventSource(text.dataset.output);
+    const on = (name, deed) => source.addEventListener(name, (event) => deed(JSON.parse(event.data)));
+    let attempt = 0;
+    let size = 0;
+    on("output", (piece) => {
+      if (piece.attempt !== attempt || piece.whole) {
+        text.replaceChildren();
+        size = 0;
+        attempt = piece.attempt;
+        card.querySelector("[data-attempt]").textContent = String(attempt);
+      }
+      text.append(piece.text);
+      for (size += piece.text.length; size > SHOWN_MOST && text.firstChild !== text.lastChild;) {
+        size -= text.firstChild.textContent.length;
+        text.firstChild.remove();
+        notice.textContent = "The beginning is not shown any more; the download has it.";
+      }
+      if (follows.checked) text.scrollTop = text.scrollHeight;
+    });
+    on("progress", (step) => {
+      const bar = progress.querySelector("progress");
+      progress.hidden = false;
+      if (step.total) { bar.max = step.total; bar.value = step.done || 0; } else bar.removeAttribute("value");
+      const counted = step.total ? (step.done || 0) + " of " + step.total : "";
+      progress.querySelector("span").textContent = [counted, step.text].filter(Boolean).join(" · ");
+    });
+    on("notice", (told) => { notice.textContent = told.text; });
+    on("end", () => {
+      source.close();
+      progress.hidden = true;
+      follows.closest("label").hidden = true;
+      if (!text.textContent) notice.textContent = "It wrote nothing.";
+    });
+    text.addEventListener("scroll", () => {
+      follows.checked = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+    });
+  }
+
   // --- dialogs, menus, copying ----------------------------------------------------------------
   function fill(dialog, json) {
     for (const [name, value] of Object.entries(JSON.parse(json || "{}"))) {
@@ -268,6 +314,7 @@
   });
 
   showZone();
+  all("[data-output]").forEach(showOutput);
   reachScrolling(document);
   followAll(document);
   setInterval(tick, 1000);
