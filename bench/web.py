@@ -137,9 +137,9 @@ executors AS (
         id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq
     )
     SELECT md5('executor ' || n)::uuid, 'executor-' || n, '{default,batch,gpu}', 64, n, now(),
-           now(), 1
+           now() + interval '1 hour', 1
     FROM generate_series(0, 39) AS n
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = now() + interval '1 hour'
 )
 UPDATE partitions
 SET epoch = 3, holder = md5('scheduler ' || 1 + partition % 3)::uuid, expires_at = 'infinity',

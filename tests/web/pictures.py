@@ -10,7 +10,6 @@ import argparse
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -42,7 +41,7 @@ class Look(NamedTuple):
         return "".join(f"-{part}" for part in parts)
 
 
-LOOKS = [Look(size, theme) for size, theme in product(("wide", "narrow"), ("light", "dark"))]
+LOOKS = [Look(), Look(theme="dark"), Look("narrow"), Look("narrow", "dark")]
 SHOWN = {"overview": LOOKS, "job": LOOKS, "run": LOOKS}
 """The pages that the documentation shows in each look; of all others, it is the first."""
 
