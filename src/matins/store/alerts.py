@@ -165,7 +165,8 @@ class PostgresLookout:
         return standings
 
     async def _recent(self, depths: Mapping[UUID, int]) -> Mapping[UUID, list[SeenRun]]:
-        """Return so many of each job's newest runs, as far as the first stretch of days has them.
+        """Return so many of each job's newest runs, as far as the first stretch of days has them,
+        and the one that died last: it may have been tried while many others came and went.
 
         For a rule that counts runs, further stretches are read.
         """
@@ -183,6 +184,9 @@ class PostgresLookout:
                 if len(runs[job_id]) < depths[job_id] and (not is_first or depths[job_id] != RECENT)
             }
             is_first = False
+        for row in await self._database.fetch(_Q["newest_deaths"], job_ids=list(depths)):
+            if row["id"] not in {run.id for run in runs[row["job_id"]]}:
+                runs[row["job_id"]].append(_seen(row))
         return runs
 
     async def _put_off(self, job_ids: list[UUID], now: datetime) -> None:

@@ -81,6 +81,21 @@ CROSS JOIN LATERAL (
     LIMIT w.depth
 ) AS r
 
+-- name: newest_deaths
+-- By dead_letters_job: of each job the run that died last, however old its due time is, unless its day
+-- is in the history. Its columns are those of `recent`.
+SELECT r.*
+FROM unnest(:job_ids::uuid[]) AS w (job_id)
+CROSS JOIN LATERAL (
+    SELECT r.job_id, r.id, r.kind, r.state, r.due_at, r.fire_at, r.claimed_at, r.started_at,
+           r.finished_at, r.attempt, r.reason, r.due_count, r.due_until
+    FROM dead_letters l
+    JOIN runs r ON r.id = l.run_id AND r.due_at = l.due_at
+    WHERE l.job_id = w.job_id AND r.kind <> 'backfill'
+    ORDER BY l.dead_at DESC
+    LIMIT 1
+) AS r
+
 -- name: standings
 -- By the primary key.
 SELECT job_id, rule, standing::text AS standing FROM alerts WHERE job_id = ANY (:job_ids::uuid[])

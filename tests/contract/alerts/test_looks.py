@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -11,11 +12,13 @@ from tests.contract.ports.ground import START
 
 from matins.alerts import watching
 from matins.domain.alerts.judging import PUT_OFF, Judged, Subject, judge
+from matins.domain.alerts.levels import RECENT
 from matins.domain.jobs.alerting import AlertRule, AlertRules
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.dead import DismissDead
 
 SECOND = timedelta(seconds=1)
+OTHER = UUID(int=8)
 RULES = AlertRules("gold", [AlertRule("failed", times=2)], {"tier": "gold"})
 
 
@@ -277,3 +280,20 @@ async def test_runs_of_a_rule_that_looks_far_back_are_seen(watched: Watched) -> 
     )
     await watched.look()
     assert (await watched.ports.rows.standings(job))["failed 2 of 31"].is_bad
+
+
+async def test_a_death_is_told_however_many_runs_were_due_after_it(watched: Watched) -> None:
+    """A run may be tried for long, while others come and go."""
+    await watched.channel()
+    job = await watched.job()
+    await watched.look()
+    slow = await watched.begin(executor=OTHER)
+    for _ in range(RECENT + 5):
+        await watched.end(result=GOOD)
+        watched.ground.clock.move(1)
+    await watched.finish(slow, BAD, OTHER)
+    await watched.look()
+    standing = (await watched.ports.rows.standings(job))["dead"]
+    assert (standing.is_notified, standing.run_id) == (True, slow.run_id)
+    await watched.look(61)
+    assert (await watched.ports.rows.standings(job))["dead"].edges == 1

@@ -16,7 +16,7 @@ from matins.domain.alerts.channels import Channel, ChannelChanged, Secrets
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
 from matins.domain.jobs.alerting import AlertRule
 from matins.domain.jobs.targets import CheckinTarget, Target
-from matins.domain.runs.attempts import Result
+from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome, RunState
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel.sealing import Sealer
@@ -95,20 +95,28 @@ class Watched:
         path = (await self.checkins.rotate(TEAM, name)).path
         return job, path.removeprefix("/ping/")
 
-    async def end(self, name: str = "load", result: Result = BAD, took_s: float = 0) -> UUID:
-        """Trigger a run, and let its only attempt end so after a while."""
+    async def begin(self, name: str = "load", executor: UUID = EXECUTOR) -> Attempt:
+        """Trigger a run, and let its only attempt begin."""
         await self.ground.owners.runs.trigger(TEAM, name)
         self._seq += 1
-        heartbeat = Heartbeat(EXECUTOR, "e", ["default"], 9, self._seq)
+        heartbeat = Heartbeat(executor, "e", ["default"], 9, self._seq)
         await self.ground.dispatch.heartbeat(heartbeat)
-        poll = Poll(EXECUTOR, self._seq, ["default"], 9)
+        poll = Poll(executor, self._seq, ["default"], 9)
         handout = await self.ground.dispatch.dequeue(poll, "default") or Handout()
         [attempt] = handout.attempts
+        return attempt
+
+    async def finish(self, attempt: Attempt, result: Result, executor: UUID = EXECUTOR) -> None:
+        """Let an attempt end so."""
+        end = End(attempt.run_id, attempt.number, result)
+        ending = Ending(end, STATES[result.outcome], result.reason)
+        assert await self.ground.dispatch.record(executor, [ending])
+
+    async def end(self, name: str = "load", result: Result = BAD, took_s: float = 0) -> UUID:
+        """Trigger a run, and let its only attempt end so after a while."""
+        attempt = await self.begin(name)
         self.ground.clock.move(took_s)
-        ending = Ending(
-            End(attempt.run_id, attempt.number, result), STATES[result.outcome], result.reason
-        )
-        assert await self.ground.dispatch.record(EXECUTOR, [ending])
+        await self.finish(attempt, result)
         return attempt.run_id
 
     async def look(self, seconds: float = 1) -> int:

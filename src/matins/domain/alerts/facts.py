@@ -53,6 +53,8 @@ class SeenRun(NamedTuple):
 class Facts(msgspec.Struct, frozen=True):
     """A job, its newest runs (the newest due time first; none of a backfill), and the time.
 
+    Their last one may be an older run: that which died last.
+
     `watched_from`: what happened before, nobody is told of. `expect_from`: since when a success can
     be expected. `succeeded_at`: the end of the last one. `expected_by`: by when there should have
     been another, by the schedule.

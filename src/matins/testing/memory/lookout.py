@@ -120,7 +120,19 @@ class MemoryLookout:
     def _recent(self, job: JobRow, count: int) -> list[SeenRun]:
         newest = reversed(self._world.runs_by_job.get(job.id, []))
         counted = (run for run in newest if run.kind is not Kind.BACKFILL)
-        return [_seen(run) for run in islice(counted, count)]
+        recent = list(islice(counted, count))
+        death = self._newest_death(job)
+        if death is not None and death not in recent:
+            recent.append(death)
+        return [_seen(run) for run in recent]
+
+    def _newest_death(self, job: JobRow) -> RunRow | None:
+        letters = self._world.dead_letters.values()
+        runs = [(letter.dead_at, self._world.runs_by_id[letter.run_id]) for letter in letters]
+        own = [
+            (at, run) for at, run in runs if run.job_id == job.id and run.kind is not Kind.BACKFILL
+        ]
+        return max(own, key=lambda pair: pair[0], default=(None, None))[1]
 
     def _announce(self, at: datetime, announcements: Sequence[Announcement]) -> None:
         groups: defaultdict[tuple[int, DeliveryKind], list[Announcement]] = defaultdict(list)
