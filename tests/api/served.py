@@ -52,7 +52,7 @@ TABLES = (
     *("backfill_runs", "backfill_left_out", "backfills"),
     *("checkins", "notices", "deliveries", "channels", "alert_rules", "alerts", "watches"),
     *("permits", "trigger_keys", "revisions", "upstreams", "links_again", "jobs", "gates"),
-    *("calendars", "windows", "teams"),
+    *("calendars", "windows", "teams", "tallies"),
 )
 
 SPEC: dict[str, Any] = {

@@ -29,6 +29,7 @@ from matins.store.failures import PostgresFailures
 from matins.store.forecasts import PostgresForecasts
 from matins.store.job_search import PostgresJobSearch
 from matins.store.limits import PostgresLimits
+from matins.store.loads import PostgresLoads
 from matins.store.naming import PostgresRunNames
 from matins.store.outlooks import PostgresOutlooks
 from matins.store.previews import PostgresPreviews
@@ -36,6 +37,7 @@ from matins.store.reads import PostgresReads
 from matins.store.replays import PostgresReplayChanges
 from matins.store.revisions import PostgresRevisions
 from matins.store.stored_output import StoredOutput
+from matins.store.tallies import PostgresTallies
 from matins.store.teams import PostgresTeams
 from matins.store.timings import KnownCalendars
 from matins.store.windows import PostgresWindows
@@ -70,6 +72,8 @@ Revisions = NamedDependency[PostgresRevisions]
 Principal = NamedDependency[str]
 """The name of the caller's token."""
 JobSearch = NamedDependency[PostgresJobSearch]
+Loads = NamedDependency[PostgresLoads]
+Tallies = NamedDependency[PostgresTallies]
 SignIns = NamedDependency[sign_ins.SignIns]
 Status = NamedDependency[StatusReader]
 System = NamedDependency[StatusWatch]
@@ -116,6 +120,8 @@ class Dependencies(NamedTuple):
     calls: PostgresCalls
     job_search: PostgresJobSearch
     outputs: OutputAnswers
+    loads: PostgresLoads
+    tallies: PostgresTallies
     status: StatusReader
     system: StatusWatch
 
@@ -183,6 +189,8 @@ def dependencies_on(
         calls=PostgresCalls(database),
         job_search=PostgresJobSearch(database),
         outputs=OutputAnswers(status, output.live, stored),
+        loads=PostgresLoads(database),
+        tallies=PostgresTallies(database),
         status=status,
         system=system,
     )

@@ -31,6 +31,11 @@ class BatchHistogram(Collector):
                 self._counts[bisect_left(self._bounds, value)] += 1
                 self._sum += value
 
+    def counts(self) -> tuple[int, ...]:
+        """Return how many values each bucket has by itself; the last one has no bound."""
+        with self._lock:
+            return tuple(self._counts)
+
     def collect(self) -> Iterable[HistogramMetricFamily]:
         """Return the histogram as it is now."""
         with self._lock:

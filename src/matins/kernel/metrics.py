@@ -6,9 +6,8 @@ from math import nan
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, Info, generate_latest
 
+from matins.domain.status.tallies import LAG_BOUNDS_S
 from matins.kernel.histogram import BatchHistogram
-
-_LAG_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 CLAIMED = Counter("matins_claimed", "Runs claimed", ["state"])
 CLAIM_REFUSED = Counter("matins_claim_refused", "Claims refused by the fence")
@@ -20,7 +19,7 @@ RUNS_RETRIED = Counter("matins_runs_retried", "Runs that are tried again after a
 RUNS_DEAD = Counter("matins_runs_dead", "Runs that were given up")
 REPLAYED = Counter("matins_replayed", "Dead runs replayed by replays of many, at their rates")
 CLAIM_LAG = Histogram(
-    "matins_claim_lag_seconds", "Claim time minus fire time", buckets=_LAG_BUCKETS
+    "matins_claim_lag_seconds", "Claim time minus fire time", buckets=LAG_BOUNDS_S
 )
 SCHEDULE_LAG = Gauge("matins_schedule_lag_seconds", "Age of the oldest due and unclaimed fire time")
 """A scheduler measures it in its memory, an API in the rows of all jobs."""
@@ -84,7 +83,7 @@ EXECUTORS_LOST = Counter("matins_executors_lost", "Executor incarnations declare
 MASS_LOSS_GUARD = Gauge("matins_mass_loss_guard", "1 while most executors look lost at once")
 HANDED_OUT = Counter("matins_handed_out", "Attempts handed out")
 START_LAG = BatchHistogram(
-    "matins_start_lag_seconds", "Hand-out minus due time", buckets=_LAG_BUCKETS
+    "matins_start_lag_seconds", "Hand-out minus due time", buckets=LAG_BOUNDS_S
 )
 RECORDED = Counter("matins_recorded", "Ends of attempts recorded", ["outcome"])
 SUPERSEDED = Counter("matins_superseded", "Ends reported of superseded attempts")
@@ -95,6 +94,13 @@ ATTEMPTS_RUNNING = Gauge("matins_attempts_running", "Attempts running in this ex
 KEEPERS_LOST = Counter("matins_keepers_lost", "Keepers that ended before their executor did")
 UNCONFIRMED = Gauge("matins_unconfirmed_ends", "Ends kept by this executor until confirmed")
 GATEWAY_ERRORS = Counter("matins_gateway_errors", "Failed calls of this executor to the gateway")
+
+
+def count_of(counter: Counter, **labels: str) -> int:
+    """Return what a counter has counted in this process, of those with these labels."""
+    [metric] = counter.collect()
+    samples = [sample for sample in metric.samples if sample.name.endswith("_total")]
+    return round(sum(sample.value for sample in samples if labels.items() <= sample.labels.items()))
 
 
 def exposition() -> bytes:

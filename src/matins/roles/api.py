@@ -33,6 +33,7 @@ from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
 from matins.roles.owners import postgres_deeds
 from matins.roles.process import run_role
+from matins.status.tallying import Tallying
 from matins.status.watch import LOOK_S, StatusWatch
 from matins.store.alerts import PostgresLookout
 from matins.store.database import Database
@@ -95,7 +96,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         # Stopped last first: the waiting polls are answered before the server waits for them.
         services: list[Service] = [
             ServerWatch(server, clock),
-            *(system, door, web, dependencies.outputs),
+            *(system, Tallying(dependencies.tallies, clock), door, web, dependencies.outputs),
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
             *_telling(system, clock, settings),

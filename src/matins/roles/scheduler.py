@@ -21,6 +21,7 @@ from matins.roles.process import health, run_role
 from matins.roles.upkeep import make_upkeep
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
+from matins.status.tallying import Tallying
 from matins.store.agenda import PostgresAgenda
 from matins.store.backfills import PostgresBackfills
 from matins.store.database import DEADLINE_S, Database, can_write
@@ -33,6 +34,7 @@ from matins.store.pools import PostgresQueues
 from matins.store.replays import PostgresReplays
 from matins.store.restores import PostgresRestores
 from matins.store.server import Server, ServerWatch
+from matins.store.tallies import PostgresTallies
 from matins.store.waiting import PostgresWaitingRoom
 from matins.store.watch import PostgresWatch
 from matins.upkeep.days import DaysAhead
@@ -98,7 +100,7 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
 
         upkeep = make_upkeep(slow, history, hints, clock, SystemRandom(), settings)
         services: list[Service] = [ServerWatch(server, clock), _half_sent(reads, clock, term_s)]
-        services += [DaysAhead(PostgresDayTables(reads), clock), upkeep]
+        services += [DaysAhead(PostgresDayTables(reads), clock), upkeep, _tallying(slow, clock)]
         services += [_pauses(reads, hints, clock, settings), role, *health(settings, is_ready)]
         await run_services(services, stopping)
 
@@ -106,6 +108,10 @@ async def _scheduler(settings: Settings, stopping: asyncio.Event) -> None:
 def _pauses(database: Database, hints: Hints, clock: HostClock, settings: Settings) -> PauseEnds:
     owners = postgres_owners(database, hints, SystemRandom())
     return PauseEnds(owners.upkeep, clock, settings.poll_s)
+
+
+def _tallying(database: Database, clock: HostClock) -> Tallying:
+    return Tallying(PostgresTallies(database), clock)
 
 
 def _half_sent(database: Database, clock: HostClock, term_s: float) -> HalfSent:

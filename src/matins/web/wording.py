@@ -71,6 +71,15 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def size(octets: float) -> str:
+    """Return a size in bytes: `12.3 MB`."""
+    value, units = float(octets), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    digits = 0 if units[0] == "B" or value >= 100 else 1
+    return f"{value:.{digits}f} {units[0]}"
+
+
 def percent(share: float | None) -> str:
     """Return a share of 1 in percent."""
     return NONE if share is None else f"{share * 100:.1f} %" if share < 1 else "100 %"
@@ -84,6 +93,11 @@ def state(value: str) -> Markup:
 def job_path(team: str, name: str, below: str = "") -> str:
     """Return the address of a job's page, or of what is below it."""
     return f"/teams/{quote(team, safe='')}/jobs/{quote(name, safe='')}" + (below and f"/{below}")
+
+
+def team_path(team: str, below: str = "") -> str:
+    """Return the address of a team's page, or of what is below it."""
+    return f"/teams/{quote(team, safe='')}" + (below and f"/{below}")
 
 
 def run_path(run_id: UUID) -> str:
@@ -130,10 +144,12 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "instant": instant,
     "distance": distance,
     "count_of": count,
+    "size_of": size,
     "plural": plural,
     "percent": percent,
     "state": state,
     "job_path": job_path,
+    "team_path": team_path,
     "run_path": run_path,
     "with_query": with_query,
     "lines": lines,

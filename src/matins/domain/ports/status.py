@@ -7,6 +7,7 @@ from typing import Protocol
 
 from matins.domain.status.facts import Facts
 from matins.domain.status.findings import SystemStatus
+from matins.domain.status.tallies import Tally
 
 
 class StatusReads(Protocol):
@@ -35,3 +36,10 @@ class StatusView(Protocol):
         """Return the last judgement, seconds old at most. Never raises: that nothing can be seen is
         a finding too.
         """
+
+
+class TallyBook(Protocol):
+    """Where all processes tell what has happened in the present minute."""
+
+    async def add(self, tally: Tally) -> None:
+        """Add to the present minute. Raises UnavailableError: then it may be in it or not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matins.web.pages import (
     calendar,
     chains,
+    cluster,
     dead,
     dead_deeds,
     job,
@@ -22,6 +23,6 @@ from matins.web.pages import (
 PAGES = (
     *(overview, jobs, job, job_form, job_deeds, revisions),
     *(runs, run, run_deeds, calendar, dead, dead_deeds),
-    *(chains, playground),
+    *(chains, cluster, playground),
 )
 """The modules whose routers are the web page, in the order of the navigation."""

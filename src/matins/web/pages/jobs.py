@@ -19,6 +19,7 @@ from matins.insight.explain.sentences import explain
 from matins.owners import owners as use_cases
 from matins.store.job_search import JobFilter
 from matins.web.charts.bars import Bars, run_bars
+from matins.web.forms import read_labels
 from matins.web.live import Part
 from matins.web.rendering import Item, WebRequest, came_from, done, page
 from matins.web.wording import plural
@@ -52,7 +53,7 @@ async def show_jobs(
     after: FromQuery[str] = "",
 ) -> Response[bytes]:
     """Show jobs by team and name; each part of the filter stands in the address."""
-    wanted = JobFilter(team, q.strip(), _state(in_state), _labels(label))
+    wanted = JobFilter(team, q.strip(), _state(in_state), read_labels(label, "label"))
     found = await job_search.find(wanted, after, PAGE)
     counts, recent = await asyncio.gather(job_search.counts(wanted), job_search.recent(found.jobs))
     rows = [_row(job, recent.get(str(job.id), RecentRuns())) for job in found.jobs]
@@ -138,17 +139,6 @@ def _state(text: str) -> JobState | None:
     except ValueError:
         known = ", ".join(state for state in JobState if state is not JobState.DELETED)
         raise InvalidInputError.at("state", f"is {text!r}; it may be {known}") from None
-
-
-def _labels(text: str) -> dict[str, str]:
-    """Read labels as the address has them: `tier=gold,region=eu`."""
-    labels = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, sign, value = part.partition("=")
-        if not sign:
-            raise InvalidInputError.at("label", f"is {part!r}; write it as name=value")
-        labels[name.strip()] = value.strip()
-    return labels
 
 
 ROUTER = Router("/", route_handlers=[show_jobs, change_jobs])
