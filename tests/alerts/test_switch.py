@@ -98,6 +98,28 @@ async def test_operators_are_told_once_of_each_finding_and_of_its_end() -> None:
 
 
 @in_virtual_time
+async def test_operators_are_not_told_of_what_is_just_starting() -> None:
+    system, sent = System(), list[Message]()
+
+    async def notify(name: UUID, message: Message) -> None:
+        del name
+        sent.append(message)
+
+    alerts = OperatorAlerts(system, notify, VirtualClock(VirtualTime()), settle_s=20)
+    system.findings = [FROZEN]
+    await alerts.tell()
+    await asyncio.sleep(19)
+    system.findings = []
+    await alerts.tell()
+    await asyncio.sleep(1)
+    await alerts.tell()
+    assert sent == []
+    system.findings = [FROZEN]
+    await alerts.tell()
+    assert len(sent) == 1
+
+
+@in_virtual_time
 async def test_what_operators_could_not_be_told_is_told_later_in_order() -> None:
     system, sent = System(), list[str]()
     is_down = True

@@ -42,10 +42,14 @@ log = structlog.get_logger()
 class OperatorAlerts:
     """Looks at the findings, and sends what is new of them. See `kernel.service.Service`."""
 
-    def __init__(self, system: StatusView, notify: Notify, clock: Clock) -> None:
+    def __init__(
+        self, system: StatusView, notify: Notify, clock: Clock, settle_s: float = 0.0
+    ) -> None:
+        """In the first `settle_s` nothing is told: what was down as a whole is just starting."""
         self._system = system
         self._notify = notify
         self._clock = clock
+        self._from_s = clock.elapsed_s() + settle_s
         self._again_s = 0.0
         self._stopping = asyncio.Event()
         self._standings: dict[tuple[FindingKind, str], Standing] = {}
@@ -61,6 +65,8 @@ class OperatorAlerts:
 
     async def tell(self) -> None:
         """Look once, and send what waits; what does not arrive is sent again at a later look."""
+        if self._clock.elapsed_s() < self._from_s:
+            return
         edges = self._edges(await self._system.status())
         for turn in (Turn.BAD, Turn.FLAPPING, Turn.WELL):
             if turned := [edge for edge in edges if edge.turn is turn]:

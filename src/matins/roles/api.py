@@ -154,7 +154,8 @@ def _telling(system: StatusView, clock: HostClock, settings: Settings) -> list[S
     services: list[Service] = []
     if settings.operators_url is not None:
         notify = partial(notify_by_apprise, settings.operators_url)
-        services.append(OperatorAlerts(system, notify, clock))
+        settle_s = settings.status_after_s
+        services.append(OperatorAlerts(system, notify, clock, settle_s))
     if settings.switch_url is not None:
         url, every_s = settings.switch_url, settings.switch_every_s
         services.append(DeadMansSwitch(url, every_s, system, clock))
