@@ -24,9 +24,13 @@ from tests.e2e.faults.scenes import PARTITIONS
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SAID_S = 30.0
-"""It takes a second of being wrong, and half of one to the next look; a busy machine needs more."""
+"""It takes 3 s at most of being wrong, and half of one to a look; a busy machine needs more."""
 
-SETTINGS = {"MATINS_STATUS_AFTER": "1s", "MATINS_STATUS_EVERY": "500ms"}
+SETTINGS = {
+    "MATINS_LEASE_TERM": "3s",
+    "MATINS_STATUS_AFTER": "2s",
+    "MATINS_STATUS_EVERY": "500ms",
+}
 ORPHAN = 7
 
 
