@@ -199,6 +199,10 @@ class PostgresBackfillChanges(_PastReader):
             await self._reads.fetch(_Q["list_of_team"], team=team, limit=limit)
         )
 
+    async def newest(self, limit: int) -> list[Backfill]:
+        """Return the newest backfills of all teams, with those that are not over."""
+        return await self._shown(await self._reads.fetch(_Q["newest"], limit=limit))
+
     async def found(self, backfill_id: UUID) -> Backfill:
         """Return how a backfill stands. Raises NotFoundError."""
         backfill = await self.find_backfill(backfill_id)

@@ -106,6 +106,21 @@ WHERE b.team_id = (SELECT id FROM teams WHERE name = :team)
 ORDER BY b.made_at DESC
 LIMIT :limit
 
+-- name: newest
+-- Of all teams. By backfills_partition, which holds no other than those that are not over, and by
+-- backfills_finished.
+SELECT
+    -- include: backfill_columns
+FROM (
+    (SELECT * FROM backfills WHERE finished_at IS NULL LIMIT :limit)
+    UNION ALL
+    (SELECT * FROM backfills WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT :limit)
+) AS b
+JOIN jobs j ON j.id = b.job_id
+JOIN teams t ON t.id = b.team_id
+ORDER BY b.made_at DESC
+LIMIT :limit
+
 -- name: left_out
 -- By the primary key.
 SELECT first_at, last_at, due_count, reason

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from matins.web.pages import (
+    backfill_deeds,
+    backfills,
     calendar,
     chains,
     cluster,
@@ -23,6 +25,6 @@ from matins.web.pages import (
 PAGES = (
     *(overview, jobs, job, job_form, job_deeds, revisions),
     *(runs, run, run_deeds, calendar, dead, dead_deeds),
-    *(chains, cluster, playground),
+    *(backfills, backfill_deeds, chains, cluster, playground),
 )
 """The modules whose routers are the web page, in the order of the navigation."""
