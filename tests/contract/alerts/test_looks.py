@@ -297,3 +297,24 @@ async def test_a_death_is_told_however_many_runs_were_due_after_it(watched: Watc
     assert (standing.is_notified, standing.run_id) == (True, slow.run_id)
     await watched.look(61)
     assert (await watched.ports.rows.standings(job))["dead"].edges == 1
+
+
+async def test_nobody_is_reminded_of_a_job_that_is_paused(watched: Watched) -> None:
+    await watched.channel()
+    job = await watched.job("load", QUIET, AlertRule("dead", remind="1m"))
+    await watched.look()
+    await watched.end()
+    await watched.look()
+    await watched.look(61)
+    await watched.ground.owners.jobs.pause(TEAM, "load")
+    for _ in range(3):
+        await watched.look(61)
+    turns = [row.notice.turn for row in await watched.ports.rows.notices()]
+    assert turns == ["bad", "still"]
+    watch = await watched.ports.rows.watch(job)
+    assert watch is not None
+    assert watch.looked_at is not None
+    assert (watch.look_at - watch.looked_at).total_seconds() > 5
+    await watched.ground.owners.jobs.resume(TEAM, "load")
+    await watched.look()
+    assert len(await watched.ports.rows.notices()) == 3

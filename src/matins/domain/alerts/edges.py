@@ -88,12 +88,14 @@ def step(
 ) -> tuple[Standing, Edge | None]:
     """Return how a job stands after a look at `now`, and what is to be told.
 
-    A level of None is unknown: all stays as it was.
+    A level of None is unknown: all stays as it was, and nobody is reminded of it.
     """
     if before is None:
         before = Standing(datetime.min.replace(tzinfo=now.tzinfo), is_bad=False, since=now)
     if now <= before.looked_at:
         return before, None
+    if level is None:
+        remind_s = None
     level = level or Level(before.is_bad, before.since, before.reason, before.run_id)
     changed = level.is_bad != before.is_bad
     turned_bad = [at for at in before.turned_bad if now - at < FLAPS_WITHIN]

@@ -172,5 +172,7 @@ def _changes_by_time(standing: Standing, rule: AlertRule) -> list[datetime]:
     if standing.is_flapping:
         look_ats.append(standing.since + STEADY)
     if standing.is_notified and standing.notified_at is not None and rule.remind_s is not None:
-        look_ats.append(standing.notified_at + timedelta(seconds=rule.remind_s))
+        remind_at = standing.notified_at + timedelta(seconds=rule.remind_s)
+        # it is over where nothing is known of the job: nobody is reminded then
+        look_ats += [remind_at] if remind_at > standing.looked_at else []
     return look_ats
