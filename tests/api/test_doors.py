@@ -177,6 +177,8 @@ ROUTES = {
     "/v1/runs/{run_id}": {"get"},
     "/v1/runs/{run_id}/attempts": {"get"},
     "/v1/runs/{run_id}/input": {"get"},
+    "/v1/runs/resolve": {"get"},
+    "/v1/runs/{run_id}/output": {"get"},
     "/v1/runs/{run_id}/outlook": {"get"},
     "/v1/runs/{run_id}/cancel": {"post"},
     "/v1/runs/{run_id}/retry": {"post"},
