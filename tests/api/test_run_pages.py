@@ -135,10 +135,21 @@ async def test_a_dead_run_says_why_and_what_it_wrote(
     page = await text_of(browser, f"/runs/{run}")
     assert "exit code 1: what it wrote" in page
     assert "0 of the 1 run before" in page
+    assert "Results" not in page
     assert f"/runs/{good}" in page
     assert '<span class="diff-add">+    - --faster</span>' in page
     assert "data-live" not in page
     assert await text_of(browser, f"/runs/{run}/output.txt") == "what it wrote"
+
+
+async def test_results_are_shown(
+    browser: aiohttp.ClientSession, owner: Owner, database: Database
+) -> None:
+    run = await die_of(owner, database, "done")
+    async with database.session() as session:
+        await session.execute("""UPDATE attempts SET results = '{"rows": "184203"}'""")
+    await signed_in(browser)
+    assert "<dt>rows</dt><dd>184203</dd>" in await text_of(browser, f"/runs/{run}")
 
 
 async def test_what_a_run_wrote_stays_text(
