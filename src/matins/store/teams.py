@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import NamedTuple
+
 import msgspec
 
 from matins.domain.jobs.keeping import Keep
@@ -14,6 +17,20 @@ from matins.store.job_rows import as_json
 from matins.store.queries import load_queries
 
 _Q = load_queries("teams.sql")
+
+
+class TeamLine(NamedTuple):
+    """A team in a list: its weight, and what it has. `failing`: to so many of its channels nothing
+    arrives.
+    """
+
+    name: str
+    weight: int
+    created_at: datetime
+    jobs: int
+    paused: int
+    channels: int
+    failing: int
 
 
 class PostgresTeams:
@@ -33,6 +50,11 @@ class PostgresTeams:
     async def all(self) -> list[TeamRecord]:
         """Return all teams, by name."""
         return [TeamRecord(**row) for row in await self._database.fetch(_Q["all"])]
+
+    async def find(self, text: str, after: str, limit: int) -> list[TeamLine]:
+        """Return the teams with a text in their name, by name, from after that one on."""
+        rows = await self._database.fetch(_Q["find"], text=text.lower(), after=after, limit=limit)
+        return [TeamLine(**dict(row)) for row in rows]
 
     async def share(self, team: str) -> TeamShare:
         """Return how a team shares the pools. Raises NotFoundError."""

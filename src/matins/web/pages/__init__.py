@@ -20,11 +20,15 @@ from matins.web.pages import (
     run,
     run_deeds,
     runs,
+    team_alerts,
+    team_windows,
+    teams,
 )
 
 PAGES = (
     *(overview, jobs, job, job_form, job_deeds, revisions),
     *(runs, run, run_deeds, calendar, dead, dead_deeds),
-    *(backfills, backfill_deeds, chains, cluster, playground),
+    *(backfills, backfill_deeds, chains, cluster),
+    *(teams, team_windows, team_alerts, playground),
 )
 """The modules whose routers are the web page, in the order of the navigation."""
