@@ -159,8 +159,7 @@ async def test_alert_rules_are_written_as_yaml(page: Page) -> None:
 
 
 async def test_a_check_in_gets_its_address_once(page: Page, owner: Owner) -> None:
-    target = {"checkin": {}}
-    await owner.job(name="backup", target=target, schedule=None)
+    await owner.job(name="backup", target={"checkin": {}}, schedule=None)
     assert "Make its address" in await page.text(f"{TEAM}/check-ins")
     text = await page.send(f"{TEAM}/check-ins/rotate", name="backup")
     assert re.search(r"http://127\.0\.0\.1:\d+/ping/[\w-]{32}<", text)
