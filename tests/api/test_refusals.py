@@ -50,6 +50,7 @@ async def test_no_part_of_the_server_is_described_as_a_parameter(owner: Owner) -
     }
     assert named == {
         *("team", "name", "run_id", "due_at", "job", "pool"),
+        *("attempt", "tail", "Last-Event-ID", "failed"),
         *("after", "before", "limit", "since", "until", "state", "count", "hours", "dry_run"),
         "recent",
         *("reason", "revision", "Idempotency-Key", "force", "at", "backfill_id", "key"),
