@@ -117,7 +117,7 @@ async def _deeds(client: Matins, files: dict[str, JobFile], now: datetime) -> No
 _NEWEST = """
 SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job_id
 WHERE j.name = $1
-ORDER BY r.claimed_at DESC
+ORDER BY r.state = 'running' DESC, r.claimed_at DESC
 LIMIT 1
 """
 
