@@ -45,6 +45,9 @@ async def test_jobs_of_a_label_are_paused_and_resumed_at_once(page: Page, matins
     assert jobs["bulk-one"]["reason"] == "the vendor moves"
     await page.get_by_label("Pick bulk/bulk-one").check()
     await page.get_by_role("button", name="Resume").click()
+    question = page.get_by_role("dialog", name="Resume the picked jobs")
+    await expect(question.get_by_text("Nothing was due meanwhile.")).to_be_visible()
+    await question.get_by_role("button", name="Resume").click()
     await expect(page.get_by_role("status").get_by_text("Resumed 1 job.")).to_be_visible()
     assert (await _job(matins, "bulk-one"))["state"] == "active"
 

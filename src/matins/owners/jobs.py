@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from random import Random
 from types import MappingProxyType
@@ -140,6 +140,19 @@ class Jobs:
         """Go on with a paused or quarantined job, after deciding about what was missed."""
         return await self._change(
             team, name, lambda job, _: decisions.resume(job, missed), author, dry_run=dry_run
+        )
+
+    async def relabel(
+        self,
+        team: str,
+        name: str,
+        labels: Mapping[str, str],
+        dropped: Collection[str] = (),
+        author: Author = NOBODY,
+    ) -> Changed:
+        """Set labels of a job and drop others, and leave all else as it is."""
+        return await self._change(
+            team, name, lambda job, _: decisions.relabel(job, labels, dropped), author
         )
 
     async def roll_back(

@@ -57,6 +57,21 @@ async def test_a_new_schedule_skips_what_lay_before_it(ground: Ground) -> None:
     assert await ground.rows.runs(made.job.id) == skipped(1, 2, 3, reason="changed")
 
 
+async def test_labels_are_set_and_dropped_and_the_rest_stays(ground: Ground) -> None:
+    spec = msgspec.structs.replace(SPEC, labels={"tier": "gold", "old": "yes"})
+    made = await ground.owners.jobs.put(TEAM, spec)
+    relabel = ground.owners.jobs.relabel
+    changed = await relabel(TEAM, SPEC.name, {"tier": "iron", "region": "eu"}, ["old", "none"])
+    assert (changed.change, changed.job.revision) == ("changed", 2)
+    assert changed.job.spec.labels == {"tier": "iron", "region": "eu"}
+    assert changed.job.next_due_at == made.job.next_due_at
+    again = await relabel(TEAM, SPEC.name, {"region": "eu"}, ["old"])
+    assert again.change == "unchanged"
+    many = {f"label-{number}": "x" for number in range(40)}
+    with pytest.raises(InvalidInputError):
+        await relabel(TEAM, SPEC.name, many)
+
+
 async def test_other_policies_leave_due_times_as_they_are(ground: Ground) -> None:
     made = await ground.owners.jobs.put(TEAM, SPEC)
     ground.clock.move(180)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -16,6 +16,7 @@ from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.schedules.schedule import Override
 from matins.domain.time.instants import SECOND
 from matins.domain.values.errors import ConflictError, ScheduleError, check
+from matins.domain.values.texts import label_problems
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -59,6 +60,17 @@ def replace(job: LockedJob, spec: JobSpec) -> JobChange | None:
         return JobChange(spec, state, "changed", pause=_kept(job))
     reason = "changed" if state is JobState.ACTIVE else job.state
     return JobChange(spec, state, "changed", reason, pause=_kept(job))
+
+
+def relabel(
+    job: LockedJob, labels: Mapping[str, str], dropped: Collection[str]
+) -> JobChange | None:
+    """Decide what a job becomes with these labels besides, and without those that are dropped."""
+    _refuse_quarantined(job)
+    kept = {name: value for name, value in job.spec.labels.items() if name not in dropped}
+    spec = msgspec.structs.replace(job.spec, labels=kept | dict(labels))
+    check(label_problems(spec.labels))
+    return replace(job, spec)
 
 
 def pause(job: LockedJob, wanted: Pause, moment: Moment) -> JobChange | None:

@@ -11,6 +11,7 @@ from matins.web.pages import (
     dead,
     dead_deeds,
     job,
+    job_bulk,
     job_deeds,
     job_form,
     jobs,
@@ -26,7 +27,7 @@ from matins.web.pages import (
 )
 
 PAGES = (
-    *(overview, jobs, job, job_form, job_deeds, revisions),
+    *(overview, jobs, job_bulk, job, job_form, job_deeds, revisions),
     *(runs, run, run_deeds, calendar, dead, dead_deeds),
     *(backfills, backfill_deeds, chains, cluster),
     *(teams, team_windows, team_alerts, playground),

@@ -1,32 +1,26 @@
-"""The page of all jobs: found as one types, paused, resumed and triggered many at once."""
+"""The page of all jobs, found as one types. What is done to many is in `job_bulk.py`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
-from litestar import Response, Router, get, post
+from litestar import Response, Router, get
 from litestar.params import FromQuery, QueryParameter
 
-from matins.api.dependencies import JobSearch, Owners, Principal
-from matins.domain.jobs.authors import Author
-from matins.domain.jobs.pausing import Pause
+from matins.api.dependencies import JobSearch
 from matins.domain.jobs.spec import Job, JobState
 from matins.domain.runs.recent import RECENT_MAX, RecentRun, RecentRuns
-from matins.domain.values.errors import InvalidInputError, MatinsError, UnavailableError
-from matins.insight.explain.sentences import explain
-from matins.owners import owners as use_cases
+from matins.domain.values.errors import InvalidInputError
 from matins.store.job_search import JobFilter
 from matins.web.charts.bars import Bars, run_bars
 from matins.web.forms import read_labels
 from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, came_from, done, page
-from matins.web.wording import plural
+from matins.web.rendering import Item, WebRequest, page
+from matins.web.subjects import sentence_of
 
 PAGE: Final = 50
-BULK_MAX: Final = 1_000
-"""The most jobs that are changed at once."""
 
 ITEM = Item("Jobs", "/jobs", "j")
 LIVE: list[Part] = []
@@ -53,7 +47,7 @@ async def show_jobs(
     after: FromQuery[str] = "",
 ) -> Response[bytes]:
     """Show jobs by team and name; each part of the filter stands in the address."""
-    wanted = JobFilter(team, q.strip(), _state(in_state), read_labels(label, "label"))
+    wanted = job_filter(q, team, in_state, label)
     found = await job_search.find(wanted, after, PAGE)
     counts, recent = await asyncio.gather(job_search.counts(wanted), job_search.recent(found.jobs))
     rows = [_row(job, recent.get(str(job.id), RecentRuns())) for job in found.jobs]
@@ -70,67 +64,15 @@ async def show_jobs(
     )
 
 
-@post("/jobs/bulk")
-async def change_jobs(request: WebRequest, owners: Owners, principal: Principal) -> Response[bytes]:
-    """Do one thing to each job that was picked; what is wrong with one stops none of the others."""
-    form = await request.form()
-    names = [str(name) for name in form.getall("job", [])][:BULK_MAX]
-    deed = str(form.get("deed", ""))
-    reason = str(form.get("reason", "")).strip()
-    change = _DEEDS.get(deed)
-    if change is None:
-        raise InvalidInputError.at("deed", f"is {deed!r}; it may be {', '.join(_DEEDS)}")
-    if not names:
-        raise InvalidInputError.at("job", "none is picked")
-    faults = []
-    for name in names:
-        team, _, job = name.partition("/")
-        try:
-            await change(owners, team, job, Author(principal, reason))
-        except UnavailableError:
-            raise
-        except MatinsError as error:
-            faults.append(f"{name}: {error}")
-    text = f"{_DONE[deed]} {plural(len(names) - len(faults), 'job')}."
-    if faults:
-        text += f" Not done: {'; '.join(faults[:5])}{' …' if len(faults) > 5 else ''}"
-    return done(request, text, came_from(request), is_error=bool(faults))
-
-
-async def _pause(owners: use_cases.Owners, team: str, job: str, author: Author) -> None:
-    await owners.jobs.pause(team, job, Pause(reason=author.reason), author)
-
-
-async def _resume(owners: use_cases.Owners, team: str, job: str, author: Author) -> None:
-    await owners.jobs.resume(team, job, "skip", author)
-
-
-async def _trigger(owners: use_cases.Owners, team: str, job: str, _author: Author) -> None:
-    await owners.runs.trigger(team, job)
-
-
-_DEEDS: Final[dict[str, Callable[[use_cases.Owners, str, str, Author], Awaitable[None]]]] = {
-    "pause": _pause,
-    "resume": _resume,
-    "trigger": _trigger,
-}
-_DONE: Final = {"pause": "Paused", "resume": "Resumed", "trigger": "Triggered"}
-
-
 def _row(job: Job, recent: RecentRuns) -> Row:
     last: Sequence[RecentRun] = recent.runs[:1]
     bars = run_bars(recent.runs, RECENT_MAX)
-    return Row(job, _sentence(job), bars, last[0] if last else None, recent.p95_s)
+    return Row(job, sentence_of(job), bars, last[0] if last else None, recent.p95_s)
 
 
-def _sentence(job: Job) -> str:
-    schedule = job.spec.schedule
-    if schedule is None:
-        return "Told by check-ins." if job.spec.target.checkin else "Only when triggered."
-    try:
-        return explain(schedule, seed=str(job.id), anchor=job.created_at)
-    except MatinsError as error:
-        return str(error)
+def job_filter(text: str, team: str, state: str, label: str) -> JobFilter:
+    """Return the filter that an address, or a form with it, asks for. Raises InvalidInputError."""
+    return JobFilter(team, text.strip(), _state(state), read_labels(label, "label"))
 
 
 def _state(text: str) -> JobState | None:
@@ -141,4 +83,4 @@ def _state(text: str) -> JobState | None:
         raise InvalidInputError.at("state", f"is {text!r}; it may be {known}") from None
 
 
-ROUTER = Router("/", route_handlers=[show_jobs, change_jobs])
+ROUTER = Router("/", route_handlers=[show_jobs])
