@@ -11,8 +11,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from matins.domain.alerts.deliveries import Sent, Taken
+from matins.domain.alerts.facts import SeenRun
+from matins.domain.alerts.judging import Judged, Subject
 from matins.domain.executors.protocol import Handout, Poll, Running
 from matins.domain.jobs.changes import LockedJob
+from matins.domain.ports.alerts import Announcement
 from matins.domain.runs.admission.gates import Permit
 from matins.domain.runs.backfills.stepping import OpenBackfill
 from matins.domain.runs.chains import Link, LinkPage
@@ -28,8 +32,10 @@ from matins.testing.memory.changes import MemoryJobChanges, MemoryTransaction
 from matins.testing.memory.dispatch import MemoryDispatch, MemoryWatch
 from matins.testing.memory.due_times import MemoryEndedJobs, MemoryNextDueTimes
 from matins.testing.memory.gates import Gates
+from matins.testing.memory.lookout import MemoryLookout
+from matins.testing.memory.outbox import MemoryOutbox
 from matins.testing.memory.repairs import MemoryRepairs
-from matins.testing.memory.world import World
+from matins.testing.memory.world import JobRow, World
 from matins.testing.roles import Stage
 from matins.testing.simulation import Simulation
 
@@ -224,6 +230,72 @@ class Trusting(MemoryNextDueTimes):
         return []
 
 
+class Overwriting(MemoryLookout):
+    """Writes what it makes of jobs, whoever has looked at them meanwhile."""
+
+    async def write(
+        self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
+    ) -> set[UUID]:
+        """See `domain.ports.alerts.Lookout`."""
+        watches = self._world.alerts.watches
+        believing = [
+            (
+                msgspec.structs.replace(subject, believed=watches[subject.facts.job_id].looked_at),
+                judged,
+            )
+            for subject, judged in looked
+            if subject.facts.job_id in watches
+        ]
+        return await super().write(believing, announcements)
+
+
+class Overlooking(MemoryLookout):
+    """Sees no death."""
+
+    def _recent(self, job: JobRow, count: int) -> list[SeenRun]:
+        seen = super()._recent(job, count)
+        return [run for run in seen if run.state is not RunState.DEAD]
+
+
+class Mute(MemoryLookout):
+    """Tells nobody."""
+
+    async def write(
+        self, looked: Sequence[tuple[Subject, Judged]], announcements: Sequence[Announcement]
+    ) -> set[UUID]:
+        """See `domain.ports.alerts.Lookout`."""
+        written = await super().write(looked, announcements)
+        self._world.alerts.notices.clear()
+        return written
+
+
+class Shared(MemoryOutbox):
+    """Takes messages that others are sending."""
+
+    async def take(self, limit: int, lease_s: float) -> list[Taken]:
+        """See `domain.ports.alerts.Outbox`."""
+        return await super().take(limit, 0.0)
+
+
+class Forgetful(MemoryOutbox):
+    """Does not write that a message has come."""
+
+    async def record(self, taken: Taken, sent: Sent) -> bool:
+        """See `domain.ports.alerts.Outbox`."""
+        await super().record(taken, sent._replace(state="waiting", wait_s=5.0))
+        return True
+
+
+class Boastful(MemoryOutbox):
+    """Says of messages that they have come when it takes them."""
+
+    async def take(self, limit: int, lease_s: float) -> list[Taken]:
+        """See `domain.ports.alerts.Outbox`."""
+        for taken in await super().take(limit, lease_s):
+            await super().record(taken, taken.after("", 0.0))
+        return []
+
+
 def unfenced(stage: Stage) -> None:
     """Plant a claim without its fence."""
     stage.agenda = Unfenced
@@ -304,6 +376,36 @@ def trusting(stage: Stage) -> None:
     stage.due_times = Trusting
 
 
+def overwriting(stage: Stage) -> None:
+    """Plant looks that overwrite later ones."""
+    stage.lookout = Overwriting
+
+
+def overlooking(stage: Stage) -> None:
+    """Plant looks that see no death."""
+    stage.lookout = Overlooking
+
+
+def mute(stage: Stage) -> None:
+    """Plant edges that are written and not told."""
+    stage.lookout = Mute
+
+
+def shared(stage: Stage) -> None:
+    """Plant channels to which several send at once."""
+    stage.outbox = Shared
+
+
+def forgetful(stage: Stage) -> None:
+    """Plant messages that are sent for ever."""
+    stage.outbox = Forgetful
+
+
+def boastful(stage: Stage) -> None:
+    """Plant messages that are never sent."""
+    stage.outbox = Boastful
+
+
 def hasty(stage: Stage) -> None:
     """Plant a watch that takes executors for lost before they end their attempts."""
     stage.settings = msgspec.structs.replace(stage.settings, lost_after_s=6.0)
@@ -329,6 +431,12 @@ def hasty(stage: Stage) -> None:
         (optimistic, "was made though run"),
         (unchecked, "was one too many"),
         (unreturned, "and holds a permit of"),
+        (overwriting, "was written by an older look"),
+        (overlooking, "and what was seen is"),
+        (mute, "is told to nobody"),
+        (shared, "its sender was on its way to write it"),
+        (forgetful, "it was written that it had come"),
+        (boastful, "nobody has received it"),
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:

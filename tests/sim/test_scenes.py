@@ -19,6 +19,7 @@ from matins.domain.values.ids import PARTITIONS
 from matins.executor.fleet import Executor
 from matins.executor.news import Tell
 from matins.kernel.settings import Settings
+from matins.testing.alert_checks import AlertChecker
 from matins.testing.checks import Checker
 from matins.testing.memory.faulty import FaultRates, Process, faulty
 from matins.testing.memory.link import MemoryLink
@@ -44,7 +45,8 @@ class Scene:
         self.rng = Random(seed)
         self.checker = Checker(self.world, Counter())
         settings = Settings(lost_after_s=20.0, cut_off_s=12.0, lease_term_s=TERM_S)
-        self.stage = Stage(self.world, settings, self.checker)
+        alert_checker = AlertChecker(self.world, self.checker.violations, Counter())
+        self.stage = Stage(self.world, settings, self.checker, alert_checker)
         self._played: list[tuple[Process, asyncio.Task[None]]] = []
 
     def start(self, role: Role) -> Process:

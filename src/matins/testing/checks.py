@@ -16,7 +16,7 @@ from matins.domain.values.ids import run_id
 from matins.owners.upkeep import PAUSE_OVER
 from matins.testing.backfill_checks import broken_at_the_end, broken_by_run
 from matins.testing.chain_ledger import audit_links
-from matins.testing.dead_checks import letter_faults, paths_taken, replay_faults
+from matins.testing.dead_checks import dead_faults, job_is_ours, paths_taken
 from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.rows import RunRow
@@ -129,7 +129,7 @@ class Checker:
         if (held := permits_held(self._world)) and not open_runs:
             self._broken(f"{held} permits are held by runs that have ended")
         self._seen.update(paths_taken(self._world))
-        for fault in letter_faults(self._world) + replay_faults(self._world):
+        for fault in dead_faults(self._world):
             self._broken(fault)
         for backfill in self._world.backfills.values():
             self._seen[f"backfill {backfill.state}"] += 1
@@ -223,7 +223,7 @@ class Checker:
         self._claimed.add(key)
         if run.id != run_id(run.job_id, run.due_at, run.kind):
             self._broken(f"run {run.id} of {run.due_at} has another run's name")
-        if run.state not in FIRST:
+        if run.state not in FIRST and job_is_ours(self._world, run):
             self._broken(f"run {run.id} was made {run.state}")
         self._check_link(run)
         if run.epoch and run.kind is not Kind.CHAINED and run.fire_at > self._latest_now():
@@ -241,13 +241,13 @@ class Checker:
         """A job that follows ends has one run at a time, but for those of an earlier schedule.
 
         Runs that were triggered are no part of it. While a new schedule is being written the
-        earlier one goes on: it may make runs that are due after the change.
+        earlier one goes on: it may make runs that are due after it. Once the clock went back, the
+        newest due time may not be that of the run which goes on.
         """
         job = self._world.jobs[run.job_id]
         self._schedules[run.id] = job.timing.since
-        if job.spec.schedule is None or not job.spec.schedule.follows_end:
-            return
-        if run.kind is not Kind.SCHEDULED:
+        follows_end = job.spec.schedule is not None and job.spec.schedule.follows_end
+        if run.kind is not Kind.SCHEDULED or not follows_end or self._back:
             return
         self._seen["run that follows an end"] += 1
         for other in unfinished:

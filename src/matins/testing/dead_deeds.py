@@ -6,7 +6,9 @@ from random import Random
 from typing import Final
 
 from matins.domain.runs.dead import DismissDead
+from matins.domain.runs.inputs import RunInput
 from matins.domain.runs.replays import ReplayDead
+from matins.owners.owners import Owners
 from matins.testing.deeds import Work
 from matins.testing.memory.rows import LetterRow
 from matins.testing.memory.world import World
@@ -21,6 +23,20 @@ def replay(world: World, rng: Random) -> Work | None:
     """Replay a dead run, also one whose letter was dismissed."""
     letter = _some(world, rng)
     return None if letter is None else lambda owners: owners.runs.replay(letter.run_id)
+
+
+def replay_changed(world: World, rng: Random) -> Work | None:
+    """Replay a dead run with another input, perhaps twice, as who is not sure of the answer."""
+    letter = _some(world, rng)
+    if letter is None:
+        return None
+    key, times = str(rng.getrandbits(64)), rng.choice((1, 2))
+
+    async def work(owners: Owners) -> None:
+        for _ in range(times):
+            await owners.runs.replay_changed(letter.run_id, RunInput(body=key), key=key)
+
+    return work
 
 
 def dismiss(world: World, rng: Random) -> Work | None:

@@ -24,6 +24,7 @@ TRAPS = {
     "api": (
         *("transact", "lock_job", "record", "write_revision", "insert_job", "cancel_waiting"),
         *("trigger", "write", "send", "create", "change"),
+        *("wake", "due", "write", "write", "take", "content", "record", "put_rules", "reseal"),
     ),
     "executor": ("poll", "report", "heartbeat"),
 }

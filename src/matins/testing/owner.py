@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from random import Random
 from typing import Final, get_args
 
@@ -31,7 +33,8 @@ from matins.domain.values.errors import (
     UnavailableError,
 )
 from matins.owners.owners import Owners
-from matins.testing import dead_deeds
+from matins.testing import dead_deeds, retry_deeds
+from matins.testing.alert_owner import ALERTS
 from matins.testing.deeds import Work
 from matins.testing.memory.link import Calls
 from matins.testing.memory.world import JobRow, World
@@ -77,6 +80,15 @@ OVERLAPS: Final[tuple[WrittenOverlap, ...]] = (
     Overlap("queue", depth=3),
 )
 
+RunDeed = Callable[[World, Random], Work | None]
+
+RUN_DEEDS: Final[tuple[RunDeed, ...]] = (
+    *(dead_deeds.replay, dead_deeds.replay, dead_deeds.replay, dead_deeds.replay),
+    *(dead_deeds.replay_changed, dead_deeds.replay_changed),
+    *(dead_deeds.replay_many, dead_deeds.replay_many, dead_deeds.cancel_replay),
+    *(dead_deeds.dismiss, retry_deeds.retry_now, *[retry_deeds.stop_retrying] * 3),
+)
+
 _PATIENCE_S = 20.0
 """How long the owner waits for an answer."""
 
@@ -109,6 +121,7 @@ def spec_of(number: int, rng: Random) -> JobSpec:
         misfire=rng.choice(MISFIRES),
         overlap=rng.choice(OVERLAPS),
         retry=RetryPolicy(attempts=ATTEMPTS, lost=4, backoff=BACKOFF),
+        alerts=rng.choice(ALERTS),
         max_running=MAX_RUNNING.get(number),
         concurrency=Concurrency(KEY, limit=4) if number in KEYED else None,
     )
@@ -145,20 +158,11 @@ class SimulatedOwner:
         deeds = (
             *(self._put, self._reschedule, self._reschedule, self._edit, self._pause, self._resume),
             *(self._pause_until, self._pause_until, self._roll_back),
-            *(
-                self._resume,
-                self._trigger,
-                self._replay,
-                self._replay,
-                self._cancel,
-                self._skip,
-                self._move,
-                self._restore,
-            ),
+            *(self._resume, self._trigger, self._cancel, self._skip, self._move, self._restore),
+            *map(self._to_runs, RUN_DEEDS),
             *(self._delete, self._close, self._put_window, self._put_window, self._delete_window),
             *(self._backfill, self._backfill, self._steer_backfill),
             *(self._put_limit, self._put_limit, self._delete_limit, self._put_quotas),
-            *(self._dismiss, self._replay_many, self._replay_many, self._cancel_replay),
         )
         while True:
             await asyncio.sleep(self._rng.uniform(1, 12))
@@ -200,17 +204,14 @@ class SimulatedOwner:
             self._rng.choice(get_args(Join)),
         )
 
-    def _replay(self, _job: JobRow) -> Work | None:
-        return dead_deeds.replay(self._world, self._rng)
+    def _to_runs(self, deed: RunDeed) -> Callable[[JobRow], Work | None]:
+        """Return a deed to runs, of whichever job."""
 
-    def _dismiss(self, _job: JobRow) -> Work | None:
-        return dead_deeds.dismiss(self._world, self._rng)
+        @wraps(deed)
+        def work(_job: JobRow) -> Work | None:
+            return deed(self._world, self._rng)
 
-    def _replay_many(self, _job: JobRow) -> Work | None:
-        return dead_deeds.replay_many(self._world, self._rng)
-
-    def _cancel_replay(self, _job: JobRow) -> Work | None:
-        return dead_deeds.cancel_replay(self._world, self._rng)
+        return work
 
     def _edit(self, job: JobRow) -> Work:
         spec = _edited(job.spec, self._rng)
@@ -344,4 +345,5 @@ def _edited(spec: JobSpec, rng: Random) -> JobSpec:
         overlap=rng.choice(OVERLAPS),
         retry=RetryPolicy(attempts=rng.choice((1, ATTEMPTS)), lost=4, backoff=BACKOFF),
         priority=rng.choice(("high", "normal", "low")),
+        alerts=rng.choice(ALERTS),
     )

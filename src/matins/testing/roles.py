@@ -22,11 +22,8 @@ from matins.domain.executors.protocol import (
 )
 from matins.domain.ports import GatewayLink
 from matins.domain.ports.jobs import JobChanges
-from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.states import Outcome
 from matins.domain.upkeep.healing import Repaired
 from matins.executor.fleet import Executor
-from matins.executor.news import Tell
 from matins.gateway.checks import check_poll
 from matins.gateway.handout import Dispatcher
 from matins.gateway.heartbeat import HeartbeatReceiver
@@ -39,6 +36,8 @@ from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
 from matins.scheduler.role import Era, SchedulerRole
 from matins.scheduler.scheduler import Scheduler
+from matins.testing.alert_checks import AlertChecker
+from matins.testing.alerting import AlertDesk, alert_desk, alerting
 from matins.testing.checks import Checker
 from matins.testing.memory.agenda import MemoryAgenda
 from matins.testing.memory.backfills import MemoryBackfills
@@ -52,6 +51,8 @@ from matins.testing.memory.hints import MemoryHints
 from matins.testing.memory.leases import MemoryLeases
 from matins.testing.memory.limits import MemoryLimits
 from matins.testing.memory.link import Door, MemoryLink
+from matins.testing.memory.lookout import MemoryLookout
+from matins.testing.memory.outbox import MemoryOutbox
 from matins.testing.memory.output import MemoryKeptOutput, MemoryLiveOutput
 from matins.testing.memory.pools import MemoryQueues
 from matins.testing.memory.repairs import MemoryRepairs
@@ -62,6 +63,7 @@ from matins.testing.memory.status import MemoryStatusCache
 from matins.testing.memory.waiting import MemoryWaitingRoom
 from matins.testing.memory.windows import MemoryWindows
 from matins.testing.memory.world import World
+from matins.testing.target import SimulatedTarget
 from matins.upkeep.auto_delete import AutoDelete
 from matins.upkeep.healing import Healing
 from matins.upkeep.pauses import PauseEnds
@@ -69,9 +71,6 @@ from matins.upkeep.upkeep import Upkeep
 from matins.upkeep.zone_data import ZoneDataSync
 
 S = TypeVar("S")
-
-_FAILS = 0.08
-_LASTS_LONG = 0.03
 
 
 @dataclass
@@ -81,11 +80,13 @@ class Stage:
     world: World
     settings: Settings
     checker: Checker
+    alert_checker: AlertChecker
     cache: MemoryStatusCache = field(default_factory=MemoryStatusCache)
     live: MemoryLiveOutput = field(default_factory=MemoryLiveOutput)
     kept: MemoryKeptOutput = field(default_factory=MemoryKeptOutput)
     gateways: list[Door[GatewayLink]] = field(default_factory=list)
     apis: list[Door[Owners]] = field(default_factory=list)
+    alert_desks: list[Door[AlertDesk]] = field(default_factory=list)
     changes: Callable[[World], JobChanges] = MemoryJobChanges
     agenda: Callable[[World], MemoryAgenda] = MemoryAgenda
     room: Callable[[World], MemoryWaitingRoom] = MemoryWaitingRoom
@@ -96,6 +97,8 @@ class Stage:
     repairs: Callable[[World], MemoryRepairs] = MemoryRepairs
     ended_jobs: Callable[[World], MemoryEndedJobs] = MemoryEndedJobs
     due_times: Callable[[World], MemoryNextDueTimes] = MemoryNextDueTimes
+    lookout: Callable[[World], MemoryLookout] = MemoryLookout
+    outbox: Callable[[World], MemoryOutbox] = MemoryOutbox
 
     @property
     def hints(self) -> MemoryHints:
@@ -191,13 +194,17 @@ async def run_gateway(stage: Stage, process: Process) -> None:
 
 
 async def run_api(stage: Stage, process: Process) -> None:
-    """An API, without its HTTP."""
-    door = (process, _owners(stage, process))
+    """An API, without its HTTP: for owners, and for alerts."""
+    world, checker = stage.world, stage.alert_checker
+    door, desk = (process, _owners(stage, process)), (process, alert_desk(world, process))
     stage.apis.append(door)
+    stage.alert_desks.append(desk)
+    ports = stage.lookout(world), stage.outbox(world)
     try:
-        await asyncio.Event().wait()
+        await run_services(alerting(*ports, world, process, checker), asyncio.Event())
     finally:
         stage.apis.remove(door)
+        stage.alert_desks.remove(desk)
 
 
 def _owners(stage: Stage, process: Process) -> Owners:
@@ -273,59 +280,6 @@ class _Gateway:
 
     async def output(self, output: Output) -> OutputAnswer:
         return await self._receiver.output(output)
-
-
-class SimulatedTarget:
-    """A runner whose attempts last for a while and then succeed or fail, by the process's rng.
-
-    Like attempts under a keeper they go on while the executor is frozen, and end with it, or when
-    there was no contact for `cut_off_s`.
-    """
-
-    def __init__(self, process: Process, checker: Checker, cut_off_s: float) -> None:
-        self._process = process
-        self._checker = checker
-        self._cut_off_s = cut_off_s
-        self._contact_s = process.clock.elapsed_s()
-
-    def contact(self, asked_s: float) -> None:
-        """A heartbeat that was sent then has been answered."""
-        self._contact_s = asked_s
-
-    async def run(self, attempt: Attempt, cancel: asyncio.Event, _tell: Tell) -> Result:
-        """See `executor.targets.Runner`."""
-        rng = self._process.rng
-        fails = rng.random() < _FAILS
-        lasts_s = rng.uniform(20, 90) if rng.random() < _LASTS_LONG else rng.uniform(0.05, 5)
-        self._checker.started(attempt.run_id, attempt.number)
-        try:
-            ended = await self._last(lasts_s, cancel)
-        finally:
-            self._checker.ended(attempt.run_id, attempt.number)
-        await self._process.clock.gate()
-        if not ended:
-            return Result(Outcome.CANCELLED, "killed")
-        return Result(Outcome.FAILED, "bad luck") if fails else Result(Outcome.SUCCEEDED)
-
-    async def close(self) -> None:
-        """See `executor.targets.Runner`."""
-
-    async def _last(self, seconds: float, cancel: asyncio.Event) -> bool:
-        """Be busy for so long; False if it was ended before."""
-        clock, crashed = self._process.clock, self._process.crashed
-        ends_s = clock.elapsed_s() + seconds
-        waits = [asyncio.ensure_future(event.wait()) for event in (cancel, crashed)]
-        try:
-            while not cancel.is_set() and not crashed.is_set():
-                killed_s = self._contact_s + self._cut_off_s
-                left_s = min(ends_s, killed_s) - clock.elapsed_s()
-                if left_s <= 0:
-                    return ends_s <= killed_s
-                await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-        return False
 
 
 async def at_once(work: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 # whatever it is

@@ -23,6 +23,8 @@ from matins.domain.runs.states import FINAL
 from matins.kernel.clock import elapsed_s
 from matins.kernel.settings import Settings
 from matins.owners.owners import Owners, owners_on
+from matins.testing.alert_checks import AlertChecker
+from matins.testing.alert_owner import CHECKINS, AlertOwner, checkin_of
 from matins.testing.checks import Checker
 from matins.testing.memory.backfills import MemoryBackfills
 from matins.testing.memory.calendars import MemoryCalendars
@@ -106,7 +108,8 @@ class Simulation:
         world = World(self._time.now)
         self._checker = Checker(world, self.seen)
         watch_retries(world, self._checker.violations)
-        self._stage = Stage(world, Settings(), self._checker)
+        self._alert_checker = AlertChecker(world, self._checker.violations, self.seen)
+        self._stage = Stage(world, Settings(), self._checker, self._alert_checker)
         self.plant(self._stage)
         roles: tuple[tuple[str, int, Role], ...] = (
             ("scheduler", self.schedulers, run_scheduler),
@@ -126,6 +129,9 @@ class Simulation:
         for _ in range(_OWNERS):
             owner = SimulatedOwner(line, world, self.jobs, rng_of(self._rng), self.seen)
             trouble.append(self._start(owner.own()))
+        desk = Calls(lambda: open_doors(self._stage.alert_desks), rng_of(self._rng))
+        alert_owner = AlertOwner(desk, TEAM, rng_of(self._rng), self.seen)
+        trouble.append(self._start(alert_owner.own()))
         trouble.append(self._start(nemesis.meddle(rng_of(self._rng))))
         if self.fail_overs:
             trouble.append(self._start(self._fail_over(nemesis)))
@@ -136,6 +142,7 @@ class Simulation:
         await self._pass(_HEAL_S)
         if not self.violations:  # else it stopped before all had healed
             self._checker.check_ledger(self._time.now())
+        self._alert_checker.check_seen(self._time.now())
         if not self.violations:
             await self._end()
         self._clear_away()
@@ -184,6 +191,8 @@ class Simulation:
         await owners.calendars.put(TEAM, closing(self._rng))
         for number in range(self.jobs):
             await owners.jobs.put(TEAM, spec_of(number, self._rng))
+        for name in CHECKINS:
+            await owners.jobs.put(TEAM, checkin_of(name, self._rng))
 
     async def _end(self) -> None:
         """Let nothing more be due, and wait until all runs have ended."""
@@ -203,6 +212,7 @@ class Simulation:
             await asyncio.sleep(_LOOK_S)
             waited_s += _LOOK_S
         self._checker.check_ended()
+        self._alert_checker.check_ended()
 
     async def _pass(self, seconds: float) -> None:
         """Let time pass until a rule is broken."""
@@ -230,6 +240,7 @@ def _is_busy(world: World) -> bool:
     """Return whether anything has not come to its end."""
     ends = [row.finished_at for row in world.backfills.values()]
     ends += [row.finished_at for row in world.replays.values()]
+    ends += [row.ended_at for row in world.alerts.deliveries.values()]
     return None in ends or any(run.state not in FINAL for run in world.runs.values())
 
 

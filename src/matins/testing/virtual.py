@@ -127,7 +127,14 @@ class VirtualClock:
         self._behind = min(timedelta(seconds=behind_s), _READ_ERROR)
         self._jumped_s = time.jumped_s
         self._frozen_until = 0.0
+        self.freezes = 0
+        """How often it was frozen."""
         self._stopped: asyncio.Future[None] | None = None
+
+    @property
+    def jumped_s(self) -> float:
+        """The sum of all jumps of the database's clock, seen or not."""
+        return self._time.jumped_s
 
     def now(self) -> datetime:
         """Return the database's time as this process believes it to be, never ahead of it."""
@@ -156,6 +163,7 @@ class VirtualClock:
 
     def freeze(self, seconds: float) -> None:
         """Stop the process at its next step, as SIGSTOP does, and let it go on after so long."""
+        self.freezes += 1
         self._frozen_until = max(self._frozen_until, self._loop.time() + seconds)
 
     def stop(self) -> None:
