@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -15,6 +16,9 @@ from matins.domain.views import AttemptRecord
 
 NONE: Final = "\N{EN DASH}"
 """What stands where there is no value."""
+
+_RUN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_RUN_OR_COMMAND: Final = re.compile(rf"(`[^`]+`|{_RUN.pattern})")
 
 _STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -134,6 +138,20 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
+def told(text: str) -> Markup:
+    """Return a text as a sentence in which runs are links and commands stand out."""
+    parts = _RUN_OR_COMMAND.split(sentence(text))
+    return Markup("").join(_part(part) for part in parts)
+
+
+def _part(text: str) -> Markup:
+    if _RUN.fullmatch(text):
+        return Markup('<a href="/runs/{0}"><code>{0}</code></a>').format(text)
+    if len(text) > 2 and text[0] == text[-1] == "`":
+        return Markup("<code>{}</code>").format(text[1:-1])
+    return escape(text)
+
+
 def lines(text: str) -> Markup:
     """Return a text with its line ends as such."""
     return Markup("<br>").join(escape(line) for line in text.splitlines())
@@ -154,7 +172,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "with_query": with_query,
     "lines": lines,
     "shortened": shortened,
-    "sentence": sentence,
+    "told": told,
     "answer": answer,
 }
 """By the names under which templates use them."""

@@ -15,6 +15,7 @@ from matins.web.wording import (
     percent,
     plural,
     shortened,
+    told,
     with_query,
 )
 
@@ -53,3 +54,20 @@ def test_names_are_quoted_in_addresses() -> None:
 
 def test_a_long_name_is_shortened_and_says_so() -> None:
     assert shortened("publish-dashboards", 10) == "publish-d\N{HORIZONTAL ELLIPSIS}"
+
+
+RUN = "01a22ed7-7590-83e7-ba42-8e6d82372012"
+
+
+def test_runs_are_links_and_commands_stand_out() -> None:
+    assert told(f"run {RUN} is queued; `matins runs cancel` ends it") == (
+        f'Run <a href="/runs/{RUN}"><code>{RUN}</code></a> is queued;'
+        " <code>matins runs cancel</code> ends it."
+    )
+
+
+def test_what_is_told_stays_text() -> None:
+    assert told("`<b>` says <script>") == "<code>&lt;b&gt;</code> says &lt;script&gt;."
+    assert told("job 01a22ed7-7590-43e7-ba42-8e6d82372012") == (
+        "Job 01a22ed7-7590-43e7-ba42-8e6d82372012."
+    )
