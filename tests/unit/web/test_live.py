@@ -11,6 +11,7 @@ import pytest
 
 from matins.api.dependencies import Dependencies
 from matins.domain.values.errors import NotFoundError, TooManyRequestsError, UnavailableError
+from matins.kernel import streams
 from matins.web import live
 from matins.web.live import Live, Part
 
@@ -114,7 +115,7 @@ async def test_a_part_that_cannot_be_drawn_is_said_to_grow_old(
 async def test_who_reads_nothing_is_dropped(
     parts: Live, drawing: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "SEND_S", 0.05)
+    monkeypatch.setattr(streams, "SEND_S", 0.05)
     viewer = Viewer()
     task = asyncio.create_task(parts({"path": "/live/runs/7"}, viewer.receive, viewer.send))
     await viewer.next()
