@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.forecast import Forecast, forecast
 from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
@@ -101,12 +101,12 @@ def measure(count: int, distinct: int) -> None:
             index.add(entry)
 
     def ask(hours: int, team: str | None = None) -> Forecast:
-        return forecast(index, Expansion(since, since + hours * 3600), team, None)
+        return forecast(index, LoadExpansion(since, since + hours * 3600), team, None)
 
     timed("to index all jobs", lambda: book_all(jobs))
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(f"{taken / 1024:9.0f} MB of memory more")
-    day, week = Expansion(since, since + 86_400), Expansion(since, since + 7 * 86_400)
+    day, week = LoadExpansion(since, since + 86_400), LoadExpansion(since, since + 7 * 86_400)
     of_team = index.segments(team="team-7")
     timed("for all of 24 h", lambda: day.curve(index.counters()))
     timed("for all of 7 days", lambda: week.curve(index.counters()))

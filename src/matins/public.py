@@ -24,8 +24,7 @@ from matins.domain.calendars.calendar import Item as CalendarItem
 from matins.domain.calendars.upcoming import ClosedDay
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.alerting import AlertRule, AlertRules
-from matins.domain.jobs.keeping import Keep
-from matins.domain.jobs.keeping import Limits as KeepLimits
+from matins.domain.jobs.keeping import Keep, KeepLimits
 from matins.domain.jobs.limit_views import (
     LimitChanged,
     LimitRecord,

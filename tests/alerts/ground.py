@@ -11,7 +11,7 @@ from tests.api.served import KEY, Owner
 
 from matins.alerts.channels.by_apprise import send_by_apprise
 from matins.alerts.channels.webhook import WebhookSender
-from matins.alerts.delivering import Delivery
+from matins.alerts.delivering import DeliveryService
 from matins.alerts.watching import AlertWatch
 from matins.domain.status.findings import Finding, FindingKind
 from matins.domain.status.judging import Sight, judge
@@ -45,14 +45,14 @@ class Ground:
         self.watch, self.delivery = self.services(database)
         await self.execute("UPDATE alert_looks SET woken_until = $1", NOON - timedelta(days=1))
 
-    def services(self, database: Database) -> tuple[AlertWatch, Delivery]:
+    def services(self, database: Database) -> tuple[AlertWatch, DeliveryService]:
         """What another API process would run."""
         outbox, clock = PostgresOutbox(database), HostClock()
         lookout = PostgresLookout(database, KnownCalendars())
         senders: Any = {"webhook": self._sender, "apprise": send_by_apprise}
         return (
             AlertWatch(lookout, outbox, PostgresLocks(database), clock, 1.0),
-            Delivery(outbox, Sealer([KEY]), senders, clock, 1.0),
+            DeliveryService(outbox, Sealer([KEY]), senders, clock, 1.0),
         )
 
     async def close(self) -> None:

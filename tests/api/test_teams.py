@@ -7,7 +7,7 @@ from tests.api.served import JOBS, SPEC, TOKEN, Owner, Served
 
 from matins.cli.applying import apply_jobs, apply_text, read_jobs
 from matins.client.sdk import Matins
-from matins.domain.jobs.keeping import Keep, Limits
+from matins.domain.jobs.keeping import Keep, KeepLimits
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, Target
@@ -29,7 +29,7 @@ jobs:
 async def test_a_file_says_what_its_team_and_each_job_keep(owner: Owner, served: Served) -> None:
     async with Matins(served.url, TOKEN) as client:
         await apply_text(client, FILE, "jobs.yaml")
-        assert await client.get_keep("payments") == Keep(days=30, others=Limits(runs=5))
+        assert await client.get_keep("payments") == Keep(days=30, others=KeepLimits(runs=5))
         assert (await client.get_job("payments", "tidy")).spec.keep == Keep(days=7)
     assert (await owner.get(KEEP)).json == {"days": 30, "others": {"runs": 5}}
 

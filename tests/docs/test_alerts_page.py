@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.docs.tables import DOCS, rows, tables
 
-from matins.alerts.channels.webhook import Event
+from matins.alerts.channels.webhook import WebhookEvent
 from matins.domain.alerts.ruling import DEFAULTS, rules_of
 from matins.domain.jobs.alerting import AlertRule
 from matins.domain.jobs.spec import JobFile
@@ -56,7 +56,7 @@ def test_a_rule_is_refused_as_the_page_says(text: str, field: str, message: str)
 
 def test_the_event_on_the_page_is_one() -> None:
     [text] = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
-    event = msgspec.json.decode(text, type=Event)
+    event = msgspec.json.decode(text, type=WebhookEvent)
     assert event.type == "alert.bad"
     shown = msgspec.json.decode(text)["data"]
     assert shown.keys() == {field.name for field in msgspec.structs.fields(type(event.data))}

@@ -17,7 +17,7 @@ from matins.domain.runs.states import RunState
 from matins.insight.why import words
 from matins.insight.why.due_story import explain_due
 from matins.insight.why.explanation import Explanation, Standing, Step
-from matins.insight.why.facts import Asked, DueFacts, ExplainedJob, Place
+from matins.insight.why.facts import Asked, DueFacts, ExplainedJob, WaitingPlace
 from matins.insight.why.run_story import explain_run
 
 PAGE: Final = "explain.md"
@@ -83,7 +83,7 @@ def test_a_reason_means_what_the_page_says(reason: str, so: str) -> None:
 @pytest.mark.parametrize(("reason", "cause", "so"), WAITING)
 def test_what_waits_is_told_as_the_page_says(reason: str, cause: str, so: str) -> None:
     name, _, blocker = cause.partition(" ")
-    told = words.waiting(job(), reason, Place(name, blocker or None))
+    told = words.waiting(job(), reason, WaitingPlace(name, blocker or None))
     assert told.so.replace("`", "") == so.replace("`", "")
 
 

@@ -13,7 +13,7 @@ from tests.docs.tables import DOCS, rows
 from matins.alerts.operators import EVERY_S
 from matins.cli import system, tables
 from matins.domain.executors.fleet import STALLED
-from matins.domain.status.facts import COUNT_MAX, OVERDUE_MAX, Facts, LiveRuns, PoolStatus
+from matins.domain.status.facts import COUNT_MAX, OVERDUE_MAX, LiveRuns, PoolStatus, SystemFacts
 from matins.domain.status.findings import FindingKind
 from matins.domain.status.judging import Sight, judge
 from matins.kernel import metrics
@@ -56,7 +56,7 @@ def test_the_page_tells_the_bounds_and_the_defaults_keep_the_promise() -> None:
 def test_what_the_page_shows_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     gone = AT - timedelta(seconds=29)
-    facts = Facts(
+    facts = SystemFacts(
         AT,
         schedulers=2,
         pools=[

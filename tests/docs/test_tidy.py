@@ -214,3 +214,12 @@ def test_a_value_is_named_by_a_noun(folder: str) -> None:
         if name in PRONOUNS
     ]
     assert offenders == []
+
+
+def test_one_name_of_a_class_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for name, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

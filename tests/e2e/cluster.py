@@ -27,7 +27,7 @@ from matins.store.database import Database
 from matins.store.day_tables import PostgresDayTables
 from matins.store.migrate import migrate
 from matins.testing.call_recorder import CallRecorder, read_calls
-from matins.testing.history import AttemptRow, Due, History, Row, check, count, report
+from matins.testing.history import AttemptRow, Due, EvidenceRow, History, check, count, report
 from matins.testing.oracle import due_every
 from matins.upkeep.days import make_days_ahead
 
@@ -283,7 +283,7 @@ class Cluster:
         )
         return History(
             due=self.due,
-            rows=[Row(**row) for row in rows],
+            rows=[EvidenceRow(**row) for row in rows],
             attempts=[AttemptRow(**row) for row in attempts],
             calls=calls,
             until=end,

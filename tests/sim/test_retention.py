@@ -12,8 +12,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
-from matins.domain.jobs.keeping import Keep, Limits, kept
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, audit
+from matins.domain.jobs.keeping import Keep, KeepLimits, kept
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.runs.fingerprint import Failure
@@ -32,7 +32,7 @@ from matins.upkeep.retention import Purge
 
 USUAL_DAYS, DAYS, ROUNDS = 12, 20, 40
 STEP = timedelta(hours=6)
-KEEPS = (None, Keep(days=3), Keep(days=3, others=Limits(days=8)), Keep(days=16))
+KEEPS = (None, Keep(days=3), Keep(days=3, others=KeepLimits(days=8)), Keep(days=16))
 SPEC = JobSpec("job", Target(http=HttpTarget("http://localhost/")), Schedule(every="6h"))
 ENDED = (RunState.SUCCEEDED, RunState.SUCCEEDED, RunState.CANCELLED, RunState.DEAD)
 TRAPS = ("detach", "drop", "add", "delete_runs", "purged", "walked", "past", "old_runs")
@@ -130,7 +130,7 @@ class House:
         rows = [LedgerRow(run.due_at, run.state, finished_at=run.finished_at) for run in runs]
         spec, purged_until = self.world.jobs[job].spec, self.world.purged_until(job)
         audited = AuditedJob(job, "default", spec.name, purged_until=purged_until)
-        span = Span(START, START + timedelta(days=DAYS), self.world.now())
+        span = AuditSpan(START, START + timedelta(days=DAYS), self.world.now())
         return audit(audited, self.world.revisions[job], rows, span).agrees
 
     async def play(self) -> None:

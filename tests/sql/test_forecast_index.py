@@ -13,7 +13,7 @@ from tests.sql.owned import NOON, TEAM, Owned, owned, spec
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.store import forecast_index
 from matins.store.database import Database
 from matins.store.forecast_index import OVERLAP, LiveIndex
@@ -21,7 +21,7 @@ from matins.store.queries import Query
 from matins.store.timings import KnownCalendars
 
 SINCE = epoch_s(NOON)
-HOUR = Expansion(SINCE, SINCE + 3600)
+HOUR = LoadExpansion(SINCE, SINCE + 3600)
 QUARTERS = Schedule(cron="*/15 * * * *")
 
 

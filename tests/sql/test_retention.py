@@ -15,7 +15,7 @@ import pytest
 from tests.sql.owned import EVERY_MINUTE, MINUTE, NOON, TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.domain.jobs.keeping import DAYS, Keep, Limits
+from matins.domain.jobs.keeping import DAYS, Keep, KeepLimits
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.errors import NotFoundError
@@ -91,7 +91,7 @@ async def test_so_many_runs_are_kept_and_no_more(world: Upkept) -> None:
 
 
 async def test_runs_that_did_not_succeed_are_kept_apart(world: Upkept) -> None:
-    await runs(world, named("apart", Keep(days=5, others=Limits(days=20))), 3)
+    await runs(world, named("apart", Keep(days=5, others=KeepLimits(days=20))), 3)
     await cancel(world, NOON + 2 * MINUTE)
     await after(world, 6 * DAY)
     assert [row[0] for row in await world.rows("apart")] == [2]

@@ -31,7 +31,7 @@ LEASE_S: Final = 60.0
 log = structlog.get_logger()
 
 
-class Delivery:
+class DeliveryService:
     """Sends what is due, as long as there is room. See `kernel.service.Service`."""
 
     def __init__(

@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 
 from matins.alerts.channels import UndeliveredError
-from matins.domain.alerts.edges import Edge, Level, Standing, Turn, step
+from matins.domain.alerts.edges import Edge, Level, RuleStanding, Turn, step
 from matins.domain.alerts.texts import Message, instant_text
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
@@ -52,7 +52,7 @@ class OperatorAlerts:
         self._from_s = clock.elapsed_s() + settle_s
         self._again_s = 0.0
         self._stopping = asyncio.Event()
-        self._standings: dict[tuple[FindingKind, str], Standing] = {}
+        self._standings: dict[tuple[FindingKind, str], RuleStanding] = {}
         self._waiting: deque[tuple[UUID, Message]] = deque(maxlen=_KEPT)
 
     async def run(self) -> None:
@@ -94,7 +94,7 @@ class OperatorAlerts:
         return edges
 
 
-def _level(finding: Finding | None, before: Standing | None, status: SystemStatus) -> Level:
+def _level(finding: Finding | None, before: RuleStanding | None, status: SystemStatus) -> Level:
     """Return how a finding stands; one that is gone keeps its words."""
     if finding is None:
         reason = "" if before is None else before.reason

@@ -19,9 +19,9 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports.output import LiveOutput
 from matins.domain.run_events import (
     AttemptProgress,
+    EventPlace,
     OutputNotice,
     OutputText,
-    Place,
     RunEnd,
     RunEvent,
 )
@@ -56,7 +56,7 @@ class RunFollower:
         return msgspec.json.decode(await self._status.read(run_id), type=RunStatus)
 
     async def follow(
-        self, status: RunStatus, attempt: int | None = None, place: Place | None = None
+        self, status: RunStatus, attempt: int | None = None, place: EventPlace | None = None
     ) -> AsyncGenerator[RunEvent]:
         """Give what happens to a run until its end, from its current attempt on, or until the end
         of one attempt. `place`: what a reader has already who comes again.
@@ -81,7 +81,7 @@ class RunFollower:
         yield await self._end(status, attempt)
 
     async def _attempt(
-        self, standing: _Standing, number: int, place: Place | None
+        self, standing: _Standing, number: int, place: EventPlace | None
     ) -> AsyncIterator[RunEvent]:
         run_id = standing.status.id
         seen = _Seen(number, place.offset if place and place.attempt == number else 0)

@@ -15,7 +15,7 @@ from matins.api.following import RunFollower, SlowReaderError
 from matins.api.status import StatusReader
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.ports.output import LiveOutput
-from matins.domain.run_events import RUN_EVENTS, OutputText, Place, RunEvent, parse_place
+from matins.domain.run_events import RUN_EVENTS, EventPlace, OutputText, RunEvent, parse_place
 from matins.domain.runs.output import last_lines
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
@@ -50,7 +50,7 @@ class OutputAnswers:
         """End all that goes on."""
         self._stopping.set()
 
-    async def text(self, run_id: UUID, attempt: int | None, tail: int | None) -> OutputAnswer:
+    async def text(self, run_id: UUID, attempt: int | None, tail: int | None) -> LiveAnswer:
         """Return what there is by now of the output of an attempt, or of the last one.
 
         Raises NotFoundError.
@@ -60,10 +60,10 @@ class OutputAnswers:
         if status.state is RunState.RUNNING and status.attempt == number:
             live = await self._live.so_far(run_id, number)
             if live.text and (live.offset == 0 or tail):
-                return OutputAnswer(number, _one(last_lines(live.text, tail or len(live.text))))
+                return LiveAnswer(number, _one(last_lines(live.text, tail or len(live.text))))
         if tail is not None:
-            return OutputAnswer(number, _one(await self._stored.last_lines(run_id, number, tail)))
-        return OutputAnswer(number, self._stored.pieces(run_id, number))
+            return LiveAnswer(number, _one(await self._stored.last_lines(run_id, number, tail)))
+        return LiveAnswer(number, self._stored.pieces(run_id, number))
 
     async def events(self, run_id: UUID, attempt: int | None, last_id: str) -> EventAnswer:
         """Return what happens to a run until its end; `last_id` is of the last event that the
@@ -81,7 +81,7 @@ class OutputAnswers:
         return status
 
     async def _encoded(
-        self, status: RunStatus, attempt: int | None, place: Place | None
+        self, status: RunStatus, attempt: int | None, place: EventPlace | None
     ) -> AsyncGenerator[bytes]:
         self._followers += 1
         try:
@@ -96,7 +96,7 @@ class OutputAnswers:
             self._followers -= 1
 
 
-class OutputAnswer:
+class LiveAnswer:
     """Sends a text."""
 
     def __init__(self, number: int, pieces: AsyncIterator[str]) -> None:
@@ -130,5 +130,5 @@ def _encoded(event: RunEvent) -> bytes:
     """Return an event as it is sent; JSON has no line breaks."""
     name = f"event: {_WORDS[type(event)]}\n".encode()
     if isinstance(event, OutputText):
-        name += f"id: {Place(event.attempt, event.end)}\n".encode()
+        name += f"id: {EventPlace(event.attempt, event.end)}\n".encode()
     return b"%bdata: %b\n\n" % (name, msgspec.json.encode(event))

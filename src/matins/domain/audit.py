@@ -67,7 +67,7 @@ class LedgerRow(msgspec.Struct, frozen=True):
     pool: str = ""
 
 
-class Span(msgspec.Struct, frozen=True):
+class AuditSpan(msgspec.Struct, frozen=True):
     """Which due times to look at: from `since`, before `until`. `now` is the database's clock."""
 
     since: datetime
@@ -104,7 +104,7 @@ def audit(
     job: AuditedJob,
     revisions: Sequence[Revision],
     rows: Sequence[LedgerRow],
-    span: Span,
+    span: AuditSpan,
     fleet: Fleet | None = None,
 ) -> JobAudit:
     """Compare what was due with what is recorded. `rows` may begin before the span.
@@ -122,7 +122,7 @@ def audit(
 
 
 def _judged_from(
-    job: AuditedJob, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: Span
+    job: AuditedJob, revisions: Sequence[Revision], rows: Sequence[LedgerRow], span: AuditSpan
 ) -> datetime | None:
     """From when on a job can be judged, where rows of the span were purged.
 
@@ -144,7 +144,7 @@ def _judge(
     job: AuditedJob,
     revisions: Sequence[Revision],
     rows: Sequence[LedgerRow],
-    span: Span,
+    span: AuditSpan,
     fleet: Fleet | None,
 ) -> JobAudit:
     span = _to_the_second(span)
@@ -174,13 +174,13 @@ def _judge(
     return _finding(job, len(due), on_record, missing, strange, _doubled(rows, due), late)
 
 
-def _to_the_second(span: Span) -> Span:
+def _to_the_second(span: AuditSpan) -> AuditSpan:
     """Return the span with its end at a whole second: due times before it are the same."""
     until = span.until.replace(microsecond=0)
     return span if until == span.until else msgspec.structs.replace(span, until=until + SECOND)
 
 
-def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
+def rows_since(revisions: Iterable[Revision], span: AuditSpan) -> datetime:
     """From when on rows are needed: `max_runs` of what follows ends counts from its beginning."""
     counted = [
         revision.timing.since
@@ -190,7 +190,7 @@ def rows_since(revisions: Iterable[Revision], span: Span) -> datetime:
     return min([span.since, *counted])
 
 
-def _periods(job: AuditedJob, revisions: Sequence[Revision], span: Span) -> list[_Period]:
+def _periods(job: AuditedJob, revisions: Sequence[Revision], span: AuditSpan) -> list[_Period]:
     ends = [revision.effective_at for revision in revisions[1:]] + [span.until - SECOND]
     open_from = _open_pause(revisions)
     periods = []
@@ -213,14 +213,14 @@ def _open_pause(revisions: Sequence[Revision]) -> int:
     return index
 
 
-def _within(period: _Period, span: Span) -> list[datetime]:
+def _within(period: _Period, span: AuditSpan) -> list[datetime]:
     begin = max(period.begin, span.since - SECOND)
     end = min(period.end, span.until - SECOND)
     return period.timetable.due_between(begin, end, DUE_MAX + 1)
 
 
 def _chained(
-    periods: Iterable[_Period], rows: Iterable[LedgerRow], span: Span
+    periods: Iterable[_Period], rows: Iterable[LedgerRow], span: AuditSpan
 ) -> dict[datetime, Timetable]:
     """Return the due times that follow the ends of runs, within the span."""
     runs = sorted(rows, key=lambda row: row.due_at)
@@ -271,7 +271,7 @@ def _doubled(rows: Iterable[LedgerRow], due: Iterable[datetime]) -> list[datetim
     return [at for at, count in zip(ordered, accumulate(changes), strict=False) if count > 1]
 
 
-def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: Span) -> bool:
+def _is_strange(row: LedgerRow, periods: Iterable[_Period], span: AuditSpan) -> bool:
     """Return whether no revision, one just left included, was due when the row says so."""
     at = row.due_at
     if not span.since <= at < span.until:

@@ -13,7 +13,15 @@ from datetime import datetime
 
 import msgspec
 
-from matins.domain.audit import GRACE, LIST_MAX, UNDER_WAY, AuditedJob, LedgerRow, Revision, Span
+from matins.domain.audit import (
+    GRACE,
+    LIST_MAX,
+    UNDER_WAY,
+    AuditedJob,
+    AuditSpan,
+    LedgerRow,
+    Revision,
+)
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.schedules.after_jobs import AfterJobs
@@ -48,7 +56,7 @@ def audit_chain(
     revisions: Sequence[Revision],
     rows: Sequence[LedgerRow],
     leader: Sequence[LeaderDue],
-    span: Span,
+    span: AuditSpan,
 ) -> JobAudit:
     """Compare the rows of a leader in a span with those of its chain."""
     since = max(span.since, job.purged_until or span.since)

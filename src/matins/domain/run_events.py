@@ -67,7 +67,7 @@ RUN_EVENTS: Final[dict[str, type[RunEvent]]] = {
 """The kinds of events by the names that they have on the wire."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class EventPlace(msgspec.Struct, frozen=True):
     """How far a reader has come: so many characters of an attempt. Written as `2:1024`."""
 
     attempt: int
@@ -77,12 +77,12 @@ class Place(msgspec.Struct, frozen=True):
         return f"{self.attempt}:{self.offset}"
 
 
-def parse_place(text: str) -> Place | None:
+def parse_place(text: str) -> EventPlace | None:
     """Read a place; None for anything else."""
     attempt, _, offset = text.partition(":")
     if not (_is_number(attempt) and _is_number(offset)):
         return None
-    return Place(int(attempt), int(offset))
+    return EventPlace(int(attempt), int(offset))
 
 
 def _is_number(text: str) -> bool:

@@ -15,7 +15,7 @@ from matins.executor.attempt import LiveAttempt
 from matins.executor.context import Context
 from matins.executor.gateway_lease import GatewayLease
 from matins.executor.in_flight import AttemptName, InFlight
-from matins.executor.outbox import Outbox
+from matins.executor.outbox import ReportOutbox
 from matins.executor.polls import Polls
 from matins.executor.relay import Relay
 from matins.kernel.metrics import ATTEMPTS_RUNNING, GATEWAY_ERRORS
@@ -48,7 +48,7 @@ class Incarnation:
         self._settings = context.settings
         self._in_flight = InFlight()
         self._live: dict[AttemptName, LiveAttempt] = {}
-        self._outbox = Outbox(context, name, self._confirmed)
+        self._outbox = ReportOutbox(context, name, self._confirmed)
         self._relay = Relay(context, name)
         self._gateway_lease = GatewayLease(context.clock, context.settings.cut_off_s)
         self._polls = Polls(

@@ -44,7 +44,7 @@ TEXT_MAX = 16_000_000
 """With so many characters of output unconfirmed, the output of further ends is left out."""
 
 
-class Outbox:
+class ReportOutbox:
     """Reports ends at once when nothing is under way, otherwise in batches, until each is
     confirmed; `confirmed` is then called with them.
     """

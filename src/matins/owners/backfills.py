@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.ports import Hints
 from matins.domain.ports.backfills import BackfillChanges, BackfilledJob, NewBackfill
-from matins.domain.runs.backfills.expansion import Expansion, Planning, judge
+from matins.domain.runs.backfills.expansion import BackfillExpansion, Planning, judge
 from matins.domain.runs.backfills.values import (
     DUE_MAX,
     Backfill,
@@ -74,7 +74,7 @@ class Backfills:
             limit=request.limit,
             planned=plan.to_run,
             reason=request.reason,
-            gaps=Expansion(job.past, span).gaps(),
+            gaps=BackfillExpansion(job.past, span).gaps(),
         )
         if not await self._changes.create(backfill):
             other = await self._changes.find_unfinished(job.id)
@@ -117,7 +117,7 @@ class Backfills:
         """Walk through all due times of a span, page by page. Raises InvalidInputError for too
         many.
         """
-        expansion = Expansion(job.past, msgspec.structs.replace(span, order="oldest"))
+        expansion = BackfillExpansion(job.past, msgspec.structs.replace(span, order="oldest"))
         planning = Planning(span, expansion.gaps())
         mark, is_last = None, False
         while not is_last:

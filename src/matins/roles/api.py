@@ -10,7 +10,7 @@ from random import SystemRandom
 
 from matins.alerts.channels.by_apprise import notify_by_apprise, send_by_apprise
 from matins.alerts.channels.webhook import WebhookSender
-from matins.alerts.delivering import Delivery
+from matins.alerts.delivering import DeliveryService
 from matins.alerts.operators import OperatorAlerts
 from matins.alerts.switch import DeadMansSwitch
 from matins.alerts.watching import AlertWatch
@@ -127,7 +127,7 @@ def _alerting(
     lookout, locks = PostgresLookout(database, known), PostgresLocks(database)
     return [
         AlertWatch(lookout, outbox, locks, clock, settings.alert_look_s),
-        Delivery(
+        DeliveryService(
             outbox,
             sealer,
             {"webhook": webhooks, "apprise": send_by_apprise},

@@ -21,10 +21,10 @@ from matins.domain.runs.admission.hints import gate_word
 from matins.domain.runs.admission.open_runs import NOTED_EVERY, OpenRuns
 from matins.domain.runs.admission.overlap import replaced_by
 from matins.domain.runs.admission.waiting import (
+    AdmissionFacts,
     Candidate,
     CarriedOut,
     Decision,
-    Facts,
     Verdict,
     Waiting,
 )
@@ -160,7 +160,7 @@ class Admission:
     def _postpone(
         self,
         batch: Sequence[Waiting],
-        facts: Facts,
+        facts: AdmissionFacts,
         counting: AbstractSet[UUID],
         busy: AbstractSet[UUID],
     ) -> Sequence[Waiting]:
@@ -174,7 +174,7 @@ class Admission:
     async def _decide(
         self,
         batch: Sequence[Waiting],
-        facts: Facts,
+        facts: AdmissionFacts,
         minding: AbstractSet[UUID],
         trusted: Mapping[int, int],
     ) -> None:
@@ -205,7 +205,9 @@ class Admission:
         if lagging := _lagging(facts, found):
             await self._room.record_open_since(self._leases.holder, trusted, lagging)
 
-    async def _with_open_runs(self, facts: Facts, where: Mapping[UUID, OpenRuns]) -> Facts:
+    async def _with_open_runs(
+        self, facts: AdmissionFacts, where: Mapping[UUID, OpenRuns]
+    ) -> AdmissionFacts:
         if not where:
             return facts
         open_runs = await self._room.open_runs(where)
@@ -250,7 +252,7 @@ class Admission:
 
 
 def _found(
-    decisions: Sequence[Decision], facts: Facts, where: Mapping[UUID, OpenRuns]
+    decisions: Sequence[Decision], facts: AdmissionFacts, where: Mapping[UUID, OpenRuns]
 ) -> dict[UUID, OpenRuns]:
     """Return by job where to look for unfinished runs once the decisions are carried out."""
     asked = defaultdict[UUID, list[Candidate]](list)
@@ -260,7 +262,7 @@ def _found(
     return {job_id: place.advanced(asked[job_id], left[job_id]) for job_id, place in where.items()}
 
 
-def _lagging(facts: Facts, found: Mapping[UUID, OpenRuns]) -> dict[UUID, datetime]:
+def _lagging(facts: AdmissionFacts, found: Mapping[UUID, OpenRuns]) -> dict[UUID, datetime]:
     """Return what the rows of jobs are to say of it, where they lag far behind."""
     stored = {run.job_id: run.open_since for run in facts.candidates.values()}
     return {

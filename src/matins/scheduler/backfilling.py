@@ -14,8 +14,8 @@ from uuid import UUID
 import structlog
 
 from matins.domain.ports import Clock, Hints
-from matins.domain.ports.backfills import Backfills
-from matins.domain.runs.backfills.expansion import DueThen, Expansion, judge
+from matins.domain.ports.backfills import BackfillSteps
+from matins.domain.runs.backfills.expansion import BackfillExpansion, DueThen, judge
 from matins.domain.runs.backfills.stepping import OpenBackfill, step
 from matins.domain.values.errors import BlockedError
 from matins.kernel.service import background, repeat_at_hints
@@ -42,7 +42,7 @@ class Backfiller:
         self,
         working_set: WorkingSet,
         leases: LeaseHolder,
-        backfills: Backfills,
+        backfills: BackfillSteps,
         hints: Hints,
         clock: Clock,
         fired: asyncio.Event,
@@ -56,7 +56,7 @@ class Backfiller:
         self._clock = clock
         self._fired = fired
         self._poll_s = poll_s
-        self._expansions: dict[UUID, Expansion] = {}
+        self._expansions: dict[UUID, BackfillExpansion] = {}
         self._has_any = True
         self._looked: dict[int, int] = {}
         self._looked_s = 0.0
@@ -141,10 +141,10 @@ class Backfiller:
             count *= 2
         return due, is_last
 
-    async def _expansion(self, backfill: OpenBackfill) -> Expansion:
+    async def _expansion(self, backfill: OpenBackfill) -> BackfillExpansion:
         if backfill.id not in self._expansions:
             past = await self._backfills.job_past(backfill.job_id)
-            self._expansions[backfill.id] = Expansion(past, backfill.span)
+            self._expansions[backfill.id] = BackfillExpansion(past, backfill.span)
         return self._expansions[backfill.id]
 
     def _forget_all_but(self, backfills: Collection[UUID]) -> None:

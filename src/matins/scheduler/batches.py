@@ -11,7 +11,7 @@ from matins.scheduler.pieces import cut
 from matins.scheduler.planning import NEVER_S, LoadedJob
 
 
-class Step(NamedTuple):
+class BatchStep(NamedTuple):
     """The claims of one job, and its due time after them, in seconds since 1970."""
 
     entry: LoadedJob
@@ -22,9 +22,9 @@ class Step(NamedTuple):
 class Batch:
     """Steps under the epochs with which they were planned."""
 
-    def __init__(self, epochs: dict[int, int], steps: Iterable[Step] = ()) -> None:
+    def __init__(self, epochs: dict[int, int], steps: Iterable[BatchStep] = ()) -> None:
         self.epochs = epochs
-        self.steps: list[Step] = []
+        self.steps: list[BatchStep] = []
         self.claims: list[Claim] = []
         self.looked_at = 0
         self.oldest_s = NEVER_S
@@ -34,7 +34,7 @@ class Batch:
         for step in steps:
             self.add(step)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: BatchStep) -> None:
         """Add the claims of a job that is not in it yet."""
         self.steps.append(step)
         self.claims += step.claims

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from matins.domain.ports import Agenda, Clock, Hints
-from matins.domain.runs.chains import Link, Verdict, claim_of, decide_link
+from matins.domain.runs.chains import Link, LinkVerdict, claim_of, decide_link
 from matins.domain.runs.claims import Claimed
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.contact import Contact
@@ -114,7 +114,7 @@ class Chaining:
         await self._revive(trusted, [(link, verdict) for link, verdict in decided if link.is_again])
 
     async def _revive(
-        self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, Verdict]]
+        self, trusted: Mapping[int, int], decided: Sequence[tuple[Link, LinkVerdict]]
     ) -> None:
         if decided:
             links, starts = zip(*((link, verdict.starts) for link, verdict in decided), strict=True)

@@ -26,7 +26,7 @@ from matins.kernel.metrics import (
 )
 from matins.kernel.service import pause
 from matins.kernel.skips import count_skips
-from matins.scheduler.batches import Batch, Step
+from matins.scheduler.batches import Batch, BatchStep
 from matins.scheduler.blocked_claims import BlockedClaims
 from matins.scheduler.leases import LeaseHolder
 from matins.scheduler.planning import LoadedJob, Rank, instant_of, plan, seconds_of, slot_of
@@ -218,7 +218,7 @@ class Claimer:
         except Exception as error:  # of this one job; the others go on
             self._working_set.quarantine(entry.job, error)
             return
-        batch.add(Step(entry, claims, next_s))
+        batch.add(BatchStep(entry, claims, next_s))
         batch.looked_at += looked_at
 
     async def _claim(self, batch: Batch) -> None:

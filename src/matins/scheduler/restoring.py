@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from matins.domain.ports import Clock
-from matins.domain.ports.restores import Restores, SeenNotes
+from matins.domain.ports.restores import RestoreMarks, SeenNotes
 from matins.domain.runs.restores import Restore, find_restore
 from matins.domain.values.errors import UnavailableError
 from matins.kernel.metrics import RESTORE_UNRESOLVED
@@ -29,7 +29,7 @@ class RestoreWatch:
     """
 
     def __init__(
-        self, restores: Restores, notes: SeenNotes, working_set: WorkingSet, clock: Clock
+        self, restores: RestoreMarks, notes: SeenNotes, working_set: WorkingSet, clock: Clock
     ) -> None:
         self._restores = restores
         self._notes = notes

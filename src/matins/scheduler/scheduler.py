@@ -13,10 +13,10 @@ from uuid import UUID
 import structlog
 
 from matins.domain.ports import Agenda, Hints, Leases, WaitingRoom, Watch
-from matins.domain.ports.backfills import Backfills
+from matins.domain.ports.backfills import BackfillSteps
 from matins.domain.ports.dead import Replays
 from matins.domain.ports.pools import Queues
-from matins.domain.ports.restores import Restores, SeenNotes
+from matins.domain.ports.restores import RestoreMarks, SeenNotes
 from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.runs.cluster import Figures
 from matins.domain.runs.restores import Seen
@@ -58,9 +58,9 @@ class Scheduler:
         room: WaitingRoom,
         queues: Queues,
         watch: Watch,
-        backfills: Backfills,
+        backfills: BackfillSteps,
         replays: Replays,
-        restores: Restores,
+        restores: RestoreMarks,
         notes: SeenNotes,
         hints: Hints,
         clock: MeasuredClock,

@@ -10,7 +10,7 @@ import structlog
 
 from matins.domain.ports import Clock
 from matins.domain.ports.status import CacheProbe, StatusReads
-from matins.domain.status.facts import Facts
+from matins.domain.status.facts import SystemFacts
 from matins.domain.status.findings import SystemStatus
 from matins.domain.status.judging import Outage, Sight, judge
 from matins.domain.values.errors import UnavailableError
@@ -45,7 +45,7 @@ class StatusWatch:
         self._every_s = every_s
         self._report_after = timedelta(seconds=report_after_s)
         self._first_at: datetime | None = None
-        self._facts: Facts | None = None
+        self._facts: SystemFacts | None = None
         self._read_s = 0.0
         self._looked_s = 0.0
         self._cache_outage: Outage | None = None

@@ -13,8 +13,8 @@ import msgspec
 import structlog
 
 from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, delivery_id, kind_of
-from matins.domain.alerts.edges import Standing
-from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.edges import RuleStanding
+from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import PUT_OFF, Judged, Subject, channels_of, depth
 from matins.domain.alerts.levels import RECENT
 from matins.domain.jobs.alerting import AlertRules
@@ -157,10 +157,10 @@ class PostgresLookout:
             windows[row["team_id"]].append(window_of(row))
         return windows
 
-    async def _standings(self, job_ids: list[UUID]) -> Mapping[UUID, dict[str, Standing]]:
-        standings: defaultdict[UUID, dict[str, Standing]] = defaultdict(dict)
+    async def _standings(self, job_ids: list[UUID]) -> Mapping[UUID, dict[str, RuleStanding]]:
+        standings: defaultdict[UUID, dict[str, RuleStanding]] = defaultdict(dict)
         for row in await self._database.fetch(_Q["standings"], job_ids=job_ids):
-            standing = msgspec.json.decode(row["standing"], type=Standing)
+            standing = msgspec.json.decode(row["standing"], type=RuleStanding)
             standings[row["job_id"]][row["rule"]] = standing
         return standings
 
@@ -197,8 +197,8 @@ class PostgresLookout:
         return await self._database.run(session, _Q[query], **args)
 
 
-def _facts(row: asyncpg.Record, spec: JobSpec, runs: Sequence[SeenRun]) -> Facts:
-    return Facts(
+def _facts(row: asyncpg.Record, spec: JobSpec, runs: Sequence[SeenRun]) -> JobFacts:
+    return JobFacts(
         now=row["now"],
         job_id=row["job_id"],
         spec=spec,

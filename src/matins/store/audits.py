@@ -8,7 +8,15 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since, unaudited
+from matins.domain.audit import (
+    AuditedJob,
+    AuditSpan,
+    LedgerRow,
+    Revision,
+    audit,
+    rows_since,
+    unaudited,
+)
 from matins.domain.chain_audit import LeaderDue, audit_chain, leaders, with_chain
 from matins.domain.time.instants import FIRST_DUE
 from matins.domain.values.errors import InvalidInputError
@@ -61,7 +69,7 @@ class PostgresAudits:
         subjects = await self._subjects(team, job, since, latest, after)
         ids = [subject.id for subject in subjects]
         revisions, faults = await revisions_of(self._database.fetch, self._calendars, ids)
-        span = Span(since, until, fleet.now)
+        span = AuditSpan(since, until, fleet.now)
         audits: list[JobAudit] = []
         rows_from = {subject.id: rows_since(revisions[subject.id], span) for subject in subjects}
         # the row before may reach into the span
@@ -121,7 +129,7 @@ class PostgresAudits:
         return [msgspec.convert(dict(row), AuditedJob) for row in rows]
 
     async def _chain(
-        self, job: AuditedJob, revisions: list[Revision], names: list[str], span: Span
+        self, job: AuditedJob, revisions: list[Revision], names: list[str], span: AuditSpan
     ) -> JobAudit:
         args = {"job_id": job.id, "since": span.since, "until": span.until}
         days = around(span.since, span.until)

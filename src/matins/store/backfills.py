@@ -14,7 +14,7 @@ from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.ports.backfills import BackfilledJob, NewBackfill
 from matins.domain.runs.admission.waiting import CLAIM, Waiting
 from matins.domain.runs.backfills.expansion import JobPast, Ledger, PastRevision, RecordedDue
-from matins.domain.runs.backfills.stepping import OpenBackfill, OpenRun, Step
+from matins.domain.runs.backfills.stepping import BackfillStep, OpenBackfill, OpenBackfillRun
 from matins.domain.runs.backfills.values import (
     LIST_MAX,
     Backfill,
@@ -47,13 +47,13 @@ class _PastReader:
         self._calendars = calendars
 
     async def job_past(self, job_id: UUID) -> JobPast:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         rows = await self._reads.fetch(_Q["revisions"], job_id=job_id)
         versions = await self._calendars.versions(self._reads.fetch, rows)
         return JobPast(job_id, [_revision(row, versions) for row in rows])
 
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         # Bounds first: what is claimed between the two has its row, or is left out.
         bounds = await self._reads.fetchrow(_Q["bounds"], job_id=job_id)
         rows: list[RecordedDue] = []
@@ -66,33 +66,37 @@ class _PastReader:
                 rows.append(RecordedDue(row["due_at"], kind, state))
         return Ledger(rows) if bounds is None else Ledger(rows, **bounds)
 
-    async def runs_of(self, backfill_ids: Collection[UUID]) -> dict[UUID, list[OpenRun]]:
+    async def runs_of(self, backfill_ids: Collection[UUID]) -> dict[UUID, list[OpenBackfillRun]]:
         """Return the open runs of backfills."""
         rows = await self._reads.fetch(_Q["open_runs"], ids=list(backfill_ids))
-        open_runs: dict[UUID, list[OpenRun]] = {}
+        open_runs: dict[UUID, list[OpenBackfillRun]] = {}
         for row in rows:
             state = None if row["state"] is None else RunState(row["state"])
-            open_runs.setdefault(row["backfill_id"], []).append(OpenRun(row["run_id"], state))
+            open_runs.setdefault(row["backfill_id"], []).append(
+                OpenBackfillRun(row["run_id"], state)
+            )
         return open_runs
 
 
 class PostgresBackfills(_PastReader):
-    """See `domain.ports.backfills.Backfills`."""
+    """See `domain.ports.backfills.BackfillSteps`."""
 
     def __init__(self, steps: Database, reads: Database) -> None:
         super().__init__(reads, KnownCalendars())
         self._steps = steps
 
     async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         rows = await self._reads.fetch(_Q["unfinished_backfills"], partitions=list(partitions))
         if not rows:
             return []
         runs = await self.runs_of([row["id"] for row in rows])
         return [_open(row, runs.get(row["id"], [])) for row in rows]
 
-    async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
-        """See `domain.ports.backfills.Backfills`."""
+    async def proceed(
+        self, holder: UUID, epochs: Mapping[int, int], step: BackfillStep
+    ) -> list[Waiting]:
+        """See `domain.ports.backfills.BackfillSteps`."""
         backfill = step.backfill
         ended = step.ended_by_state()
 
@@ -232,7 +236,7 @@ def _span(row: asyncpg.Record) -> Span:
     return Span(row["since"], row["until"], row["order"], row["again"])
 
 
-def _open(row: asyncpg.Record, runs: Sequence[OpenRun]) -> OpenBackfill:
+def _open(row: asyncpg.Record, runs: Sequence[OpenBackfillRun]) -> OpenBackfill:
     return OpenBackfill(
         id=row["id"],
         job_id=row["job_id"],
@@ -249,7 +253,7 @@ def _open(row: asyncpg.Record, runs: Sequence[OpenRun]) -> OpenBackfill:
     )
 
 
-def _backfill(row: asyncpg.Record, runs: Sequence[OpenRun]) -> Backfill:
+def _backfill(row: asyncpg.Record, runs: Sequence[OpenBackfillRun]) -> Backfill:
     """Return a backfill as it stands: what has ended and is not noted yet is counted as ended."""
     states = Counter(run.state or RunState.CANCELLED for run in runs)
     counts = BackfillCounts(

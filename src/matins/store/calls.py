@@ -18,7 +18,7 @@ from matins.store.reads import due_at_of
 _Q = load_queries("calls.sql")
 
 
-class Call(NamedTuple):
+class RunCall(NamedTuple):
     """By what a run is called: the job by a revision of it, with what was given for the run.
 
     The `spec` is None where it is not kept any more, or can't be read.
@@ -37,7 +37,7 @@ class PostgresCalls:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def of_run(self, run_id: UUID) -> Call:
+    async def of_run(self, run_id: UUID) -> RunCall:
         """Return by what a run is called. Raises NotFoundError."""
         due_at = due_at_of(run_id)
         query = around(due_at, due_at).pin(_Q["call"])
@@ -46,7 +46,7 @@ class PostgresCalls:
             raise NotFoundError(f"there is no run {run_id}")
         given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
         given = msgspec.structs.replace(given, replay_of=row["replay_of"])
-        return Call(row["job_id"], row["pool"], given, row["revision"], _spec(row["spec"]))
+        return RunCall(row["job_id"], row["pool"], given, row["revision"], _spec(row["spec"]))
 
 
 def _spec(text: str | None) -> JobSpec | None:

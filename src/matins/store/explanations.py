@@ -26,13 +26,13 @@ from matins.insight.why.explanation import Explanation
 from matins.insight.why.facts import (
     Asked,
     DueFacts,
-    ExecutorSeen,
     ExplainedJob,
     GateSeen,
     PermitHolder,
-    Place,
+    PoolExecutor,
     RunFacts,
     SameDue,
+    WaitingPlace,
 )
 from matins.insight.why.run_story import explain_run
 from matins.store.chains import links_of
@@ -163,15 +163,15 @@ class PostgresExplanations:
                 facts = _with(facts, outlook=await self._outlooks.of(run.id))
         if run.state is RunState.RUNNING:
             seen = await self._database.fetchrow(_Q["executor"], id=row["executor"])
-            facts = _with(facts, executor=seen and ExecutorSeen(**seen))
+            facts = _with(facts, executor=seen and PoolExecutor(**seen))
         return await asyncio.to_thread(explain_run, asked, facts)
 
-    async def _place(self, run_id: UUID) -> Place | None:
+    async def _place(self, run_id: UUID) -> WaitingPlace | None:
         """Return a run's place in the waiting room, and of a gate's line what the gate is."""
         row = await self._database.fetchrow(_Q["place"], run_id=run_id)
         if row is None:
             return None
-        place = Place(row["cause"], row["blocker"])
+        place = WaitingPlace(row["cause"], row["blocker"])
         if row["gate_id"] is None:
             return place
         gate_id, line_rank = row["gate_id"], row["line_rank"]

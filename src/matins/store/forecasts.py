@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
 from matins.domain.values.names import check_name
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.forecast import HOURS_MAX, Forecast, forecast, hot_spot
 from matins.insight.forecast.groups import HOUR_S, MINUTE_S
 from matins.store.database import Database
@@ -53,7 +53,7 @@ class PostgresForecasts:
         self._live: LiveIndex | None = None
         # of the range that begins in the minute `_since`
         self._since = 0
-        self._expansions: dict[int, Expansion] = {}
+        self._expansions: dict[int, LoadExpansion] = {}
         self._forecasts: dict[_Query, Forecast] = {}
         self._minutes: tuple[int, list[float]] | None = None
 
@@ -118,12 +118,12 @@ class PostgresForecasts:
             self._forecasts[query] = known
         return known
 
-    def _expansion(self, hours: int) -> Expansion:
+    def _expansion(self, hours: int) -> LoadExpansion:
         expansion = self._expansions.get(hours)
         if expansion is None:
             if len(self._expansions) == _EXPANSIONS_MAX:
                 self._expansions.clear()
-            expansion = Expansion(self._since, self._since + hours * HOUR_S)
+            expansion = LoadExpansion(self._since, self._since + hours * HOUR_S)
             self._expansions[hours] = expansion
         return expansion
 

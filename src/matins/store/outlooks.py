@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from matins.domain.runs.outlook import BEFORE_MAX, Outlook, Place, outlook
+from matins.domain.runs.outlook import BEFORE_MAX, Outlook, QueuePlace, outlook
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import ConflictError
 from matins.domain.values.ids import due_of
@@ -29,5 +29,5 @@ class PostgresOutlooks:
         )
         if row is None:
             raise ConflictError(f"run {run} does not wait: it runs, is over, or is not known")
-        place = Place(**{**row, "state": RunState(row["state"])})
+        place = QueuePlace(**{**row, "state": RunState(row["state"])})
         return outlook(place, await self._fleet.served())

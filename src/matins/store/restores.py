@@ -25,22 +25,22 @@ _BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class PostgresRestores:
-    """See `domain.ports.restores.Restores` and `RestoreChanges`."""
+    """See `domain.ports.restores.RestoreMarks` and `RestoreChanges`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def watermarks(self) -> Watermarks | None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         [row] = await self._database.fetch(_Q["watermarks"])
         return None if row["newest"] is None else Watermarks(row["oldest"], row["newest"])
 
     async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         await self._database.fetch(_Q["note_restore"], lost_since=lost_since, seen_until=seen_until)
 
     async def unresolved_restore(self) -> Restore | None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         return _restore(await self._database.fetchrow(_Q["unresolved_restore"]))
 
     async def newest_restore(self) -> Restore | None:

@@ -12,10 +12,10 @@ from matins.domain.runs.ranking import HEAD_STARTS_S
 from matins.domain.status.facts import (
     COUNT_MAX,
     OVERDUE_MAX,
-    Facts,
     FailingChannel,
     LiveRuns,
     PoolStatus,
+    SystemFacts,
 )
 from matins.store.database import Database, check_writable
 from matins.store.queries import load_queries
@@ -32,7 +32,7 @@ class PostgresStatusReads:
         self._database = database
         self._restores = PostgresRestores(database)
 
-    async def facts(self, late: timedelta) -> Facts:
+    async def facts(self, late: timedelta) -> SystemFacts:
         """See `domain.ports.status.StatusReads`."""
         fetch = self._database.fetch
         await check_writable(self._database)
@@ -44,7 +44,7 @@ class PostgresStatusReads:
         channels = await fetch(_Q["failing_channels"])
         dead_letters, runs = counts["dead_letters"], dict(counts)
         del runs["dead_letters"]
-        facts = Facts(
+        facts = SystemFacts(
             **dict(seen),
             pools=_pools(queues, served),
             runs=LiveRuns(**runs),
@@ -55,7 +55,7 @@ class PostgresStatusReads:
         return _with_partitions(facts, partitions)
 
 
-def _with_partitions(facts: Facts, rows: Sequence[asyncpg.Record]) -> Facts:
+def _with_partitions(facts: SystemFacts, rows: Sequence[asyncpg.Record]) -> SystemFacts:
     free = [row for row in rows if not row["is_held"]]
     unclaimed = [row for row in rows if row["unclaimed_since"] is not None]
     return msgspec.structs.replace(

@@ -15,15 +15,15 @@ import msgspec
 from matins.domain.jobs.limits import parse_rate
 from matins.domain.jobs.overlap import WrittenOverlap, overlap_of
 from matins.domain.jobs.windows import Window
-from matins.domain.runs.admission.gates import IN_LINE, Gate, Place
+from matins.domain.runs.admission.gates import IN_LINE, Gate, RankedRun
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.waiting import (
     CLAIM,
     GATE,
+    AdmissionFacts,
     Candidate,
     CarriedOut,
     Decision,
-    Facts,
     Lines,
     Rules,
     Waiting,
@@ -72,7 +72,7 @@ class PostgresWaitingRoom:
         )
         return [Waiting(**row) for row in rows]
 
-    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> AdmissionFacts:
         """See `domain.ports.WaitingRoom`."""
         runs = {run.run_id: run for run in batch if run.team_id is not None}
         rows, candidates = await asyncio.gather(
@@ -90,7 +90,7 @@ class PostgresWaitingRoom:
         gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
         beside = sum(run.cause == GATE for run in runs.values())
         lines = await self._lines(gate_ids, len(batch) + beside, beside) if gate_ids else None
-        return Facts(now, rules, candidates, lines)
+        return AdmissionFacts(now, rules, candidates, lines)
 
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
         """See `domain.ports.WaitingRoom`."""
@@ -164,10 +164,10 @@ class PostgresWaitingRoom:
         )
         if not rows:
             return Lines(await self._reads.clock())
-        places, runs = defaultdict[int, list[Place]](list), {}
+        places, runs = defaultdict[int, list[RankedRun]](list), {}
         for row in rows:
             if row["run_id"] is not None:
-                places[row["gate_id"]].append(Place(row["line_rank"], row["run_id"]))
+                places[row["gate_id"]].append(RankedRun(row["line_rank"], row["run_id"]))
                 columns = {column: row[column] for column in _IN_LINE}
                 runs[row["run_id"]] = Waiting(ready_at=IN_LINE, **columns)
         return Lines(rows[0]["now"], {row["gate_id"]: _gate(row) for row in rows}, places, runs)

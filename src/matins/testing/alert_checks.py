@@ -16,7 +16,7 @@ from uuid import UUID
 from matins.alerts.channels import Outgoing
 from matins.domain.alerts.channels import Secrets
 from matins.domain.alerts.deliveries import Sent, Taken
-from matins.domain.alerts.edges import Standing, Turn
+from matins.domain.alerts.edges import RuleStanding, Turn
 from matins.domain.alerts.judging import Judged, Subject
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.alerts import Announcement
@@ -59,7 +59,7 @@ class AlertChecker:
         self._era = world.era
         self._told: dict[tuple[UUID, datetime], str] = {}
         """By edge, and the beginning of the watch, what was told."""
-        self._standings: dict[tuple[UUID, str, datetime], Standing] = {}
+        self._standings: dict[tuple[UUID, str, datetime], RuleStanding] = {}
         """By job, rule and the beginning of the watch, what was written last."""
         self._taken: dict[tuple[UUID, Process], int] = {}
         self._receipts: defaultdict[UUID, list[Receipt]] = defaultdict(list)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from matins.alerts.channels import Outgoing, UndeliveredError
-from matins.alerts.delivering import Delivery
+from matins.alerts.delivering import DeliveryService
 from matins.alerts.watching import AlertWatch
 from matins.domain.alerts.channels import Secrets
 from matins.domain.alerts.deliveries import Sent, Taken
@@ -65,7 +65,7 @@ def alerting(
     clock, locks = process.clock, SessionLocks(world, process)
     return [
         AlertWatch(looks, messages, locks, clock, 5.0),
-        Delivery(messages, SEALER, {"webhook": send, "apprise": send}, clock, _EVERY_S),
+        DeliveryService(messages, SEALER, {"webhook": send, "apprise": send}, clock, _EVERY_S),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from matins.domain.runs.backfills.expansion import DueThen, Expansion
+from matins.domain.runs.backfills.expansion import BackfillExpansion, DueThen
 from matins.domain.runs.backfills.values import BackfillState
 from matins.domain.runs.states import FINAL, Kind
 from matins.testing.memory.revisions import past_of, unfinished_backfill
@@ -52,5 +52,5 @@ def broken_at_the_end(world: World, backfill: BackfillRow) -> Iterator[str]:
 
 
 def _all_due(world: World, backfill: BackfillRow) -> list[DueThen]:
-    expansion = Expansion(past_of(world, world.jobs[backfill.job_id]), backfill.span)
+    expansion = BackfillExpansion(past_of(world, world.jobs[backfill.job_id]), backfill.span)
     return expansion.page(None, 1_000_000).due

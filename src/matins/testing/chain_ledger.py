@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matins.domain.audit import AuditedJob, LedgerRow, Span
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow
 from matins.domain.chain_audit import LeaderDue, audit_chain, leaders
 from matins.domain.runs.chains import decide_link
 from matins.domain.runs.states import Kind
@@ -12,7 +12,7 @@ from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
 
 
-def audit_links(world: World, job: JobRow, span: Span) -> JobAudit:
+def audit_links(world: World, job: JobRow, span: AuditSpan) -> JobAudit:
     """Audit the chain of a job, if it has or had one."""
     revisions = world.revisions[job.id]
     own = [run for run in world.runs.values() if run.job_id == job.id and run.kind is Kind.CHAINED]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, Revision, audit
 from matins.domain.chain_audit import with_chain
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.states import FINAL, FIRST, TRANSITIONS, Kind, RunState
@@ -314,7 +314,7 @@ class Checker:
         since = self._judged_from(revisions, now)
         if since >= now:
             return
-        span = Span(since, now, now)
+        span = AuditSpan(since, now, now)
         finding = with_chain(
             audit(AuditedJob(job.id, job.team, job.spec.name), revisions, rows, span),
             audit_links(self._world, job, span),

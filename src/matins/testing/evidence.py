@@ -33,7 +33,7 @@ class Due(msgspec.Struct, frozen=True):
     kind: str = "scheduled"
 
 
-class Row(msgspec.Struct, frozen=True):
+class EvidenceRow(msgspec.Struct, frozen=True):
     """A run's row; a skipped one may stand for `due_count` due times, up to `due_until`.
 
     Epoch 0: written under the job's own lock, without a lease.
@@ -82,7 +82,7 @@ class History(msgspec.Struct):
 
     due: list[Due]
     """Every due time before `until`, for every job that is judged."""
-    rows: list[Row]
+    rows: list[EvidenceRow]
     attempts: list[AttemptRow]
     calls: list[Call]
     acks: list[Ack] = []

@@ -13,9 +13,9 @@ from matins.testing.evidence import (
     Ack,
     AttemptRow,
     Due,
+    EvidenceRow,
     History,
     Invariant,
-    Row,
     Violation,
 )
 from matins.testing.index import Index
@@ -25,9 +25,9 @@ __all__ = [
     "Ack",
     "AttemptRow",
     "Due",
+    "EvidenceRow",
     "History",
     "Invariant",
-    "Row",
     "Violation",
     "check",
     "count",

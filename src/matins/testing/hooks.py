@@ -11,7 +11,7 @@ import msgspec
 from matins.testing.messages import Direction
 
 
-class Message(msgspec.Struct, frozen=True):
+class ReceivedMessage(msgspec.Struct, frozen=True):
     """One message on its way; see `Part` for kind and text."""
 
     direction: Direction
@@ -34,10 +34,10 @@ class Fate(Enum):
     CUT = "cut"
 
 
-Action = Fate | Callable[[Message], Awaitable[Fate | None]]
+Action = Fate | Callable[[ReceivedMessage], Awaitable[Fate | None]]
 """A verdict, or what to do before the message goes on; None lets it pass."""
 
-Predicate = Callable[[Message], bool]
+Predicate = Callable[[ReceivedMessage], bool]
 
 
 class Hold:
@@ -46,7 +46,7 @@ class Hold:
     def __init__(self) -> None:
         self._released = asyncio.Event()
 
-    async def __call__(self, _message: Message) -> None:
+    async def __call__(self, _message: ReceivedMessage) -> None:
         """Wait for the release."""
         await self._released.wait()
 
@@ -71,7 +71,7 @@ class Hook:
         self.errors: list[Exception] = []
         """What its action raised; the connection is reset then."""
 
-    async def judge(self, message: Message) -> Fate:
+    async def judge(self, message: ReceivedMessage) -> Fate:
         """Act on a message if it is one to act on."""
         if self._is_removed or not self._predicate(message):
             return Fate.PASS
@@ -88,7 +88,7 @@ class Hook:
         return await asyncio.shield(acting)
 
     async def _act(
-        self, action: Callable[[Message], Awaitable[Fate | None]], message: Message
+        self, action: Callable[[ReceivedMessage], Awaitable[Fate | None]], message: ReceivedMessage
     ) -> Fate:
         try:
             return await action(message) or Fate.PASS

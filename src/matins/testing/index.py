@@ -8,7 +8,7 @@ from operator import attrgetter
 from uuid import UUID
 
 from matins.testing.calls import Call
-from matins.testing.evidence import AttemptRow, History, Row
+from matins.testing.evidence import AttemptRow, EvidenceRow, History
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
@@ -24,8 +24,8 @@ class Index:
         self.history = history
         self.names = {due.job_id: due.job for due in history.due}
         self.rows = {row.run_id: row for row in history.rows}
-        self.keys: dict[Key, Row] = {}
-        self.ranges: dict[tuple[UUID, str], list[Row]] = defaultdict(list)
+        self.keys: dict[Key, EvidenceRow] = {}
+        self.ranges: dict[tuple[UUID, str], list[EvidenceRow]] = defaultdict(list)
         for row in history.rows:
             self.keys[row.job_id, row.due_at, row.kind] = row
             if row.due_until:
@@ -43,11 +43,11 @@ class Index:
         for attempt in sorted(history.attempts, key=attrgetter("number")):
             self.attempts[attempt.run_id].append(attempt)
 
-    def is_judged(self, row: Row) -> bool:
+    def is_judged(self, row: EvidenceRow) -> bool:
         """Return whether the test had waited for this row to come to its end."""
         return self.history.until is None or row.due_at < self.history.until
 
-    def name(self, row: Row) -> str:
+    def name(self, row: EvidenceRow) -> str:
         """Name a row for people."""
         job = self.names.get(row.job_id, str(row.job_id))
         return f"{name_due(job, row.due_at, row.kind)} (run {row.run_id}, {row.state})"

@@ -11,7 +11,7 @@ from operator import attrgetter
 from uuid import UUID
 
 from matins.testing.calls import Call
-from matins.testing.evidence import Due, Invariant, Row
+from matins.testing.evidence import Due, EvidenceRow, Invariant
 from matins.testing.index import Index, Key, name_call, name_due, to_ns
 
 FINAL = frozenset({"succeeded", "dead", "cancelled", "skipped"})
@@ -20,7 +20,7 @@ FINAL = frozenset({"succeeded", "dead", "cancelled", "skipped"})
 
 def one_row_for_each_due_time(index: Index) -> Iterator[str]:
     """I1: no two rows for one (job, due time, kind), also not by way of a range; no id twice."""
-    seen: dict[Key, Row] = {}
+    seen: dict[Key, EvidenceRow] = {}
     ids: set[UUID] = set()
     for row in index.history.rows:
         first = seen.setdefault((row.job_id, row.due_at, row.kind), row)
@@ -29,7 +29,7 @@ def one_row_for_each_due_time(index: Index) -> Iterator[str]:
         elif row.run_id in ids:
             yield f"{index.name(row)}: another due time's row has the same run id"
         ids.add(row.run_id)
-    by_job: dict[tuple[UUID, str], list[Row]] = defaultdict(list)
+    by_job: dict[tuple[UUID, str], list[EvidenceRow]] = defaultdict(list)
     for row in index.history.rows:
         if (row.job_id, row.kind) in index.ranges:
             by_job[row.job_id, row.kind].append(row)
@@ -43,7 +43,7 @@ def one_row_for_each_due_time(index: Index) -> Iterator[str]:
                 widest = row
 
 
-def _last_due(row: Row) -> datetime:
+def _last_due(row: EvidenceRow) -> datetime:
     return row.due_until or row.due_at
 
 
@@ -210,7 +210,7 @@ def every_call_has_a_row(index: Index) -> Iterator[str]:
                 yield f"{index.name(row)} {message}"
 
 
-def _with_twins(index: Index) -> Iterator[tuple[Call, Row | None]]:
+def _with_twins(index: Index) -> Iterator[tuple[Call, EvidenceRow | None]]:
     """Yield the calls without a row, each with the row that its job and due time have, if any."""
     if index.orphans:
         rows = index.history.rows

@@ -18,7 +18,7 @@ class Direction(StrEnum):
     TO_CLIENT = "to client"
 
 
-class Part(msgspec.Struct, frozen=True):
+class BodyPart(msgspec.Struct, frozen=True):
     """A message as its protocol sees it.
 
     PostgreSQL: `kind` is the type byte ("Q", "P", "B", "E", "C", "Z", …) or the name of a message
@@ -36,7 +36,7 @@ class Part(msgspec.Struct, frozen=True):
 class Talk(Protocol):
     """What is known of one connection; cuts the bytes of both directions into messages."""
 
-    def cut(self, direction: Direction, data: bytes) -> Iterator[Part]:
+    def cut(self, direction: Direction, data: bytes) -> Iterator[BodyPart]:
         """Take bytes in; give the messages that are whole by now."""
 
     def rest(self, direction: Direction) -> bytes:
@@ -46,9 +46,9 @@ class Talk(Protocol):
 class RawTalk:
     """Takes bytes as they come, each read as a message."""
 
-    def cut(self, _direction: Direction, data: bytes) -> Iterator[Part]:
+    def cut(self, _direction: Direction, data: bytes) -> Iterator[BodyPart]:
         """See `Talk`."""
-        yield Part("data", "", data)
+        yield BodyPart("data", "", data)
 
     def rest(self, _direction: Direction) -> bytes:
         """See `Talk`."""
@@ -62,7 +62,7 @@ class _Buffered:
         self._gathered = {direction: bytearray() for direction in Direction}
         self._is_opaque = False
 
-    def cut(self, direction: Direction, data: bytes) -> Iterator[Part]:
+    def cut(self, direction: Direction, data: bytes) -> Iterator[BodyPart]:
         """See `Talk`."""
         gathered = self._gathered[direction]
         gathered += data
@@ -76,15 +76,15 @@ class _Buffered:
         """See `Talk`."""
         return bytes(self._gathered[direction])
 
-    def _part(self, direction: Direction, gathered: bytearray) -> Part | None:
+    def _part(self, direction: Direction, gathered: bytearray) -> BodyPart | None:
         if not self._is_opaque:
             try:
                 return self._next(direction, gathered)
             except (ValueError, IndexError):  # not this protocol: a proxy lets it pass
                 self._is_opaque = True
-        return Part("data", "", bytes(gathered))
+        return BodyPart("data", "", bytes(gathered))
 
-    def _next(self, direction: Direction, gathered: bytearray) -> Part | None:
+    def _next(self, direction: Direction, gathered: bytearray) -> BodyPart | None:
         """Return the first message, if it is whole. ValueError, IndexError: this is not the
         protocol.
         """
@@ -106,27 +106,27 @@ class PostgresTalk(_Buffered):
         self._portals: dict[bytes, str] = {}
         self._sql = ""
 
-    def _next(self, direction: Direction, gathered: bytearray) -> Part | None:
+    def _next(self, direction: Direction, gathered: bytearray) -> BodyPart | None:
         if direction is Direction.TO_SERVER and not self._has_started:
             return self._opening(gathered)
         if direction is Direction.TO_CLIENT and self._awaits_byte:
             self._awaits_byte = False
             self._is_opaque = bytes(gathered[:1]) in {b"S", b"G"}
-            return Part("Encryption", "", bytes(gathered[:1]))
+            return BodyPart("Encryption", "", bytes(gathered[:1]))
         if (payload := _sized(gathered, 1)) is None:
             return None
         kind = chr(payload[0])
         if direction is Direction.TO_SERVER:
             self._sql = self._sql_of(kind, payload[5:])
-        return Part(kind, self._sql, payload)
+        return BodyPart(kind, self._sql, payload)
 
-    def _opening(self, gathered: bytearray) -> Part | None:
+    def _opening(self, gathered: bytearray) -> BodyPart | None:
         if (payload := _sized(gathered, 0)) is None:
             return None
         kind = _NAMELESS.get(int.from_bytes(payload[4:8], "big"), "Startup")
         self._has_started = kind == "Startup"
         self._awaits_byte = kind in {"SSLRequest", "GSSENCRequest"}
-        return Part(kind, "", payload)
+        return BodyPart(kind, "", payload)
 
     def _sql_of(self, kind: str, body: bytes) -> str:
         """Return the SQL that a client's message belongs to; it is remembered by the names it
@@ -172,7 +172,7 @@ class HttpTalk(_Buffered):
         self._routes: deque[str] = deque()
         self._chunked: dict[Direction, str] = {}
 
-    def _next(self, direction: Direction, gathered: bytearray) -> Part | None:
+    def _next(self, direction: Direction, gathered: bytearray) -> BodyPart | None:
         if direction in self._chunked:
             return self._chunk(direction, gathered)
         end = gathered.find(b"\r\n\r\n")
@@ -185,8 +185,8 @@ class HttpTalk(_Buffered):
             return None
         payload = bytes(gathered[:size])
         if is_answer:
-            return Part("response", self._answered(head), payload)
-        return Part("request", self._asked(head), payload)
+            return BodyPart("response", self._answered(head), payload)
+        return BodyPart("request", self._asked(head), payload)
 
     def _asked(self, head: str) -> str:
         method, target, _version = head.split("\r\n", 1)[0].split(" ")
@@ -216,7 +216,7 @@ class HttpTalk(_Buffered):
         status = head.split(" ", 2)[1]
         return self._routes[0].startswith("HEAD ") or status in {"100", "204", "304"}
 
-    def _chunk(self, direction: Direction, gathered: bytearray) -> Part | None:
+    def _chunk(self, direction: Direction, gathered: bytearray) -> BodyPart | None:
         end = gathered.find(b"\r\n")
         if end < 0:
             return None
@@ -225,7 +225,7 @@ class HttpTalk(_Buffered):
         if len(gathered) < size:
             return None
         route = self._chunked[direction] if length else self._chunked.pop(direction)
-        return Part("data", route, bytes(gathered[:size]))
+        return BodyPart("data", route, bytes(gathered[:size]))
 
 
 def _is_chunked(head: str) -> bool:

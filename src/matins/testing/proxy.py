@@ -23,14 +23,14 @@ from matins.testing.hooks import (
     Fate,
     Hold,
     Hook,
-    Message,
     Predicate,
+    ReceivedMessage,
     answers,
     completes,
     executes,
     requests,
 )
-from matins.testing.messages import Direction, HttpTalk, Part, PostgresTalk, RawTalk, Talk
+from matins.testing.messages import BodyPart, Direction, HttpTalk, PostgresTalk, RawTalk, Talk
 
 __all__ = [
     "Address",
@@ -38,10 +38,10 @@ __all__ = [
     "Fate",
     "Hold",
     "HttpTalk",
-    "Message",
     "PostgresTalk",
     "Proxy",
     "RawTalk",
+    "ReceivedMessage",
     "answers",
     "completes",
     "executes",
@@ -175,11 +175,13 @@ class Proxy:
             self._links.discard(link)
             link.close()
 
-    async def judge(self, part: Part, direction: Direction, connection: int) -> Fate:
+    async def judge(self, part: BodyPart, direction: Direction, connection: int) -> Fate:
         """Count a message, and let the hooks act; the first one that does not pass it decides."""
         self.counts[direction] += 1
         index, number = self.counts[direction], self.counts.total()
-        message = Message(direction, part.kind, part.text, part.payload, index, number, connection)
+        message = ReceivedMessage(
+            direction, part.kind, part.text, part.payload, index, number, connection
+        )
         for hook in list(self._hooks):  # an action may add one
             verdict = await hook.judge(message)
             if verdict is not Fate.PASS:
@@ -260,7 +262,7 @@ class _Link:
         writer.write_eof()
 
     async def _pass_on(
-        self, part: Part, direction: Direction, writer: asyncio.StreamWriter
+        self, part: BodyPart, direction: Direction, writer: asyncio.StreamWriter
     ) -> None:
         verdict = await self._proxy.judge(part, direction, self._number)
         if verdict is Fate.CUT:

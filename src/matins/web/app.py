@@ -23,7 +23,7 @@ from matins.web import assets, live, signing_in
 from matins.web.live import Live
 from matins.web.pages import PAGES
 from matins.web.rendering import NAVIGATION, NOW, SESSION, WebRequest, came_from, done, page
-from matins.web.sessions import Session, Sessions
+from matins.web.sessions import Sessions, WebSession
 
 _CONTENT_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -134,7 +134,7 @@ async def _check_origin(request: WebRequest) -> None:
     if origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host"):
         raise ForbiddenError("the request came from another site")
     session = request.scope.get(SESSION)
-    if isinstance(session, Session):
+    if isinstance(session, WebSession):
         form = await request.form()
         shown = str(form.get("csrf") or request.headers.get("x-csrf-token", ""))
         if not hmac.compare_digest(shown.encode(), session.csrf.encode()):

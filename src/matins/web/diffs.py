@@ -13,14 +13,14 @@ from matins.domain.jobs.spec import JobSpec
 from matins.web.masking import masked_spec
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of a difference; `kind` is add, del or nothing."""
 
     text: str
     kind: str = ""
 
 
-def spec_diff(before: JobSpec, after: JobSpec) -> Sequence[Line]:
+def spec_diff(before: JobSpec, after: JobSpec) -> Sequence[DiffLine]:
     """Return how a job differs from what it was; nothing if it does not. Secrets are masked."""
     lines = unified_diff(_text(before), _text(after), n=2, lineterm="")
     return [_line(line) for line in list(lines)[2:]]  # the first two name files
@@ -32,5 +32,5 @@ def _text(spec: JobSpec) -> list[str]:
     return text.splitlines()
 
 
-def _line(line: str) -> Line:
-    return Line(line, {"+": "add", "-": "del"}.get(line[0], ""))
+def _line(line: str) -> DiffLine:
+    return DiffLine(line, {"+": "add", "-": "del"}.get(line[0], ""))

@@ -29,7 +29,7 @@ _STALE = b"event: stale\ndata:\n\n"
 """The part can't be drawn now: what is shown of it grows old."""
 
 
-class Part(NamedTuple):
+class LivePart(NamedTuple):
     """A part of a page: how to draw it, of what (the rest of its address), and how often."""
 
     name: str
@@ -56,7 +56,7 @@ class _View:
 class Live:
     """Answers GET /live/<part>/<of what>. Stopped, it ends all streams."""
 
-    def __init__(self, parts: Mapping[str, Part], dependencies: Dependencies) -> None:
+    def __init__(self, parts: Mapping[str, LivePart], dependencies: Dependencies) -> None:
         self._parts = parts
         self._dependencies = dependencies
         self._views: dict[str, _View] = {}
@@ -96,7 +96,7 @@ class Live:
                 view.drawing.cancel()
                 self._views.pop(key, None)
 
-    async def _draw(self, part: Part, argument: str, view: _View) -> None:
+    async def _draw(self, part: LivePart, argument: str, view: _View) -> None:
         """Draw a part again and again for as long as anybody looks."""
         shown = ""
         while True:

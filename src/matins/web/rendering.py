@@ -31,7 +31,7 @@ _HTML = "text/html"
 WebRequest = Request[Any, Any, Any]
 
 
-class Item(NamedTuple):
+class NavigationItem(NamedTuple):
     """A line of the navigation: its text, its address, and the key that leads there after `g`."""
 
     text: str
@@ -39,7 +39,7 @@ class Item(NamedTuple):
     key: str
 
 
-class Query(dict[str, Any]):
+class AddressQuery(dict[str, Any]):
     """What an address asks for, by name; what it does not name is empty."""
 
     def __missing__(self, name: str) -> str:
@@ -70,7 +70,9 @@ def page(
         session=scope.get(SESSION),
         navigation=request.app.state[NAVIGATION],
         path=scope["path"],
-        query=Query({name: values[-1] for name, values in request.query_params.dict().items()}),
+        query=AddressQuery(
+            {name: values[-1] for name, values in request.query_params.dict().items()}
+        ),
         flash=flash,
         **context,
     )

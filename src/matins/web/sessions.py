@@ -23,7 +23,7 @@ LASTS_S: Final = 7 * 86_400
 _SALT = "matins.session"
 
 
-class Session(msgspec.Struct, frozen=True):
+class WebSession(msgspec.Struct, frozen=True):
     """Whose a browser's requests are. `csrf` stands in each form, where no other site sees it."""
 
     principal: str
@@ -43,19 +43,19 @@ class Sessions:
 
     def begin(self, principal: str) -> str:
         """Return the value of the cookie of a new session."""
-        session = Session(principal, self._rng.randbytes(16).hex())
+        session = WebSession(principal, self._rng.randbytes(16).hex())
         return str(self._signers[principal].dumps(msgspec.to_builtins(session)))
 
     def knows(self, principal: str) -> bool:
         """Return whether there is a token of that name."""
         return principal in self._signers
 
-    def of(self, scope: Mapping[str, Any]) -> Session | None:
+    def of(self, scope: Mapping[str, Any]) -> WebSession | None:
         """Return the session of a request, None if it has none that holds."""
         value = cookie_of(scope, COOKIE)
         for name, signer in self._signers.items() if value else ():
             try:
-                session = msgspec.convert(signer.loads(value, max_age=LASTS_S), Session)
+                session = msgspec.convert(signer.loads(value, max_age=LASTS_S), WebSession)
             except (BadData, msgspec.ValidationError):
                 continue
             if session.principal == name:

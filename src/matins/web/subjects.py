@@ -16,7 +16,7 @@ from matins.insight.explain.sentences import explain
 from matins.web.inputs import InputForm, input_form
 
 
-class Subject(NamedTuple):
+class JobSubject(NamedTuple):
     """A job by its name. It is None where it was deleted or can't be read, and `fault` tells it.
 
     `followers` are the jobs that are due with its runs.
@@ -37,20 +37,20 @@ class Subject(NamedTuple):
 
 async def subject_of(
     reads: Reads, chains: Chains, team: FromPath[str], name: FromPath[str]
-) -> Subject:
+) -> JobSubject:
     """Return the job that an address names. Raises NotFoundError if there never was such a one."""
     try:
         job = await reads.job(team, name)
     except NotFoundError as error:
         await reads.job_id(team, name)
-        return Subject(team, name, None, fault=str(error))
+        return JobSubject(team, name, None, fault=str(error))
     except msgspec.DecodeError as error:
-        return Subject(team, name, None, fault=f"the stored job can't be read: {error}")
+        return JobSubject(team, name, None, fault=f"the stored job can't be read: {error}")
     followers = await chains.followers(team, name)
-    return Subject(team, name, job, sentence_of(job), followers)
+    return JobSubject(team, name, job, sentence_of(job), followers)
 
 
-OfJob = NamedDependency[Subject]
+OfJob = NamedDependency[JobSubject]
 OF_JOB: Final = {"subject": Provide(subject_of)}
 """What routers provide whose pages are about one job."""
 

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from matins.domain.alerts.deliveries import Delivery, Notice
-from matins.domain.alerts.edges import Standing
+from matins.domain.alerts.edges import RuleStanding
 from matins.domain.alerts.views import ChannelNotice
 from matins.domain.ports.alerts import ChannelStore, CheckinStore, Lookout, Outbox, RuleStore
 from matins.store.alert_reads import PostgresAlerts
@@ -57,7 +57,7 @@ class AlertRows(Protocol):
     async def watch(self, job: UUID) -> Watch | None:
         """Return what is known of a job, if it is watched."""
 
-    async def standings(self, job: UUID) -> dict[str, Standing]:
+    async def standings(self, job: UUID) -> dict[str, RuleStanding]:
         """Return how a job stands by its rules."""
 
     async def notices(self) -> list[ChannelNotice]:
@@ -94,7 +94,7 @@ class MemoryAlertRows:
             return None
         return Watch(*(getattr(row, name) for name in Watch._fields))
 
-    async def standings(self, job: UUID) -> dict[str, Standing]:
+    async def standings(self, job: UUID) -> dict[str, RuleStanding]:
         """See `AlertRows`."""
         return dict(sorted(self._world.alerts.standings.get(job, {}).items()))
 
@@ -138,13 +138,13 @@ class PostgresAlertRows:
         rows = await self._rows(f"SELECT {columns} FROM watches WHERE job_id = $1", job)
         return Watch(*rows[0]) if rows else None
 
-    async def standings(self, job: UUID) -> dict[str, Standing]:
+    async def standings(self, job: UUID) -> dict[str, RuleStanding]:
         """See `AlertRows`."""
         rows = await self._rows(
             'SELECT rule, standing::text FROM alerts WHERE job_id = $1 ORDER BY rule COLLATE "C"',
             job,
         )
-        return {rule: msgspec.json.decode(standing, type=Standing) for rule, standing in rows}
+        return {rule: msgspec.json.decode(standing, type=RuleStanding) for rule, standing in rows}
 
     async def notices(self) -> list[ChannelNotice]:
         """See `AlertRows`."""

@@ -10,7 +10,7 @@ import msgspec
 from tests.contract.ports.ground import SPEC, Ground
 
 from matins.alerts.channels import Outgoing, UndeliveredError
-from matins.alerts.delivering import Delivery
+from matins.alerts.delivering import DeliveryService
 from matins.alerts.watching import AlertWatch
 from matins.domain.alerts.channels import Channel, ChannelChanged, Secrets
 from matins.domain.executors.protocol import End, Ending, Handout, Heartbeat, Poll
@@ -67,7 +67,7 @@ class Watched:
         self.rules = TeamRules(self.ports.rules)
         self.checkins = Checkins(self.ports.checkins, rng)
         self.watch = AlertWatch(self.ports.lookout, self.ports.outbox, ground.locks, clock, 1.0)
-        self.delivery = Delivery(self.ports.outbox, sealer, senders, clock, 1.0)
+        self.delivery = DeliveryService(self.ports.outbox, sealer, senders, clock, 1.0)
         self._seq = 0
 
     @property

@@ -16,8 +16,8 @@ from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.ports.backfills import NewBackfill
 from matins.domain.runs.attempts import Attempt, Result
-from matins.domain.runs.backfills.expansion import Expansion, judge
-from matins.domain.runs.backfills.stepping import OpenBackfill, Step, step
+from matins.domain.runs.backfills.expansion import BackfillExpansion, judge
+from matins.domain.runs.backfills.stepping import BackfillStep, OpenBackfill, step
 from matins.domain.runs.backfills.values import (
     Backfill,
     BackfillRequest,
@@ -79,9 +79,9 @@ async def backfilled(ground: Ground, made: Changed) -> list[tuple[float, str]]:
     return [(row.due_s, row.state) for row in rows if row.kind == "backfill"]
 
 
-async def next_step(ground: Ground, backfill: OpenBackfill) -> Step:
+async def next_step(ground: Ground, backfill: OpenBackfill) -> BackfillStep:
     """Return what a scheduler would do next."""
-    found = Expansion(await ground.backfills.job_past(backfill.job_id), backfill.span)
+    found = BackfillExpansion(await ground.backfills.job_past(backfill.job_id), backfill.span)
     page = found.page(backfill.mark, 99) if backfill.room else None
     if not page or not page.due:
         return step(backfill, [], is_last=page is not None)

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import msgspec
 from tests.contract.alerts.ports import AlertPorts, memory_alerts, postgres_alerts
 
-from matins.domain.audit import AuditedJob, LedgerRow, Span, audit
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, audit
 from matins.domain.chain_audit import with_chain
 from matins.domain.jobs.keeping import DAYS
 from matins.domain.jobs.retry import Backoff, RetryPolicy
@@ -20,12 +20,12 @@ from matins.domain.jobs.spec import PRIORITIES, JobSpec, JobState
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.jobs.windows import Window
 from matins.domain.ports import Agenda, Dispatch, Hints, Leases, WaitingRoom, Watch
-from matins.domain.ports.backfills import Backfills
+from matins.domain.ports.backfills import BackfillSteps
 from matins.domain.ports.calendars import CalendarChanges
 from matins.domain.ports.dead import Replays
 from matins.domain.ports.jobs import JobChanges
 from matins.domain.ports.pools import Queues
-from matins.domain.ports.restores import Restores
+from matins.domain.ports.restores import RestoreMarks
 from matins.domain.ports.upkeep import (
     DayTables,
     EndedJobs,
@@ -37,7 +37,7 @@ from matins.domain.ports.upkeep import (
 )
 from matins.domain.runs.admission.deciding import decide
 from matins.domain.runs.admission.open_runs import OpenRuns
-from matins.domain.runs.admission.waiting import CarriedOut, Facts, Rules, Waiting
+from matins.domain.runs.admission.waiting import AdmissionFacts, CarriedOut, Rules, Waiting
 from matins.domain.runs.claims import BEGINNING, Advance, Claim
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import partition_of, run_id
@@ -224,7 +224,7 @@ class Ground:
     room: WaitingRoom
     dispatch: Dispatch
     watch: Watch
-    backfills: Backfills
+    backfills: BackfillSteps
     repairs: RunRepairs
     ended_jobs: EndedJobs
     due_times: NextDueTimes
@@ -232,7 +232,7 @@ class Ground:
     days: DayTables
     retention: Retention
     leftovers: Leftovers
-    restores: Restores
+    restores: RestoreMarks
     replays: Replays
     queues: Queues
     hints: Hints
@@ -260,7 +260,7 @@ class Ground:
         facts = await self.facts(batch)
         return await self.room.carry_out(holder, epochs, decide(batch, facts))
 
-    async def facts(self, batch: Sequence[Waiting]) -> Facts:
+    async def facts(self, batch: Sequence[Waiting]) -> AdmissionFacts:
         """Return what admission must know of runs, with all that is unfinished of their jobs."""
         facts = await self.room.admission_facts(batch)
         minding = [run for run in facts.candidates.values() if run.minds_others]
@@ -365,7 +365,7 @@ class MemoryRows:
             job, row.team, row.spec.name, purged_until=self._world.purged_until(job)
         )
         ledger = [LedgerRow(run.due_at, run.state, run.reason, run.due_until) for run in runs]
-        span = Span(START, until, self._world.now())
+        span = AuditSpan(START, until, self._world.now())
         found = audit(audited, self._world.revisions[job], ledger, span)
         return with_chain(found, audit_links(self._world, row, span))
 

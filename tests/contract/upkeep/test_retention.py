@@ -15,7 +15,7 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground, claim
 
 from matins.domain.executors.protocol import End, Ending, Heartbeat, Poll
-from matins.domain.jobs.keeping import DAYS, Keep, Limits
+from matins.domain.jobs.keeping import DAYS, Keep, KeepLimits
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.ports.upkeep import Archive
 from matins.domain.runs.attempts import Result
@@ -196,7 +196,7 @@ async def test_so_many_runs_are_kept_and_no_more(scene: Scene) -> None:
 
 
 async def test_runs_that_did_not_succeed_are_kept_apart(scene: Scene) -> None:
-    keep = Keep(days=5, others=Limits(days=20))
+    keep = Keep(days=5, others=KeepLimits(days=20))
     job = await scene.put(msgspec.structs.replace(SPEC, keep=keep))
     [first, second] = await scene.start(job, 1, 2)
     await scene.end(first)

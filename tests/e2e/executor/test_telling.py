@@ -16,7 +16,7 @@ from tests.e2e.executor.ground import command, request, until
 from matins.domain.runs.output import Progress
 from matins.domain.runs.states import Outcome
 from matins.executor.gateway_lease import GatewayLease
-from matins.executor.keeper.channel import Channel
+from matins.executor.keeper.channel import KeeperChannel
 from matins.executor.keeper.frames import KeeperLimits
 from matins.executor.keeper.held import HeldCommand
 from matins.executor.keeper.link import Keeper
@@ -117,7 +117,7 @@ async def test_the_body_of_an_answer_is_told_as_it_comes(run: Callable[..., Any]
 def test_live_output_is_left_out_while_the_executor_takes_nothing() -> None:
     ours, theirs = socket.socketpair()
     selector = DefaultSelector()
-    channel = Channel(ours, selector, lambda: None)
+    channel = KeeperChannel(ours, selector, lambda: None)
     passing = Passing(KeeperLimits(), Mask(), 0)
     held = SimpleNamespace(
         passed_on_at=None, command=SimpleNamespace(id=1, passing=passing, passes_from=0.0)

@@ -15,7 +15,7 @@ from uuid import UUID
 from tests.e2e.cluster import Cluster, Role, until
 
 from matins.testing.oracle import due_every
-from matins.testing.proxy import Direction, HttpTalk, Message, PostgresTalk, Proxy, executes
+from matins.testing.proxy import Direction, HttpTalk, PostgresTalk, Proxy, ReceivedMessage, executes
 
 CLAIM = "INSERT INTO runs"
 """A fragment of the statement that claims, and of no other."""
@@ -56,7 +56,7 @@ class AfterExecute:
         self._kinds = kinds
         self._connections: set[int] = set()
 
-    def __call__(self, message: Message) -> bool:
+    def __call__(self, message: ReceivedMessage) -> bool:
         """Look at each message in turn."""
         if message.kind in {"E", "Q"}:
             self._connections.discard(message.connection)

@@ -20,7 +20,7 @@ from tests.e2e.faults.scenes import (
 )
 
 from matins.domain.values.ids import run_id
-from matins.testing.proxy import Direction, Fate, Hold, Message, executes
+from matins.testing.proxy import Direction, Fate, Hold, ReceivedMessage, executes
 
 
 async def test_a_claim_that_arrives_after_the_take_over_is_refused_by_the_fence(
@@ -90,7 +90,7 @@ async def test_a_claim_whose_answer_is_lost_is_repeated_under_the_same_ids(
     """CL-08: committed, but the connection is cut before the answer: nothing is claimed twice."""
     lost_max = 3
 
-    async def cut(_message: Message) -> Fate:
+    async def cut(_message: ReceivedMessage) -> Fate:
         return Fate.CUT if lost.matches <= lost_max else Fate.PASS
 
     async with postgres_proxy(cluster) as (proxy, dsn):

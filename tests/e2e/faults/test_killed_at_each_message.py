@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.e2e.cluster import Cluster, Role, until
 from tests.e2e.faults.scenes import CLAIM, check_load, load, postgres_proxy
 
-from matins.testing.proxy import Fate, Message, Proxy
+from matins.testing.proxy import Fate, Proxy, ReceivedMessage
 
 POINTS_MAX = 15
 STEPS = (CLAIM, "pg_notify")
@@ -44,7 +44,7 @@ class Killer:
         await self._role.kill()
         self.killed.set()
 
-    async def _judge(self, message: Message) -> Fate:
+    async def _judge(self, message: ReceivedMessage) -> Fate:
         if message.connection <= self._dead_until:
             return Fate.CUT
         if any(step in message.text for step in STEPS):

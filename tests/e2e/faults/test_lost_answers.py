@@ -9,7 +9,7 @@ from tests.e2e.cluster import Cluster, Role, until
 from tests.e2e.faults.scenes import Load, api_proxy, check_load, load, metric, start_scheduler
 
 from matins.testing.hooks import Predicate
-from matins.testing.proxy import Fate, Message, Proxy, answers
+from matins.testing.proxy import Fate, Proxy, ReceivedMessage, answers
 
 POLL = "POST /v1/executors/poll"
 REPORT = "POST /v1/executors/report"
@@ -18,7 +18,7 @@ PATIENT = {"MATINS_CUT_OFF": "12s", "MATINS_LOST_AFTER": "16s"}
 """So that nobody is lost while the gateway is away."""
 
 
-def brings_attempts(message: Message) -> bool:
+def brings_attempts(message: ReceivedMessage) -> bool:
     """Return whether it is the answer to a poll, with attempts in it."""
     return answers(POLL)(message) and b"/ok" in message.payload
 
@@ -85,7 +85,7 @@ async def test_an_api_frozen_in_a_burst_hands_nothing_out_twice_when_it_goes_on(
     async with api_proxy(cluster) as (proxy, url):
         executor, steady = await start_behind(cluster, proxy, url)
 
-        async def freeze(_message: Message) -> None:
+        async def freeze(_message: ReceivedMessage) -> None:
             api.signal(signal.SIGSTOP)
 
         burst = proxy.on_message(brings_attempts, freeze, nth=2)

@@ -9,7 +9,7 @@ import signal
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.faults.scenes import SECOND, AfterExecute, postgres_proxy, start_scheduler
 
-from matins.testing.proxy import Direction, Fate, Message
+from matins.testing.proxy import Direction, Fate, ReceivedMessage
 
 RECORD = "r.cancel_at IS NOT NULL THEN 'cancelled'"
 """A fragment of the statement that records ends, and of no other."""
@@ -43,7 +43,7 @@ async def test_an_api_killed_between_its_commit_and_its_answer_counts_nothing_tw
         jobs = await cluster.put_every_second(JOBS, first, last + SECOND, **failing)
         await cluster.pass_by(first)
 
-        async def kill(_message: Message) -> Fate:
+        async def kill(_message: ReceivedMessage) -> Fate:
             await api.kill()
             killed.set()
             return Fate.CUT

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from matins.alerts.channels import Outgoing
-from matins.alerts.delivering import AT_ONCE, DEADLINE_S, Delivery
+from matins.alerts.delivering import AT_ONCE, DEADLINE_S, DeliveryService
 from matins.domain.alerts.channels import Channel, Secrets
 from matins.domain.ports.alerts import Content
 from matins.domain.values.errors import UnavailableError
@@ -37,7 +37,7 @@ class Post:
         self.channels = Channels(store, sealer, Random(3), _no_fault)
         senders: Any = {"webhook": self._send}
         sealer, clock = Sealer([keys * 32]), VirtualClock(time)
-        self.delivery = Delivery(outbox(self.world), sealer, senders, clock, 1.0)
+        self.delivery = DeliveryService(outbox(self.world), sealer, senders, clock, 1.0)
 
     async def test(self, *names: str) -> None:
         """Put a message on its way to each of these channels."""

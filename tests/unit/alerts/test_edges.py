@@ -17,7 +17,7 @@ from matins.domain.alerts.edges import (
     STEADY,
     Edge,
     Level,
-    Standing,
+    RuleStanding,
     Turn,
     edge_id,
     step,
@@ -46,8 +46,8 @@ def timed(looks: list[tuple[int, bool | None]]) -> list[tuple[datetime, bool | N
 
 def play(
     looks: Sequence[tuple[datetime, bool | None]], remind_s: float | None = None
-) -> tuple[Standing | None, list[Edge]]:
-    standing: Standing | None = None
+) -> tuple[RuleStanding | None, list[Edge]]:
+    standing: RuleStanding | None = None
     edges = []
     for at, is_bad in looks:
         standing, edge = step(standing, level(is_bad, at), at, remind_s)

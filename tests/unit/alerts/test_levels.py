@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import Subject, judge
 from matins.domain.alerts.levels import Look, look
 from matins.domain.alerts.ruling import expected_by, rules_of
@@ -45,8 +45,8 @@ def run(minute: float, state: str, **columns: Any) -> SeenRun:
     return SeenRun(**fields | columns)
 
 
-def facts(now: float, *runs: SeenRun, **fields: Any) -> Facts:
-    seen = Facts(
+def facts(now: float, *runs: SeenRun, **fields: Any) -> JobFacts:
+    seen = JobFacts(
         now=NOON + now * MINUTE,
         job_id=UUID(int=1),
         spec=SPEC,
@@ -83,7 +83,7 @@ FAST = AlertRule("too_fast", under="10s")
         (facts(20, run(0, "running"), state=JobState.PAUSED), None),
     ],
 )
-def test_late_is_what_has_not_begun_in_time(seen: Facts, expected: bool | None) -> None:
+def test_late_is_what_has_not_begun_in_time(seen: JobFacts, expected: bool | None) -> None:
     assert is_bad(look(LATE, seen, None)) is expected
 
 
@@ -144,7 +144,7 @@ def test_missed_is_told_though_the_newest_due_time_ran() -> None:
         (facts(9, run(0, "dead", finished_at=NOON + 6 * MINUTE)), None),
     ],
 )
-def test_too_slow_is_seen_while_it_runs_and_after_it(seen: Facts, expected: bool | None) -> None:
+def test_too_slow_is_seen_while_it_runs_and_after_it(seen: JobFacts, expected: bool | None) -> None:
     assert is_bad(look(SLOW, seen, None)) is expected
 
 

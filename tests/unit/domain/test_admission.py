@@ -14,8 +14,8 @@ from matins.domain.runs.admission.waiting import (
     ADMITTED,
     CLAIM,
     RETRY,
+    AdmissionFacts,
     Candidate,
-    Facts,
     Question,
     Rules,
     Waiting,
@@ -122,7 +122,7 @@ def test_what_someone_triggered_is_held_by_no_window() -> None:
 def test_each_run_is_decided_by_the_rules_of_its_team() -> None:
     places = [Waiting(UUID(int=n), 0, NOON, team, CLAIM) for n, team in ((1, 1), (2, 2), (3, None))]
     rules = {1: Rules(7, [window(1, 4)]), 2: Rules(8)}
-    decisions = decide(places, Facts(minute(1), rules, {RUN: candidate()}))
+    decisions = decide(places, AdmissionFacts(minute(1), rules, {RUN: candidate()}))
     assert [decision.verdict.state for decision in decisions[:1]] == [RunState.WAITING]
     assert [decision.verdict for decision in decisions[1:]] == [ADMITTED] * 2
     assert [decision.asked for decision in decisions] == [7, None, None]

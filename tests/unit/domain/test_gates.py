@@ -13,7 +13,7 @@ from matins.domain.jobs.limits import Limit, Quotas, Rate, parse_rate
 from matins.domain.runs.admission.gates import (
     Gate,
     Permit,
-    Place,
+    RankedRun,
     after_start,
     pass_gates,
     starts_until,
@@ -77,7 +77,7 @@ def test_whoever_asks_when_told_gets_the_whole_rate(rate: Rate, count: int) -> N
 
 
 places = st.builds(
-    Place,
+    RankedRun,
     st.integers(0, 9),
     st.integers(1, 99).map(lambda number: UUID(int=number)),
 )
@@ -125,7 +125,7 @@ def test_so_many_pass_as_there_is_room_in_the_order_of_their_places(data: st.Dat
 @given(st.sampled_from(RATES), st.integers(0, 3), st.integers(1, 9))
 def test_a_permit_tells_when_the_next_start_is_due(rate: Rate, taken: int, count: int) -> None:
     gate = Gate(1, "key", "k", limit=3, rate=rate, taken=taken, revision=7)
-    asked = {Place(number, UUID(int=number)): [1] for number in range(count)}
+    asked = {RankedRun(number, UUID(int=number)): [1] for number in range(count)}
     first, *others = pass_gates(asked, {1: gate}, {}, START)
     if taken < 3:
         assert first.permits == (Permit(1, 7, START + rate.spacing),)

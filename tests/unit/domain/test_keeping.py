@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matins.domain.jobs.keeping import DAYS, Keep, Kept, Limits, kept
+from matins.domain.jobs.keeping import DAYS, Keep, KeepLimits, Kept, kept
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ from matins.domain.jobs.keeping import DAYS, Keep, Kept, Limits, kept
         (None, None, Kept(DAYS, None, DAYS, None)),
         (None, Keep(days=7), Kept(7, None, 7, None)),
         (Keep(runs=3), Keep(days=7), Kept(DAYS, 3, DAYS, 3)),
-        (Keep(days=7, others=Limits(runs=5)), None, Kept(7, None, 7, 5)),
-        (Keep(days=7, runs=9, others=Limits(days=30)), None, Kept(7, 9, 30, None)),
-        (Keep(others=Limits(days=30)), None, Kept(DAYS, None, 30, None)),
+        (Keep(days=7, others=KeepLimits(runs=5)), None, Kept(7, None, 7, 5)),
+        (Keep(days=7, runs=9, others=KeepLimits(days=30)), None, Kept(7, 9, 30, None)),
+        (Keep(others=KeepLimits(days=30)), None, Kept(DAYS, None, 30, None)),
     ],
 )
 def test_a_job_s_word_replaces_its_team_s(
@@ -30,7 +30,10 @@ def test_a_job_s_word_replaces_its_team_s(
         (Keep(days=1, runs=1), []),
         (Keep(days=0), ["days"]),
         (Keep(runs=1_000_001), ["runs"]),
-        (Keep(days=36_501, others=Limits(days=-1, runs=0)), ["days", "others.days", "others.runs"]),
+        (
+            Keep(days=36_501, others=KeepLimits(days=-1, runs=0)),
+            ["days", "others.days", "others.runs"],
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(keep: Keep, places: list[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.run_events import Place, parse_place
+from matins.domain.run_events import EventPlace, parse_place
 from matins.domain.runs.output import last_lines
 
 TEXTS = st.text(st.sampled_from("ab\n"))
@@ -19,7 +19,7 @@ def test_they_are_the_last_of_all_lines(text: str, count: int) -> None:
 
 @given(st.integers(0, 10**9), st.integers(0, 10**14))
 def test_a_place_is_read_as_it_is_written(attempt: int, offset: int) -> None:
-    assert parse_place(str(Place(attempt, offset))) == Place(attempt, offset)
+    assert parse_place(str(EventPlace(attempt, offset))) == EventPlace(attempt, offset)
 
 
 @pytest.mark.parametrize("text", ["", "1", "1:", ":1", "a:1", "-1:1", "1:1:1", "1:" + "9" * 16])

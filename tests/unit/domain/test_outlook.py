@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.runs.outlook import BEFORE_MAX, Place, outlook
+from matins.domain.runs.outlook import BEFORE_MAX, QueuePlace, outlook
 from matins.domain.runs.states import RunState
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-QUEUED = Place(UUID(int=1), RunState.QUEUED, "", "default", NOON, before=0, gap_s=0.5)
+QUEUED = QueuePlace(UUID(int=1), RunState.QUEUED, "", "default", NOON, before=0, gap_s=0.5)
 HELD = msgspec.structs.replace(QUEUED, state=RunState.WAITING, reason="window", until=NOON + MINUTE)
 
 
@@ -31,7 +31,7 @@ HELD = msgspec.structs.replace(QUEUED, state=RunState.WAITING, reason="window", 
     ],
 )
 def test_it_starts_when_its_time_has_come_and_what_is_before_it_has_started(
-    place: Place, starts_at: datetime | None
+    place: QueuePlace, starts_at: datetime | None
 ) -> None:
     assert outlook(place, {"default"}).starts_at == starts_at
 

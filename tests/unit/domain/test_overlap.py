@@ -26,8 +26,8 @@ from matins.domain.runs.admission.overlap import (
 from matins.domain.runs.admission.waiting import (
     CLAIM,
     GATE,
+    AdmissionFacts,
     Candidate,
-    Facts,
     Question,
     Rules,
     Verdict,
@@ -190,7 +190,7 @@ def test_of_a_batch_one_is_admitted_at_most_and_only_where_nothing_has_started(
     others = [run for run in others if run.id not in candidates]
     batch = [Waiting(run.id, 0, run.due_at, 1, CLAIM) for run in candidates.values()]
     open_runs = {JOB: [*others, *candidates.values()]}
-    facts = Facts(at(10), {1: Rules(1)}, candidates, open_runs=open_runs)
+    facts = AdmissionFacts(at(10), {1: Rules(1)}, candidates, open_runs=open_runs)
     decisions = decide(batch, facts)
     admitted = [decision for decision in decisions if decision.verdict.state is RunState.QUEUED]
     has_started = any(run.is_started for run in others)

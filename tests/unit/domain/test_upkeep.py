@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from matins.domain.jobs.changes import JobRef
-from matins.domain.jobs.keeping import Keep, Limits, kept
+from matins.domain.jobs.keeping import Keep, KeepLimits, kept
 from matins.domain.runs.following import RecordedRun
 from matins.domain.upkeep.auto_delete import EndedJob
 from matins.domain.upkeep.healing import SURELY_OVER, StrayRun
@@ -82,9 +82,9 @@ def test_a_walk_begins_once_a_day_and_goes_on_where_it_ended() -> None:
         (None, False),
         (Keep(days=89), True),
         (Keep(days=90), False),
-        (Keep(others=Limits(days=9)), True),
+        (Keep(others=KeepLimits(days=9)), True),
         (Keep(runs=9), True),
-        (Keep(others=Limits(runs=9)), True),
+        (Keep(others=KeepLimits(runs=9)), True),
     ],
 )
 def test_a_job_that_keeps_less_than_the_longest_differs(keep: Keep | None, differs: bool) -> None:
@@ -92,7 +92,7 @@ def test_a_job_that_keeps_less_than_the_longest_differs(keep: Keep | None, diffe
 
 
 def test_a_cut_is_where_days_or_the_number_of_runs_say_whichever_is_later() -> None:
-    job = JobRetention(JOB, kept(Keep(days=10, runs=5, others=Limits(days=20))), NOW - 30 * DAY)
+    job = JobRetention(JOB, kept(Keep(days=10, runs=5, others=KeepLimits(days=20))), NOW - 30 * DAY)
     cut = job.cut(NOW, NOW - 3 * DAY, None)
     assert (cut.succeeded_until, cut.others_until) == (NOW - 3 * DAY, NOW - 20 * DAY)
     assert (cut.until, cut.since) == (NOW - 3 * DAY, NOW - 30 * DAY)

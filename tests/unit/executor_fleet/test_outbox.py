@@ -25,7 +25,7 @@ from matins.domain.runs.attempts import Result
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import InvalidInputError, UnavailableError
 from matins.executor.context import Context
-from matins.executor.outbox import ENDS_MAX, FEW, REPORT_SIZE, TEXT_MAX, WINDOW_S, Outbox
+from matins.executor.outbox import ENDS_MAX, FEW, REPORT_SIZE, TEXT_MAX, WINDOW_S, ReportOutbox
 from matins.kernel.settings import Settings
 from matins.testing.virtual import VirtualClock, VirtualTime
 
@@ -76,7 +76,7 @@ class Office:
         self.confirmed: list[int] = []
         clock = VirtualClock(VirtualTime())
         means = Context(self.gateway, {}, clock, Random(1), Settings(), "e", lambda _at: None)
-        self.outbox = Outbox(means, UUID(int=1), self._confirm)
+        self.outbox = ReportOutbox(means, UUID(int=1), self._confirm)
 
     def _confirm(self, ends: Sequence[End]) -> None:
         self.confirmed += [end.run_id.int for end in ends]

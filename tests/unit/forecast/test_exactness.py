@@ -25,7 +25,7 @@ from tests.unit.forecast.made import (
 from matins.domain.schedules.cron.clock_changes import ClockChanges, Gap, Overlap
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.groups import Entry
 
 GAPS: tuple[Gap | None, ...] = (None, "run_after", "skip")
@@ -39,7 +39,7 @@ def check(entries: list[Entry], since: int, until: int) -> None:
     minutes = [0] * ((until - since) // 60)
     for instant, count in fires.items():
         minutes[(instant - since) // 60] += count
-    index, expansion = index_of(entries, since), Expansion(since, until)
+    index, expansion = index_of(entries, since), LoadExpansion(since, until)
     curve = expansion.curve(index.counters())
     assert curve.minutes == minutes
     assert curve.peak_second_fires == max(fires.values(), default=0)
@@ -114,7 +114,10 @@ def test_jitter_spreads_each_fire_evenly_over_all_that_it_may_take(
     since = epoch_s(moment)
     endless = replace(schedule, ends_at=None, max_runs=None)
     spread = [job(1, endless), job(2, endless)]
-    index, expansion = index_of(jittered(spread, jitter), since), Expansion(since, since + 86_400)
+    index, expansion = (
+        index_of(jittered(spread, jitter), since),
+        LoadExpansion(since, since + 86_400),
+    )
     curve = expansion.curve(index.counters())
     minutes = expected(spread, since, since + 86_400, jitter)
     assert curve.minutes == pytest.approx(minutes, abs=1e-6)

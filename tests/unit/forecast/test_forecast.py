@@ -10,13 +10,13 @@ from tests.unit.forecast.made import index_of, job
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.instants import epoch_s
 from matins.domain.time.zones import find_zone
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.forecast import Peak, forecast, hot_spot
 from matins.insight.forecast.groups import Entry
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SINCE = epoch_s(NOW)
-DAY, WEEK = Expansion(SINCE, SINCE + 86_400), Expansion(SINCE, SINCE + 7 * 86_400)
+DAY, WEEK = LoadExpansion(SINCE, SINCE + 86_400), LoadExpansion(SINCE, SINCE + 7 * 86_400)
 MIDNIGHT, QUIET = "0 0 * * *", "7 0 * * *"
 
 

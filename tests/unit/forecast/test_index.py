@@ -18,13 +18,13 @@ from matins.domain.schedules.schedule import Override, Schedule
 from matins.domain.time.instants import epoch_s
 from matins.domain.timetables.compiling import Timing
 from matins.domain.values.errors import ScheduleError
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.groups import Entry
 from matins.insight.forecast.index import JobIndex
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SINCE = epoch_s(NOW)
-DAY = Expansion(SINCE, SINCE + 86_400)
+DAY = LoadExpansion(SINCE, SINCE + 86_400)
 HOURLY, DAILY = Schedule(cron="0 * * * *"), Schedule(cron="30 2 * * *")
 SCHEDULES = [
     HOURLY,
@@ -159,7 +159,7 @@ def test_an_anchor_in_the_second_pass_of_an_hour_is_due_itself() -> None:
         since = epoch_s(anchor - moved)
         index = JobIndex(since)
         index.add(made(1, Schedule(every="1d", timezone="Europe/Berlin"), anchor))
-        curve = Expansion(since, since + 2 * 86_400).curve(index.counters())
+        curve = LoadExpansion(since, since + 2 * 86_400).curve(index.counters())
         assert (sum(curve.minutes), curve.peak_second) == (2, epoch_s(anchor))
 
 
@@ -170,7 +170,7 @@ def test_the_book_moves_on_with_the_time() -> None:
     index.add(made(2, Schedule(every="1h"), begins + timedelta(hours=8)))
     later = epoch_s(begins + timedelta(hours=1))
     index.advance(later)
-    assert sum(Expansion(later, later + 86_400).minutes(index.counters())) == 24 + 17
+    assert sum(LoadExpansion(later, later + 86_400).minutes(index.counters())) == 24 + 17
     index.remove(UUID(int=1))
     index.remove(UUID(int=2))
     assert len(index) == 0
@@ -206,7 +206,7 @@ def test_what_is_due_very_often_goes_on_as_often_as_in_its_beginning() -> None:
 def test_jobs_that_are_due_each_second_take_little_room() -> None:
     union = Schedule(any_of=[Schedule(every="1s"), Schedule(cron="*/7 * * * * *")])
     index = index_of([job(number, union) for number in range(10)], SINCE)
-    expansion = Expansion(SINCE, SINCE + 168 * 3600)
+    expansion = LoadExpansion(SINCE, SINCE + 168 * 3600)
     tracemalloc.start()
     try:
         minutes = expansion.minutes(index.counters())

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.audit import LIST_MAX, AuditedJob, LedgerRow, Revision, Span, audit
+from matins.domain.audit import LIST_MAX, AuditedJob, AuditSpan, LedgerRow, Revision, audit
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.states import RunState
@@ -51,7 +51,7 @@ def audited(
     watermark: float = 60,
 ) -> JobAudit:
     subject = AuditedJob(JOB, "payments", "job", minute(watermark))
-    return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
+    return audit(subject, revisions, rows, AuditSpan(minute(since), minute(until), minute(now)))
 
 
 def test_all_is_well_when_each_due_time_has_its_row() -> None:

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matins.domain.audit import AuditedJob, Revision, audit
-from matins.domain.audit import Span as AuditSpan
+from matins.domain.audit import AuditedJob, AuditSpan, Revision, audit
 from matins.domain.calendars.calendar import Calendar, Item
 from matins.domain.calendars.compiled import compile_calendar
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.backfills.expansion import (
+    BackfillExpansion,
     DueThen,
-    Expansion,
     JobPast,
     Ledger,
     PastRevision,
@@ -68,7 +67,7 @@ def past(*revisions: PastRevision) -> JobPast:
     return JobPast(JOB, revisions)
 
 
-def walked(found: Expansion, count: int) -> list[DueThen]:
+def walked(found: BackfillExpansion, count: int) -> list[DueThen]:
     """Walk to the end, in pages of a size."""
     due: list[DueThen] = []
     mark, is_last = None, False
@@ -81,7 +80,7 @@ def walked(found: Expansion, count: int) -> list[DueThen]:
 
 
 def all_of(job: JobPast, since: float, until: float, order: Order = "oldest") -> list[DueThen]:
-    return walked(Expansion(job, Span(minute(since), minute(until), order)), 1000)
+    return walked(BackfillExpansion(job, Span(minute(since), minute(until), order)), 1000)
 
 
 revisions = st.lists(
@@ -125,7 +124,7 @@ def test_what_a_backfill_finds_is_what_the_audit_expects(
         for number, (at_s, schedule, state, overridden) in enumerate(drawn, 1)
     ]
     span = Span(minute(begin_s / 60), minute((begin_s + length_s) / 60), order)
-    found = walked(Expansion(past(*kept), span), count)
+    found = walked(BackfillExpansion(past(*kept), span), count)
 
     # The audit expects nothing of a pause that still lasts, so that it is told of its end.
     ended = revision(9, (begin_s + length_s) / 60 + 999, None)
@@ -196,7 +195,7 @@ def test_times_without_due_times_are_told_with_their_reasons() -> None:
         broken,
         revision(4, 6, Schedule(every="1m", after="end")),
     )
-    gaps = Expansion(job, Span(minute(-5), minute(8))).gaps()
+    gaps = BackfillExpansion(job, Span(minute(-5), minute(8))).gaps()
     assert [(gap.first_at, gap.last_at, gap.reason) for gap in gaps] == [
         (minute(-5), minute(0), "the job did not exist"),
         (minute(2 + 1 / 60), minute(4), "the job had no schedule"),
@@ -207,7 +206,7 @@ def test_times_without_due_times_are_told_with_their_reasons() -> None:
 
 
 def test_before_the_first_revision_that_is_kept_nothing_is_known() -> None:
-    [gap] = Expansion(past(revision(7, 3)), Span(minute(0), minute(9))).gaps()
+    [gap] = BackfillExpansion(past(revision(7, 3)), Span(minute(0), minute(9))).gaps()
     assert (gap.last_at, gap.reason) == (minute(3), "its revision of then is kept no more")
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matins.domain.runs.backfills.expansion import DueThen
-from matins.domain.runs.backfills.stepping import OpenBackfill, OpenRun, Step, step
+from matins.domain.runs.backfills.stepping import BackfillStep, OpenBackfill, OpenBackfillRun, step
 from matins.domain.runs.backfills.values import (
     BackfillCounts,
     BackfillRequest,
@@ -52,15 +52,15 @@ def due(*reasons: str) -> list[DueThen]:
     return [DueThen(minute(number), 1, reason) for number, reason in enumerate(reasons)]
 
 
-def running(*numbers: int) -> list[OpenRun]:
-    return [OpenRun(UUID(int=number), RunState.RUNNING) for number in numbers]
+def running(*numbers: int) -> list[OpenBackfillRun]:
+    return [OpenBackfillRun(UUID(int=number), RunState.RUNNING) for number in numbers]
 
 
-def after(done: Step) -> OpenBackfill:
+def after(done: BackfillStep) -> OpenBackfill:
     """Return the backfill as the next look finds it."""
     ended = {run.run_id for run in done.ended}
     kept = [run for run in done.backfill.runs if run.run_id not in ended]
-    made = [OpenRun(run.run_id, RunState.WAITING) for run in done.runs]
+    made = [OpenBackfillRun(run.run_id, RunState.WAITING) for run in done.runs]
     return msgspec.structs.replace(
         done.backfill,
         state=done.state,
@@ -122,7 +122,7 @@ def test_it_has_no_room_while_it_is_stopped_or_full(stopped: dict[str, object]) 
 def test_a_cancelled_one_is_finished_when_its_runs_have_ended() -> None:
     cancelled = backfill(state=BackfillState.CANCELLED, runs=running(3))
     assert not step(cancelled, [], is_last=False).changes_something
-    over = [OpenRun(UUID(int=3), RunState.DEAD)]
+    over = [OpenBackfillRun(UUID(int=3), RunState.DEAD)]
     done = step(msgspec.structs.replace(cancelled, runs=over), [], is_last=False)
     assert (done.finished, done.state) == (True, BackfillState.CANCELLED)
     assert done.ended_by_state() == Counter({RunState.DEAD: 1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, Revision
 from matins.domain.chain_audit import LeaderDue, audit_chain
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
@@ -47,7 +47,7 @@ def row(at: float, state: RunState = RunState.SUCCEEDED, reason: str = "") -> Le
 
 
 def audited(revisions: list[Revision], rows: list[LedgerRow], leader: list[LeaderDue]) -> JobAudit:
-    return audit_chain(JOB, revisions, rows, leader, Span(minute(0), minute(60), minute(60)))
+    return audit_chain(JOB, revisions, rows, leader, AuditSpan(minute(0), minute(60), minute(60)))
 
 
 def test_each_row_of_the_leader_has_its_row() -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit, rows_since
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, Revision, audit, rows_since
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.runs.states import RunState
@@ -65,7 +65,7 @@ def audited(
     watermark: float = 60,
 ) -> JobAudit:
     subject = AuditedJob(JOB, "payments", "job", minute(watermark))
-    return audit(subject, revisions, rows, Span(minute(since), minute(until), minute(now)))
+    return audit(subject, revisions, rows, AuditSpan(minute(since), minute(until), minute(now)))
 
 
 def test_a_span_may_end_within_the_second_after_a_due_time() -> None:
@@ -194,7 +194,7 @@ def test_a_job_is_due_so_often_and_no_more() -> None:
 
 def test_runs_before_the_window_count_too() -> None:
     twice = Schedule(every="15m", after="end", max_runs=2)
-    span = Span(minute(40), minute(60), minute(60))
+    span = AuditSpan(minute(40), minute(60), minute(60))
     assert rows_since([revision(0, twice, since=3)], span) == minute(3)
     assert rows_since([revision(0, since=3)], span) == minute(40)
     assert audited([revision(0, twice)], ran(15, 31), since=40).holds

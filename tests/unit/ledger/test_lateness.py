@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from matins.domain.audit import AuditedJob, LedgerRow, Revision, Span, audit
+from matins.domain.audit import AuditedJob, AuditSpan, LedgerRow, Revision, audit
 from matins.domain.executors.fleet import Fleet, why_waits
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.spec import Job, JobSpec, JobState
@@ -36,7 +36,7 @@ def audited(rows: list[LedgerRow], fleet: Fleet = ALIVE, watermark: float = 10) 
     """Return the audit of the due times in the first four minutes after noon."""
     subject = AuditedJob(JOB, "payments", "job", minute(watermark))
     revision = Revision(NOON, JobState.ACTIVE, Timing(NOON, NOON), SPEC)
-    return audit(subject, [revision], rows, Span(NOON, minute(5), fleet.now), fleet)
+    return audit(subject, [revision], rows, AuditSpan(NOON, minute(5), fleet.now), fleet)
 
 
 def row(at: float, state: RunState = RunState.SUCCEEDED, **given: object) -> LedgerRow:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matins.domain.runs.restores import Restore
-from matins.domain.status.facts import Facts, PoolStatus
+from matins.domain.status.facts import PoolStatus, SystemFacts
 from matins.domain.status.findings import Finding, FindingKind
 from matins.domain.status.judging import Outage, Sight, judge
 
@@ -19,22 +19,22 @@ NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=1)
 AFTER = timedelta(seconds=20)
 SERVED = PoolStatus("default", executors=2, heard_at=NOW)
-WELL = Facts(NOW, 2, NOW - timedelta(days=1), NOW, has_due_jobs=True, pools=[SERVED])
+WELL = SystemFacts(NOW, 2, NOW - timedelta(days=1), NOW, has_due_jobs=True, pools=[SERVED])
 
 
 def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def found(facts: Facts, **more: Any) -> list[Finding]:
+def found(facts: SystemFacts, **more: Any) -> list[Finding]:
     return judge(Sight(NOW, LONG_AGO, facts, **more), AFTER).findings
 
 
-def changed(**facts: Any) -> Facts:
+def changed(**facts: Any) -> SystemFacts:
     return msgspec.structs.replace(WELL, **facts)
 
 
-def waits(executors: int = 0, since_s: float = 60, heard_s: float | None = None) -> Facts:
+def waits(executors: int = 0, since_s: float = 60, heard_s: float | None = None) -> SystemFacts:
     heard = None if heard_s is None else ago(heard_s)
     return changed(pools=[SERVED, PoolStatus("gpu", executors, heard, 3, ago(since_s))])
 
@@ -93,7 +93,7 @@ def test_where_nothing_is_wrong_all_is_well() -> None:
     ],
 )
 def test_what_is_wrong_is_told_alone_with_since_when_and_what_to_do(
-    facts: Facts, kind: FindingKind, since: datetime | None, words: str
+    facts: SystemFacts, kind: FindingKind, since: datetime | None, words: str
 ) -> None:
     [finding] = found(facts)
     assert (finding.kind, finding.since) == (kind, since)
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_told_alone_with_since_when_and_what_to_do(
         changed(pools=[], has_due_jobs=False),
     ],
 )
-def test_what_may_be_a_restart_and_what_nobody_needs_is_not_told(facts: Facts) -> None:
+def test_what_may_be_a_restart_and_what_nobody_needs_is_not_told(facts: SystemFacts) -> None:
     assert found(facts) == []
 
 
@@ -151,7 +151,7 @@ POOLS = st.builds(
     INSTANTS,
 )
 FACTS = st.builds(
-    Facts,
+    SystemFacts,
     st.just(NOW),
     st.integers(0, 2),
     INSTANTS,
@@ -168,7 +168,7 @@ FACTS = st.builds(
 
 @given(FACTS, st.none() | st.builds(Outage, INSTANTS), st.none() | st.builds(Outage, INSTANTS))
 def test_findings_are_told_late_enough_once_each_and_the_gravest_first(
-    facts: Facts, database: Outage | None, cache: Outage | None
+    facts: SystemFacts, database: Outage | None, cache: Outage | None
 ) -> None:
     status = judge(Sight(NOW, LONG_AGO, facts, database, cache), AFTER)
     assert status.is_well == (not status.findings)
@@ -180,7 +180,7 @@ def test_findings_are_told_late_enough_once_each_and_the_gravest_first(
 
 
 @given(FACTS)
-def test_what_is_told_is_told_as_well_by_who_waits_less(facts: Facts) -> None:
+def test_what_is_told_is_told_as_well_by_who_waits_less(facts: SystemFacts) -> None:
     told = {finding.key for finding in judge(Sight(NOW, LONG_AGO, facts), AFTER).findings}
     assert told <= {
         finding.key for finding in judge(Sight(NOW, LONG_AGO, facts), AFTER / 2).findings
@@ -188,7 +188,7 @@ def test_what_is_told_is_told_as_well_by_who_waits_less(facts: Facts) -> None:
 
 
 def test_what_was_never_otherwise_counts_from_the_first_look_on() -> None:
-    nothing = Facts(NOW)
+    nothing = SystemFacts(NOW)
     first = judge(Sight(NOW, NOW, nothing), AFTER)
     assert first.is_well  # all roles may just be starting
     later = judge(Sight(NOW, NOW - AFTER, nothing), AFTER)

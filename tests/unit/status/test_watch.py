@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.unit.status.test_judging import WELL
 
-from matins.domain.status.facts import Facts
+from matins.domain.status.facts import SystemFacts
 from matins.domain.status.findings import FindingKind
 from matins.domain.values.errors import UnavailableError
 from matins.status.watch import StatusWatch
@@ -44,12 +44,12 @@ class Rows:
         self.cache_error = ""
         self.looks = 0
 
-    async def facts(self, late: timedelta) -> Facts:
+    async def facts(self, late: timedelta) -> SystemFacts:
         self.looks += 1
         if self.error:
             raise self.error
         now = STARTED + timedelta(seconds=self.hands.at_s - 1000)
-        return Facts(now, 2, STARTED, now, has_due_jobs=True, pools=WELL.pools)
+        return SystemFacts(now, 2, STARTED, now, has_due_jobs=True, pools=WELL.pools)
 
     async def fault(self) -> str:
         return self.cache_error

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from hypothesis import strategies as st
 
 from matins.testing.calls import Call
-from matins.testing.history import Ack, AttemptRow, Due, History, Row
+from matins.testing.history import Ack, AttemptRow, Due, EvidenceRow, History
 
 START = datetime(2026, 11, 29, 2, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -67,7 +67,7 @@ class Story:
         for number, (start, outcome) in enumerate(zip(starts, outcomes, strict=True), start=1):
             self._attempt(job, due_at, kind, number, start, outcome)
         self.history.rows.append(
-            Row(
+            EvidenceRow(
                 run_id=named,
                 job_id=job_id(job),
                 due_at=due_at,
@@ -114,7 +114,7 @@ class Story:
         self.history.due += [Due(job_id(job), job, due_at) for due_at in due_ats]
         claimed_at = due_ats[-1] + SECOND / 100
         self.history.rows.append(
-            Row(
+            EvidenceRow(
                 run_id=run_id(job, due_ats[0]),
                 job_id=job_id(job),
                 due_at=due_ats[0],

@@ -26,15 +26,15 @@ from matins.testing.history import (
     Ack,
     AttemptRow,
     Due,
+    EvidenceRow,
     History,
     Invariant,
-    Row,
     check,
     count,
     report,
 )
 
-T = TypeVar("T", Row, AttemptRow, Call, Due)
+T = TypeVar("T", EvidenceRow, AttemptRow, Call, Due)
 Spoil = Callable[[History], None]
 
 NOBODY = UUID(int=99)

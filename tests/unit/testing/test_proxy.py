@@ -22,9 +22,9 @@ from matins.testing.proxy import (
     Fate,
     Hold,
     HttpTalk,
-    Message,
     PostgresTalk,
     Proxy,
+    ReceivedMessage,
     answers,
     completes,
     executes,
@@ -350,7 +350,7 @@ async def test_an_action_is_done_before_its_message_goes_on(
 ) -> None:
     heard: list[bytes] = []
 
-    async def look(message: Message) -> None:
+    async def look(message: ReceivedMessage) -> None:
         heard.append(echo.heard)
         assert message.number == message.index == message.connection == 1
 
@@ -363,7 +363,7 @@ async def test_an_action_is_done_before_its_message_goes_on(
 async def test_an_action_goes_on_though_its_connection_is_reset(proxy: Proxy, dial: Dial) -> None:
     done = asyncio.Event()
 
-    async def kill(_message: Message) -> None:
+    async def kill(_message: ReceivedMessage) -> None:
         proxy.cut()
         await asyncio.sleep(0)
         done.set()
@@ -376,7 +376,7 @@ async def test_an_action_goes_on_though_its_connection_is_reset(proxy: Proxy, di
 
 
 async def test_what_an_action_raises_is_raised_at_the_end(echo: Echo, dial: Dial) -> None:
-    async def fail(_message: Message) -> None:
+    async def fail(_message: ReceivedMessage) -> None:
         raise ZeroDivisionError
 
     async def run() -> None:
@@ -475,7 +475,7 @@ async def test_a_real_session_of_postgresql_passes_after_its_tls_request_is_refu
 ) -> None:
     seen: list[str] = []
 
-    async def note(message: Message) -> None:
+    async def note(message: ReceivedMessage) -> None:
         seen.append(message.kind)
 
     pg_proxy.on_message(lambda message: message.direction is Direction.TO_SERVER, note)
@@ -542,5 +542,5 @@ async def test_a_sweep_meets_every_message_of_a_scenario_once(
     assert hurt >= length - 2  # at the very end nobody waits for an answer any more
 
 
-def _numbered(number: int) -> Callable[[Message], bool]:
+def _numbered(number: int) -> Callable[[ReceivedMessage], bool]:
     return lambda message: message.number == number

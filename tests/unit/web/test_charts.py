@@ -16,8 +16,8 @@ from matins.web.charts.bars import HEIGHT, WIDTH, run_bars
 from matins.web.charts.columns import HEIGHT as COLUMNS_HEIGHT
 from matins.web.charts.columns import columns
 from matins.web.charts.gantt import WIDTH as GANTT_WIDTH
-from matins.web.charts.gantt import Line, gantt
-from matins.web.charts.graph import Link, components, graph
+from matins.web.charts.gantt import GanttLine, gantt
+from matins.web.charts.graph import Dependency, components, graph
 from matins.web.charts.heat import LEVELS, heat_map
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -65,7 +65,7 @@ def test_columns_stay_in_their_picture(counts: list[float]) -> None:
 def test_runs_and_due_times_stand_on_either_side_of_now() -> None:
     due = DueTime(NOON + HOUR, NOON + HOUR, NOON + HOUR)
     late = DueTime(NOON + 30 * HOUR, NOON + 30 * HOUR, NOON + 30 * HOUR)
-    line = Line([ran(-60, 600)], [due, late], 60.0)
+    line = GanttLine([ran(-60, 600)], [due, late], 60.0)
     drawn = gantt([line], NOON, NOON - 24 * HOUR, NOON + 24 * HOUR)
     [run, coming] = drawn.rows[0]
     assert run.x + run.width < drawn.now_x < coming.x < GANTT_WIDTH
@@ -74,26 +74,26 @@ def test_runs_and_due_times_stand_on_either_side_of_now() -> None:
 
 def test_what_is_too_much_to_be_drawn_is_one_bar() -> None:
     due = [DueTime(at, at, at) for at in (NOON + HOUR, NOON + 2 * HOUR)]
-    drawn = gantt([Line([], due, None, 2)], NOON, NOON - HOUR, NOON + 24 * HOUR)
+    drawn = gantt([GanttLine([], due, None, 2)], NOON, NOON - HOUR, NOON + 24 * HOUR)
     *_, rest = drawn.rows[0]
     assert (rest.state, rest.x + rest.width) == ("more", GANTT_WIDTH)
 
 
 def test_a_job_stands_right_of_all_that_it_follows() -> None:
-    links = [Link("a", "b"), Link("b", "d"), Link("a", "d"), Link("c", "d")]
+    links = [Dependency("a", "b"), Dependency("b", "d"), Dependency("a", "d"), Dependency("c", "d")]
     places = {node.name: node.x for node in graph(links).nodes}
     assert all(places[link.upstream] < places[link.job] for link in links)
     assert places["b"] < places["d"]
 
 
 def test_no_two_jobs_stand_at_one_place() -> None:
-    links = [Link(f"a{number % 3}", f"b{number}") for number in range(9)]
+    links = [Dependency(f"a{number % 3}", f"b{number}") for number in range(9)]
     nodes = graph(links).nodes
     assert len({(node.x, node.y) for node in nodes}) == len(nodes)
 
 
 def test_jobs_that_hang_together_are_one_graph() -> None:
-    found = components([Link("a", "b"), Link("x", "y"), Link("b", "c")])
+    found = components([Dependency("a", "b"), Dependency("x", "y"), Dependency("b", "c")])
     assert [len(links) for links in found] == [2, 1]
 
 

@@ -13,7 +13,7 @@ from matins.api.dependencies import Dependencies
 from matins.domain.values.errors import NotFoundError, TooManyRequestsError, UnavailableError
 from matins.kernel import streams
 from matins.web import live
-from matins.web.live import Live, Part
+from matins.web.live import Live, LivePart
 
 NOTHING = cast("Dependencies", None)
 
@@ -70,7 +70,7 @@ def drawing() -> Drawing:
 
 @pytest.fixture
 def parts(drawing: Drawing) -> Live:
-    return Live({"runs": Part("runs", drawing, every_s=0.01)}, NOTHING)
+    return Live({"runs": LivePart("runs", drawing, every_s=0.01)}, NOTHING)
 
 
 async def test_a_viewer_gets_the_part_at_once_and_then_what_changes(

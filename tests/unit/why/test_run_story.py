@@ -24,7 +24,14 @@ from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
 from matins.domain.runs.outlook import Outlook
 from matins.domain.runs.states import RunState
 from matins.insight.why.explanation import Explanation, Standing
-from matins.insight.why.facts import Asked, ExecutorSeen, GateSeen, PermitHolder, Place, SameDue
+from matins.insight.why.facts import (
+    Asked,
+    GateSeen,
+    PermitHolder,
+    PoolExecutor,
+    SameDue,
+    WaitingPlace,
+)
 from matins.insight.why.run_story import ATTEMPTS_TOLD, explain_run
 
 
@@ -101,37 +108,41 @@ def test_a_range_says_how_many_it_stands_for() -> None:
     [
         (
             "held by maintenance db until 2026-03-02T15:00:00Z",
-            Place("window", "db"),
+            WaitingPlace("window", "db"),
             "T15:00:00Z; it goes on by itself; at once by `matins windows delete payments/db`",
         ),
         (
             f"overlap: run {JOB} due 13:00 is still running",
-            Place("overlap"),
+            WaitingPlace("overlap"),
             f"run {JOB} due 13:00 is still running; `matins explain {JOB}` tells of that one, ",
         ),
-        ("overlap: another is there", Place("overlap"), "it starts when that has ended"),
-        ("limit of 3 for vendor is taken", Place("gate"), "or when the limit is raised"),
+        ("overlap: another is there", WaitingPlace("overlap"), "it starts when that has ended"),
+        ("limit of 3 for vendor is taken", WaitingPlace("gate"), "or when the limit is raised"),
         (
             "limit of 3 for vendor is taken",
-            Place("gate", gate=GateSeen("key", "vendor", taken=3, before=0)),
+            WaitingPlace("gate", gate=GateSeen("key", "vendor", taken=3, before=0)),
             "is taken; 3 runs in; to let more in: `matins limits put payments/vendor`",
         ),
         (
             "limit of 1 for its job is taken",
-            Place("gate", gate=GateSeen("job", "", taken=1, before=2)),
+            WaitingPlace("gate", gate=GateSeen("job", "", taken=1, before=2)),
             "; 2 runs before it in the line; 1 run in; to let more in: `max_running` or",
         ),
         (
             "rate of 5/s for its team is reached",
-            Place("gate", gate=GateSeen("team", "", taken=0, before=0)),
+            WaitingPlace("gate", gate=GateSeen("team", "", taken=0, before=0)),
             "to let more in: `matins quotas set payments`",
         ),
-        ("held by what is yet to be made", Place("newer"), "held by what is yet to be made"),
+        ("held by what is yet to be made", WaitingPlace("newer"), "held by what is yet to be made"),
         ("held by what is gone", None, "held by what is gone"),
-        (TO_BE_ADMITTED, Place("claim"), "it was claimed and is to be asked about; that takes"),
+        (
+            TO_BE_ADMITTED,
+            WaitingPlace("claim"),
+            "it was claimed and is to be asked about; that takes",
+        ),
     ],
 )
-def test_what_waits_says_for_what(reason: str, place: Place | None, so: str) -> None:
+def test_what_waits_says_for_what(reason: str, place: WaitingPlace | None, so: str) -> None:
     run = msgspec.structs.replace(facts(RunState.WAITING, reason=reason), place=place)
     told = explain_run(asked(), run)
     assert so in told.so
@@ -140,7 +151,7 @@ def test_what_waits_says_for_what(reason: str, place: Place | None, so: str) -> 
 
 def test_who_is_in_a_gate_is_named() -> None:
     holder = PermitHolder(JOB, "extract", "running", second(5))
-    place = Place("gate", gate=GateSeen("key", "vendor", 1, 0, [holder]))
+    place = WaitingPlace("gate", gate=GateSeen("key", "vendor", 1, 0, [holder]))
     run = msgspec.structs.replace(facts(RunState.WAITING, reason="taken"), place=place)
     told = explain_run(asked(), run)
     [step] = [step for step in told.steps if step.step == "holder"]
@@ -195,25 +206,25 @@ RUNNING: dict[str, Any] = {"attempt": 2, "started_at": second(20)}
     ("executor", "more", "so"),
     [
         (
-            ExecutorSeen("worker-1", second(29)),
+            PoolExecutor("worker-1", second(29)),
             {},
             "it runs: attempt 2 on worker-1, until 2026-03-02T13:10:20Z at the latest",
         ),
         (None, {}, "it runs: attempt 2 on an executor, until 2026-03-02T13:10:20Z at the latest"),
         (
-            ExecutorSeen("worker-1", second(-60)),
+            PoolExecutor("worker-1", second(-60)),
             {},
             "worker-1, which has it, has sent no heartbeat for 1m30s; when it is declared lost,",
         ),
         (
-            ExecutorSeen("worker-1", second(29)),
+            PoolExecutor("worker-1", second(29)),
             {"cancel_at": second(25)},
             "its executor is told to stop it by its next heartbeat",
         ),
     ],
     ids=["runs", "unknown executor", "silent executor", "cancelled"],
 )
-def test_what_runs_says_where(executor: ExecutorSeen | None, more: dict[str, Any], so: str) -> None:
+def test_what_runs_says_where(executor: PoolExecutor | None, more: dict[str, Any], so: str) -> None:
     run = facts(RunState.RUNNING, **RUNNING, **more)
     run = msgspec.structs.replace(
         run, executor=executor, attempts=[attempt(1, 1, 2), attempt(2, 20, None)]

@@ -29,7 +29,7 @@ class Data(msgspec.Struct, frozen=True):
     notices: list[Notice]
 
 
-class Event(msgspec.Struct, frozen=True):
+class WebhookEvent(msgspec.Struct, frozen=True):
     """The body of a webhook."""
 
     type: str
@@ -54,7 +54,7 @@ class WebhookSender:
             outgoing.total,
             list(outgoing.notices),
         )
-        body = msgspec.json.encode(Event(f"alert.{taken.kind}", taken.made_at, data))
+        body = msgspec.json.encode(WebhookEvent(f"alert.{taken.kind}", taken.made_at, data))
         headers = signed(secrets.keys, taken.id, taken.taken_at, body)
         try:
             status, _ = await self._http.exchange("POST", secrets.url, body, EXCHANGE_S, headers)

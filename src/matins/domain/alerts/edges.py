@@ -45,7 +45,7 @@ class Turn(StrEnum):
     FLAPPING = "flapping"
 
 
-class Standing(msgspec.Struct, frozen=True, omit_defaults=True):
+class RuleStanding(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a job stood by a rule at the last look and why, and what was told of it.
 
     `is_notified`: that it is bad is what was told last. `edges`: how many were told.
@@ -70,9 +70,9 @@ class Standing(msgspec.Struct, frozen=True, omit_defaults=True):
         return not (self.is_bad or self.edges or self.turned_bad or self.mark)
 
     @property
-    def at_rest(self) -> Standing:
+    def at_rest(self) -> RuleStanding:
         """What is left of it when its rule is gone: no number of an edge is used again."""
-        return Standing(self.looked_at, is_bad=False, since=self.since, edges=self.edges)
+        return RuleStanding(self.looked_at, is_bad=False, since=self.since, edges=self.edges)
 
 
 class Edge(NamedTuple):
@@ -84,14 +84,14 @@ class Edge(NamedTuple):
 
 
 def step(
-    before: Standing | None, level: Level | None, now: datetime, remind_s: float | None = None
-) -> tuple[Standing, Edge | None]:
+    before: RuleStanding | None, level: Level | None, now: datetime, remind_s: float | None = None
+) -> tuple[RuleStanding, Edge | None]:
     """Return how a job stands after a look at `now`, and what is to be told.
 
     A level of None is unknown: all stays as it was, and nobody is reminded of it.
     """
     if before is None:
-        before = Standing(datetime.min.replace(tzinfo=now.tzinfo), is_bad=False, since=now)
+        before = RuleStanding(datetime.min.replace(tzinfo=now.tzinfo), is_bad=False, since=now)
     if now <= before.looked_at:
         return before, None
     if level is None:
@@ -130,7 +130,7 @@ def edge_id(job_id: UUID, rule: str, number: int) -> UUID:
     return hashed_id(b"matins.edge", b"%b%d%b" % (job_id.bytes, number, rule.encode()))
 
 
-def _turn(before: Standing, seen: Standing, remind_s: float | None) -> Turn | None:
+def _turn(before: RuleStanding, seen: RuleStanding, remind_s: float | None) -> Turn | None:
     if seen.is_flapping:
         return None
     if seen.is_bad and not seen.is_notified:

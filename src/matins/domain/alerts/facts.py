@@ -50,7 +50,7 @@ class SeenRun(NamedTuple):
         return (self.finished_at - self.started_at).total_seconds()
 
 
-class Facts(msgspec.Struct, frozen=True):
+class JobFacts(msgspec.Struct, frozen=True):
     """A job, its newest runs (the newest due time first; none of a backfill), and the time.
 
     Their last one may be an older run: that which died last.

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from matins.domain.alerts.edges import STEADY, Edge, Standing, Turn, step
-from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.edges import STEADY, Edge, RuleStanding, Turn, step
+from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.levels import RECENT, look, runs_needed
 from matins.domain.alerts.ruling import expected_by, rules_of
 from matins.domain.jobs.alerting import AlertRule, AlertRules
@@ -41,7 +41,7 @@ class Subject(msgspec.Struct, frozen=True):
     `runs`: its newest, none of a backfill. `timetable`: None where no due times are known.
     """
 
-    facts: Facts
+    facts: JobFacts
     team: str
     believed: datetime | None
     was_active: bool
@@ -49,7 +49,7 @@ class Subject(msgspec.Struct, frozen=True):
     revision: int
     of_team: Sequence[AlertRules] = ()
     windows: Sequence[Window] = ()
-    standings: Mapping[str, Standing] = {}
+    standings: Mapping[str, RuleStanding] = {}
     timetable: Timetable | None = None
 
 
@@ -58,9 +58,9 @@ class Judged(NamedTuple):
     and when it is to be looked at again.
     """
 
-    facts: Facts
+    facts: JobFacts
     took_s: float
-    standings: dict[str, Standing]
+    standings: dict[str, RuleStanding]
     edges: list[tuple[AlertRule, Edge]]
     look_at: datetime
     rules: Mapping[str, AlertRule]
@@ -126,7 +126,7 @@ def channels_of(named: Collection[str], known: Iterable[str]) -> list[str]:
     return [name for name in all_known if name in named] or all_known
 
 
-def _learned(subject: Subject) -> tuple[Facts, float]:
+def _learned(subject: Subject) -> tuple[JobFacts, float]:
     """Return the facts with what the newest runs and the schedule tell of successes."""
     facts, took_s = subject.facts, subject.took_s
     expect_from, succeeded_at = facts.expect_from, facts.succeeded_at
@@ -145,7 +145,7 @@ def _learned(subject: Subject) -> tuple[Facts, float]:
     return _with_next(learned, subject.timetable), took_s
 
 
-def _with_next(facts: Facts, timetable: Timetable | None) -> Facts:
+def _with_next(facts: JobFacts, timetable: Timetable | None) -> JobFacts:
     """Return the facts with the first due time that has no run.
 
     The job's row is written a little later than its claims, or never by a scheduler that is frozen.
@@ -163,7 +163,7 @@ def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:
     return max(over, key=lambda run: run.finished_at or run.claimed_at, default=None)
 
 
-def _changes_by_time(standing: Standing, rule: AlertRule) -> list[datetime]:
+def _changes_by_time(standing: RuleStanding, rule: AlertRule) -> list[datetime]:
     """Return when what is told of a standing may change though the level stays."""
     look_ats = []
     if standing.is_bad or standing.is_notified:

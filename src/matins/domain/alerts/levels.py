@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from matins.domain.alerts.edges import Level
-from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.jobs.alerting import AlertRule, On, parse_bound
 from matins.domain.jobs.misfire import MISFIRE
 from matins.domain.jobs.spec import JobState
@@ -38,7 +38,7 @@ class Look(NamedTuple):
     again_at: datetime | None = None
 
 
-def look(rule: AlertRule, facts: Facts, mark: datetime | None) -> Look:
+def look(rule: AlertRule, facts: JobFacts, mark: datetime | None) -> Look:
     """Look at a job by a rule. `mark` is that of the last level of the rule.
 
     Of a job that is paused nothing is known, and of one in quarantine that alone.
@@ -59,12 +59,12 @@ def runs_needed(rule: AlertRule) -> int:
     return RECENT
 
 
-def _quarantined(facts: Facts) -> Level:
+def _quarantined(facts: JobFacts) -> Level:
     is_bad = facts.state is JobState.QUARANTINED
     return Level(is_bad, facts.changed_at, facts.reason if is_bad else "it is out of quarantine")
 
 
-def _dead(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
+def _dead(_rule: AlertRule, facts: JobFacts, mark: datetime) -> Look:
     """It is bad from a death on that was not seen before, and until a success after it."""
     ended = facts.ended
     if not ended:
@@ -79,7 +79,7 @@ def _dead(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
     return Look(_well(ended[0]))
 
 
-def _failed(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
+def _failed(rule: AlertRule, facts: JobFacts, _mark: datetime) -> Look:
     times = rule.times or 1
     last = facts.ended[: rule.of or times]
     dead = [run for run in last if run.state is RunState.DEAD]
@@ -91,7 +91,7 @@ def _failed(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     return Look(_bad(dead[0], dead[-1].finished_at or facts.now, f"{count}: {dead[0].reason}"))
 
 
-def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
+def _late(rule: AlertRule, facts: JobFacts, _mark: datetime) -> Look:
     bound = timedelta(seconds=parse_duration(rule.after or "0s"))
     unstarted = [run for run in facts.runs if run.attempt == 0 and run.state in _BEFORE_START]
     first = min(unstarted, key=lambda run: run.fire_at, default=None)
@@ -115,7 +115,7 @@ def _late(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     return Look(_well(newest), again_at or facts.now + _UNSCHEDULED)
 
 
-def _missed(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
+def _missed(_rule: AlertRule, facts: JobFacts, mark: datetime) -> Look:
     """It is bad from due times on that its misfire policy has skipped, and until the next start."""
     again_at = None if facts.next_fire_at is None else facts.next_fire_at + _CLAIMED_BY
     skipped = [run for run in facts.runs if _is_missed(run)]
@@ -132,7 +132,7 @@ def _missed(_rule: AlertRule, facts: Facts, mark: datetime) -> Look:
     return Look(Level(False, facts.now, "it runs again"), again_at)
 
 
-def _did_not_run(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
+def _did_not_run(rule: AlertRule, facts: JobFacts, _mark: datetime) -> Look:
     is_known = facts.succeeded_at is not None and facts.succeeded_at >= facts.expect_from
     base = max(facts.expect_from, facts.succeeded_at or facts.expect_from)
     by = facts.expected_by
@@ -147,7 +147,7 @@ def _did_not_run(rule: AlertRule, facts: Facts, _mark: datetime) -> Look:
     return Look(Level(True, by, f"no run has succeeded in time; {last}"))
 
 
-def _too_slow(rule: AlertRule, facts: Facts, mark: datetime) -> Look:
+def _too_slow(rule: AlertRule, facts: JobFacts, mark: datetime) -> Look:
     bound_s = _bound_s(rule.over or "", facts)
     if bound_s is None:
         return Look(None, _next_look(facts, 0.0))
@@ -161,7 +161,7 @@ def _too_slow(rule: AlertRule, facts: Facts, mark: datetime) -> Look:
     return Look(_by_length(facts, mark, lambda took_s: took_s >= bound_s, bound_s), again_at)
 
 
-def _too_fast(rule: AlertRule, facts: Facts, mark: datetime) -> Look:
+def _too_fast(rule: AlertRule, facts: JobFacts, mark: datetime) -> Look:
     bound_s = _bound_s(rule.under or "", facts)
     if bound_s is None:
         return Look(None, _next_look(facts, 0.0))
@@ -170,7 +170,7 @@ def _too_fast(rule: AlertRule, facts: Facts, mark: datetime) -> Look:
 
 
 def _by_length(
-    facts: Facts, mark: datetime, is_wrong: Callable[[float], bool], bound_s: float
+    facts: JobFacts, mark: datetime, is_wrong: Callable[[float], bool], bound_s: float
 ) -> Level | None:
     """Look at the runs that succeeded: it is bad by one not seen before, or by the newest."""
     over = [run for run in facts.ended if run.state is RunState.SUCCEEDED]
@@ -186,7 +186,7 @@ def _by_length(
     return _well(over[0])
 
 
-def _bound_s(text: str, facts: Facts) -> float | None:
+def _bound_s(text: str, facts: JobFacts) -> float | None:
     """Return a bound in seconds; None while too few runs tell how long the job takes.
 
     The newest run is what is judged, so that it has no say in it.
@@ -201,7 +201,7 @@ def _bound_s(text: str, facts: Facts) -> float | None:
     return bound.p95 * took[ceil(0.95 * len(took)) - 1]
 
 
-def _next_look(facts: Facts, bound_s: float) -> datetime:
+def _next_look(facts: JobFacts, bound_s: float) -> datetime:
     """Return when a run that is to come has lasted for so long."""
     bound = timedelta(seconds=bound_s)
     open_runs = any(run.state not in _OVER for run in facts.runs)
@@ -227,7 +227,7 @@ def _well(run: SeenRun) -> Level:
     return Level(False, since, f"run {run.id} is {run.state}", run.id)
 
 
-def _age_s(run: SeenRun, facts: Facts) -> float:
+def _age_s(run: SeenRun, facts: JobFacts) -> float:
     return (facts.now - (run.started_at or facts.now)).total_seconds()
 
 
@@ -241,7 +241,7 @@ def _instant(at: datetime) -> str:
 
 _BEFORE_START: Final = (RunState.WAITING, RunState.QUEUED)
 _OVER: Final = (RunState.SUCCEEDED, RunState.DEAD, RunState.CANCELLED, RunState.SKIPPED)
-_LOOKS: Final[dict[On, Callable[[AlertRule, Facts, datetime], Look]]] = {
+_LOOKS: Final[dict[On, Callable[[AlertRule, JobFacts, datetime], Look]]] = {
     "dead": _dead,
     "failed": _failed,
     "late": _late,

@@ -15,7 +15,7 @@ DAYS_MAX = 36_500
 _RUNS_MAX = 1_000_000
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class KeepLimits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Runs are kept for so many days after their due time, and of a job no more than so many."""
 
     days: int | None = None
@@ -30,10 +30,10 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return problems
 
 
-class Keep(Limits, frozen=True):
+class Keep(KeepLimits, frozen=True):
     """What is kept of a job's runs; `others` is for those that did not succeed, if it differs."""
 
-    others: Limits | None = None
+    others: KeepLimits | None = None
 
     def problems(self) -> list[Problem]:
         """Return what is wrong with it; `where` is relative to it."""

@@ -28,7 +28,13 @@ from matins.domain.executors.protocol import (
     RunStatus,
 )
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
-from matins.domain.runs.admission.waiting import CarriedOut, Decision, Facts, Lines, Waiting
+from matins.domain.runs.admission.waiting import (
+    AdmissionFacts,
+    CarriedOut,
+    Decision,
+    Lines,
+    Waiting,
+)
 from matins.domain.runs.chains import Link, LinkPage
 from matins.domain.runs.claims import Advance, AwaitedEnd, Claim, Claimed, DueJob, FollowUp, Mark
 from matins.domain.runs.cluster import NO_FIGURES, Figures, Offer
@@ -195,7 +201,7 @@ class WaitingRoom(Protocol):
         What was decided by rules of its team that have changed since is to be asked about now.
         """
 
-    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> AdmissionFacts:
         """Return what admission must know of these runs: the rules of their teams and the gates
         that they have to pass, of one moment each; without what is unfinished of their jobs.
         """

@@ -15,7 +15,7 @@ import msgspec
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.backfills.expansion import JobPast, Ledger
-from matins.domain.runs.backfills.stepping import OpenBackfill, Step
+from matins.domain.runs.backfills.stepping import BackfillStep, OpenBackfill
 from matins.domain.runs.backfills.values import Backfill, BackfillState, LeftOut, Span
 
 
@@ -70,7 +70,7 @@ class BackfillChanges(Protocol):
         """Return the runs of a backfill of which it is not noted that they have ended."""
 
 
-class Backfills(Protocol):
+class BackfillSteps(Protocol):
     """The scheduler's side of backfills."""
 
     async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
@@ -82,7 +82,9 @@ class Backfills(Protocol):
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:
         """Return what is recorded of a job's due times, both ends included."""
 
-    async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
+    async def proceed(
+        self, holder: UUID, epochs: Mapping[int, int], step: BackfillStep
+    ) -> list[Waiting]:
         """Carry out a step, in one statement with its fence; return the runs that were made.
 
         They wait to be asked about. Nothing at all is done where the lease is not in force, or

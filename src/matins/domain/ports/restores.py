@@ -19,7 +19,7 @@ class SeenNotes(Protocol):
         """Keep it; what can't be kept is lost."""
 
 
-class Restores(Protocol):
+class RestoreMarks(Protocol):
     """The scheduler's side of restores. Each method is one autocommit statement."""
 
     async def watermarks(self) -> Watermarks | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Protocol
 
-from matins.domain.status.facts import Facts
+from matins.domain.status.facts import SystemFacts
 from matins.domain.status.findings import SystemStatus
 from matins.domain.status.tallies import Tally
 
@@ -13,7 +13,7 @@ from matins.domain.status.tallies import Tally
 class StatusReads(Protocol):
     """What the rows say of the whole system."""
 
-    async def facts(self, late: timedelta) -> Facts:
+    async def facts(self, late: timedelta) -> SystemFacts:
         """Read it all, now. What is longer ago than `late` is overdue, or silent.
 
         Raises UnavailableError where nothing can be read, and where nothing can be written.

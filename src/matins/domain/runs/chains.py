@@ -80,14 +80,14 @@ class LinkPage(NamedTuple):
     has_chains: bool = True
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class LinkVerdict(msgspec.Struct, frozen=True):
     """What becomes of a link: it starts, or it is skipped for a `reason`."""
 
     starts: bool
     reason: str = ""
 
 
-def decide_link(link: Link) -> Verdict | None:
+def decide_link(link: Link) -> LinkVerdict | None:
     """Return whether what a link waits for lets it start; None: that is not known yet.
 
     What was skipped neither succeeded nor failed. `all_done` needs at least one that ran, so that
@@ -95,7 +95,7 @@ def decide_link(link: Link) -> Verdict | None:
     """
     runs = link.upstream
     if link.due_until is not None:
-        return Verdict(False, _reasons(runs))
+        return LinkVerdict(False, _reasons(runs))
     is_over = all(run.is_over for run in runs)
     match link.when:
         case "all_success":
@@ -107,15 +107,15 @@ def decide_link(link: Link) -> Verdict | None:
         case "all_done":
             is_met, lost = is_over and any(run.succeeded or run.failed for run in runs), is_over
     if is_met:
-        return Verdict(True)
+        return LinkVerdict(True)
     if not lost:
         return None
     if link.when == "any_failure" and all(run.succeeded for run in runs):
-        return Verdict(False, "upstream did not fail")
-    return Verdict(False, _reasons(runs))
+        return LinkVerdict(False, "upstream did not fail")
+    return LinkVerdict(False, _reasons(runs))
 
 
-def claim_of(link: Link, verdict: Verdict) -> Claim:
+def claim_of(link: Link, verdict: LinkVerdict) -> Claim:
     """Return the claim of a link that is decided. What starts is asked about as any other run."""
     ends = [run.finished_at for run in link.upstream if run.finished_at is not None]
     return Claim(

@@ -15,7 +15,7 @@ BEFORE_MAX: Final = 10_000
 """No more runs than that are counted before one."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class QueuePlace(msgspec.Struct, frozen=True):
     """Where a run stands: `before` are on the queue of its pool and would start first.
 
     `until`: when it is asked about again, or tried again. `gap_s`: the time from one start in its
@@ -48,7 +48,7 @@ class Outlook(msgspec.Struct, frozen=True):
     starts_at: datetime | None = None
 
 
-def outlook(place: Place, served: Container[str]) -> Outlook:
+def outlook(place: QueuePlace, served: Container[str]) -> Outlook:
     """Return the outlook of a run that waits; `served` are the pools that have executors."""
     starts_at = None
     is_all = place.before <= BEFORE_MAX

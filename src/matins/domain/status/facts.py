@@ -48,7 +48,7 @@ class LiveRuns(msgspec.Struct, frozen=True):
     retrying: int = 0
 
 
-class Facts(msgspec.Struct, frozen=True):
+class SystemFacts(msgspec.Struct, frozen=True):
     """What the rows say at one moment of the database's clock.
 
     Some scheduler was last seen at `seen_at`; the one that is alive for longest began at

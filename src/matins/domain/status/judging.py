@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from matins.domain.executors.fleet import STALLED, instant, last_seen
-from matins.domain.status.facts import COUNT_MAX, Facts, PoolStatus
+from matins.domain.status.facts import COUNT_MAX, PoolStatus, SystemFacts
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus
 from matins.domain.values.ids import PARTITIONS
 
@@ -35,7 +35,7 @@ class Sight(msgspec.Struct, frozen=True):
 
     now: datetime
     first_at: datetime
-    facts: Facts | None = None
+    facts: SystemFacts | None = None
     database: Outage | None = None
     cache: Outage | None = None
 
@@ -46,7 +46,7 @@ def judge(sight: Sight, report_after: timedelta) -> SystemStatus:
     What is shorter may be a restart; what was never otherwise counts from the first look on. While
     the database is away, what was found before still counts: nobody can say that it is over.
     """
-    facts = sight.facts or Facts(sight.now, without_holder=list(range(PARTITIONS)))
+    facts = sight.facts or SystemFacts(sight.now, without_holder=list(range(PARTITIONS)))
 
     def lasts(finding: Finding, now: datetime) -> bool:
         return now - (finding.since or sight.first_at) >= report_after
@@ -99,7 +99,7 @@ def _cache(sight: Sight) -> Iterator[Finding]:
         )
 
 
-def _schedulers(facts: Facts) -> Iterator[Finding]:
+def _schedulers(facts: SystemFacts) -> Iterator[Finding]:
     if not facts.schedulers:
         yield Finding(
             FindingKind.SCHEDULERS,
@@ -112,7 +112,7 @@ def _schedulers(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _partitions(facts: Facts) -> Iterator[Finding]:
+def _partitions(facts: SystemFacts) -> Iterator[Finding]:
     if facts.schedulers and facts.without_holder:
         named = ", ".join(map(str, facts.without_holder[:5]))
         more = ", …" if len(facts.without_holder) > 5 else ""
@@ -127,7 +127,7 @@ def _partitions(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _claims(facts: Facts) -> Iterator[Finding]:
+def _claims(facts: SystemFacts) -> Iterator[Finding]:
     if facts.behind_since is not None:
         yield Finding(
             FindingKind.CLAIMS,
@@ -140,7 +140,7 @@ def _claims(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _executors(facts: Facts) -> Iterator[Finding]:
+def _executors(facts: SystemFacts) -> Iterator[Finding]:
     """Nothing is queued yet, but nothing that is due next can start either."""
     idle = not any(pool.queued_since for pool in facts.pools)
     if facts.has_due_jobs and idle and not any(pool.executors for pool in facts.pools):
@@ -155,7 +155,7 @@ def _executors(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _pools(facts: Facts) -> Iterator[Finding]:
+def _pools(facts: SystemFacts) -> Iterator[Finding]:
     for pool in facts.pools:
         if pool.queued_since is None:
             continue
@@ -187,7 +187,7 @@ def _backlog(pool: PoolStatus, runs: str) -> Finding:
     )
 
 
-def _restore(facts: Facts) -> Iterator[Finding]:
+def _restore(facts: SystemFacts) -> Iterator[Finding]:
     if (restore := facts.restore) is not None:
         yield Finding(
             FindingKind.RESTORE,
@@ -200,7 +200,7 @@ def _restore(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _channels(facts: Facts) -> Iterator[Finding]:
+def _channels(facts: SystemFacts) -> Iterator[Finding]:
     for channel in facts.failing_channels:
         yield Finding(
             FindingKind.CHANNEL,
@@ -213,7 +213,7 @@ def _channels(facts: Facts) -> Iterator[Finding]:
         )
 
 
-MEMBERS: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
+MEMBERS: Final[tuple[Callable[[SystemFacts], Iterator[Finding]], ...]] = (
     _schedulers,
     _partitions,
     _claims,
@@ -224,5 +224,5 @@ MEMBERS: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
 )
 
 
-def _overdue(facts: Facts) -> str:
+def _overdue(facts: SystemFacts) -> str:
     return f"; jobs that are overdue: {facts.overdue}" if facts.overdue else ""

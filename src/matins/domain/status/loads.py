@@ -21,7 +21,7 @@ class Load(NamedTuple):
     runs: int
 
 
-class Line(NamedTuple):
+class LoadLine(NamedTuple):
     """How many runs one team or pool has in each state."""
 
     name: str
@@ -39,13 +39,13 @@ class Engine(NamedTuple):
     connections_max: int
 
 
-def by_name(loads: Iterable[Load], field: Literal["team", "pool"]) -> list[Line]:
+def by_name(loads: Iterable[Load], field: Literal["team", "pool"]) -> list[LoadLine]:
     """Return the loads of each team or pool, those with the most runs first."""
     counts: dict[str, Counter[str]] = {}
     for load in loads:
         counts.setdefault(getattr(load, field), Counter())[load.room] += load.runs
     order = sorted(counts, key=lambda name: (-counts[name].total(), name))
-    return [Line(name, **counts[name]) for name in order]
+    return [LoadLine(name, **counts[name]) for name in order]
 
 
 def is_cut(loads: Sequence[Load]) -> bool:

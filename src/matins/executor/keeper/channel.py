@@ -11,7 +11,7 @@ from matins.executor.keeper.frames import Decoder
 _CHUNK = 256 * 1024
 
 
-class Channel:
+class KeeperChannel:
     """`on_ready` is called whenever there is something to read; see `receive`.
 
     What the other end does not take yet is kept until it does. `is_open` until that end is closed.

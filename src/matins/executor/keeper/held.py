@@ -7,7 +7,7 @@ import selectors
 import socket
 from collections.abc import Callable
 
-from matins.executor.keeper.channel import Channel
+from matins.executor.keeper.channel import KeeperChannel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import RunningCommand
 from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, KeeperLimits, Order, encode
@@ -16,7 +16,9 @@ from matins.executor.keeper.frames import FORK, KILL, PID_BYTES, KeeperLimits, O
 class ReaperLink:
     """The way to a reaper, which has one command or none: `held` is told what it says."""
 
-    def __init__(self, selector: selectors.BaseSelector, nursery: Channel, kind: object) -> None:
+    def __init__(
+        self, selector: selectors.BaseSelector, nursery: KeeperChannel, kind: object
+    ) -> None:
         """Have it forked. Raises OSError; BlockingIOError: the nursery can't take more now."""
         self.kind = kind
         """Whose commands it may run."""
@@ -30,7 +32,7 @@ class ReaperLink:
             except OSError:
                 ours.close()
                 raise
-        self._channel = Channel(ours, selector, self._hear)
+        self._channel = KeeperChannel(ours, selector, self._hear)
 
     @property
     def is_idle(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import cast
 
-from matins.executor.keeper.channel import Channel
+from matins.executor.keeper.channel import KeeperChannel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.command import cut_off_reason
 from matins.executor.keeper.frames import KeeperLimits, Order, encode
@@ -45,8 +45,8 @@ class Loop:
         self._timers: list[tuple[float, int]] = []
         self._contact_at = boot_s()
         self._selector = selectors.DefaultSelector()
-        self._executor = Channel(executor, self._selector, self._hear_executor)
-        self._nursery = Channel(nursery, self._selector, self._hear_nursery)
+        self._executor = KeeperChannel(executor, self._selector, self._hear_executor)
+        self._nursery = KeeperChannel(nursery, self._selector, self._hear_nursery)
         self._pass_on = PassOn(self._executor, self._held, limits)
 
     def run(self) -> None:

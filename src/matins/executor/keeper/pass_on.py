@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import ceil
 
-from matins.executor.keeper.channel import Channel
+from matins.executor.keeper.channel import KeeperChannel
 from matins.executor.keeper.clock import boot_s
 from matins.executor.keeper.frames import KeeperLimits, encode
 from matins.executor.keeper.held import HeldCommand
@@ -27,7 +27,7 @@ class PassOn:
     """Sends the executor what commands write. A command without news costs nothing here."""
 
     def __init__(
-        self, executor: Channel, held: Mapping[int, HeldCommand], limits: KeeperLimits
+        self, executor: KeeperChannel, held: Mapping[int, HeldCommand], limits: KeeperLimits
     ) -> None:
         self._executor = executor
         self._held = held

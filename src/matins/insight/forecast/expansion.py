@@ -54,7 +54,7 @@ PERIODS_S: Final = (HOUR_S, DAY_S)
 """Steps that divide one of these are expanded within it, so that they share its starts."""
 
 
-class Expansion:
+class LoadExpansion:
     """The fires of groups in the range from `since` to `until` (exclusive), made when asked for.
 
     Series may reach beyond it at either end.

@@ -10,7 +10,7 @@ import msgspec
 
 from matins.domain.time.instants import instant_of
 from matins.domain.time.zones import Zone
-from matins.insight.forecast.expansion import Expansion
+from matins.insight.forecast.expansion import LoadExpansion
 from matins.insight.forecast.groups import HOUR_S, MINUTE_S
 from matins.insight.forecast.index import JobIndex, Segment
 
@@ -75,7 +75,9 @@ class _Estimate(msgspec.Struct, frozen=True):
     fires: float
 
 
-def forecast(index: JobIndex, expansion: Expansion, team: str | None, pool: str | None) -> Forecast:
+def forecast(
+    index: JobIndex, expansion: LoadExpansion, team: str | None, pool: str | None
+) -> Forecast:
     """Return the forecast of all jobs, or of one team's or pool's, over an expansion's range."""
     segments = index.segments(team, pool)
     curve = expansion.curve(index.counters(segments))
@@ -122,7 +124,7 @@ def hot_spot(since: int, minutes: Sequence[float], fire: int, zone: Zone, *, own
     return f"fires with {other_jobs} other jobs at this minute; {wall:%H:%M} has {fewest}"
 
 
-def _estimate(index: JobIndex, expansion: Expansion, segment: Segment) -> _Estimate:
+def _estimate(index: JobIndex, expansion: LoadExpansion, segment: Segment) -> _Estimate:
     jobs, fires = 0, 0.0
     for counter in index.counters([segment]):
         jobs += counter.count
@@ -132,7 +134,7 @@ def _estimate(index: JobIndex, expansion: Expansion, segment: Segment) -> _Estim
 
 def _shares(
     index: JobIndex,
-    expansion: Expansion,
+    expansion: LoadExpansion,
     whole: Share,
     estimates: dict[Segment, _Estimate],
     field: int,

@@ -20,7 +20,7 @@ from matins.domain.values.errors import ScheduleError
 from matins.domain.values.ids import partition_of
 from matins.insight.why import words
 from matins.insight.why.chain_story import chain_due, covers
-from matins.insight.why.due_times import DueTime, DueTimes, in_force
+from matins.insight.why.due_times import DueTimes, ExplainedDueTime, in_force
 from matins.insight.why.explanation import Explanation, Standing, Step
 from matins.insight.why.facts import Asked, DueFacts, ExplainedJob
 from matins.insight.why.words import Told, span
@@ -93,7 +93,7 @@ def _in_range(
     return _told(job, at, Standing.SKIPPED, steps, so)
 
 
-def _why_no_run(asked: Asked, facts: DueFacts, due: DueTime) -> tuple[Standing, Told]:
+def _why_no_run(asked: Asked, facts: DueFacts, due: ExplainedDueTime) -> tuple[Standing, Told]:
     """Return why a due time has no row."""
     job, now = asked.job, asked.now
     if due.at > now and _is_stopped_at(job, due.at):
@@ -153,7 +153,7 @@ def _stop(job: ExplainedJob) -> Step:
     return Step(_stopped_since(job), "stopped", f"the job was {job.state}{why}")
 
 
-def _to_come(job: ExplainedJob, facts: DueFacts, due: DueTime) -> Told:
+def _to_come(job: ExplainedJob, facts: DueFacts, due: ExplainedDueTime) -> Told:
     if due.skip_reason:
         summary = words.skipped(job, due.skip_reason)
         return Told(f"it will not run: {summary.sentence}", summary.advice)
@@ -164,7 +164,7 @@ def _to_come(job: ExplainedJob, facts: DueFacts, due: DueTime) -> Told:
     return Told(f"it is still to come: it will be claimed at {instant(due.fire_at)}")
 
 
-def _to_be_claimed(asked: Asked, due: DueTime) -> Told:
+def _to_be_claimed(asked: Asked, due: ExplainedDueTime) -> Told:
     late = asked.now - due.fire_at
     if late <= GRACE:
         return Told("it is due now, and will be claimed in a moment")
@@ -188,7 +188,10 @@ def _not_due(asked: Asked, at: datetime, revision: Revision | None, times: DueTi
 
 
 def _why_not_due(
-    job: ExplainedJob, at: datetime, revision: Revision | None, near: Iterable[DueTime | None]
+    job: ExplainedJob,
+    at: datetime,
+    revision: Revision | None,
+    near: Iterable[ExplainedDueTime | None],
 ) -> tuple[Standing, str]:
     if revision is None:
         return Standing.NOT_DUE, "the job was not there yet"
@@ -219,7 +222,7 @@ def _following(job: ExplainedJob) -> str:
     return "each due time follows the end of a run"
 
 
-def _near(job: ExplainedJob, due: DueTime, at: datetime) -> Step:
+def _near(job: ExplainedJob, due: ExplainedDueTime, at: datetime) -> Step:
     why = ""
     if due.skip_reason:
         why = f", which does not run: {words.skipped(job, due.skip_reason).sentence}"

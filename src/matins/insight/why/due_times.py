@@ -22,7 +22,7 @@ LOOKED_AT: Final = 50
 _TICK: Final = timedelta(microseconds=1)
 
 
-class DueTime(NamedTuple):
+class ExplainedDueTime(NamedTuple):
     """A due time of a job, by the revision that was in force."""
 
     at: datetime
@@ -47,14 +47,14 @@ class DueTimes:
         self._job_id = job_id
         self._revisions = revisions
 
-    def at(self, instant: datetime) -> DueTime | None:
+    def at(self, instant: datetime) -> ExplainedDueTime | None:
         """Return the due time at an instant; None: the job is not due then."""
         timetable = self._timetable(in_force(self._revisions, instant))
         if timetable is None or timetable.next_after(instant - SECOND) != instant:
             return None
         return _due_time(timetable, instant)
 
-    def before(self, instant: datetime) -> DueTime | None:
+    def before(self, instant: datetime) -> ExplainedDueTime | None:
         """Return the last due time before an instant."""
         until = instant
         revisions = [revision for revision in self._revisions if revision.effective_at < instant]
@@ -66,7 +66,7 @@ class DueTimes:
             until = min(until, revision.effective_at + _TICK)
         return None
 
-    def after(self, instant: datetime) -> DueTime | None:
+    def after(self, instant: datetime) -> ExplainedDueTime | None:
         """Return the first due time after an instant."""
         ends = [revision.effective_at for revision in self._revisions[1:]]
         spans = zip(self._revisions, [*ends, None], strict=True)
@@ -79,7 +79,7 @@ class DueTimes:
                 return _due_time(timetable, due)
         return None
 
-    def next_to_run(self, instant: datetime) -> DueTime | None:
+    def next_to_run(self, instant: datetime) -> ExplainedDueTime | None:
         """Return the first due time after an instant that is not skipped, of the next few dozen."""
         due = self.after(instant)
         for _ in range(LOOKED_AT):
@@ -94,5 +94,5 @@ class DueTimes:
         return timetable_of(revision.spec, self._job_id, revision.timing)
 
 
-def _due_time(timetable: Timetable, at: datetime) -> DueTime:
-    return DueTime(at, timetable.fire_time(at), timetable.skip_reason(epoch_s(at)))
+def _due_time(timetable: Timetable, at: datetime) -> ExplainedDueTime:
+    return ExplainedDueTime(at, timetable.fire_time(at), timetable.skip_reason(epoch_s(at)))

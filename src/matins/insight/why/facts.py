@@ -44,7 +44,7 @@ class ExplainedJob(msgspec.Struct, frozen=True):
         return f"{self.team}/{self.name}"
 
 
-class Place(msgspec.Struct, frozen=True):
+class WaitingPlace(msgspec.Struct, frozen=True):
     """A run's place in the waiting room: the member of admission that holds it, and what that
     waits for.
     """
@@ -77,7 +77,7 @@ class GateSeen(msgspec.Struct, frozen=True):
     holders: list[PermitHolder] = []
 
 
-class ExecutorSeen(msgspec.Struct, frozen=True):
+class PoolExecutor(msgspec.Struct, frozen=True):
     """The executor that has a run, and its last sign of life."""
 
     name: str
@@ -100,8 +100,8 @@ class RunFacts(msgspec.Struct, frozen=True):
     run: Run
     pool: str
     attempts: list[AttemptRecord] = []
-    place: Place | None = None
-    executor: ExecutorSeen | None = None
+    place: WaitingPlace | None = None
+    executor: PoolExecutor | None = None
     link: Link | None = None
     others: list[SameDue] = []
     outlook: Outlook | None = None

@@ -14,7 +14,7 @@ from matins.domain.values.durations import format_duration
 from matins.domain.values.errors import MatinsError
 from matins.insight.explain.english import counted
 from matins.insight.explain.sentences import explain
-from matins.insight.why.facts import ExplainedJob, Place
+from matins.insight.why.facts import ExplainedJob, WaitingPlace
 
 
 class Told(NamedTuple):
@@ -69,12 +69,12 @@ def skipped(job: ExplainedJob, reason: str) -> Told:
     return Told(summary.sentence.format(rest=rest), summary.advice.format(title=job.title))
 
 
-def _by_window(job: ExplainedJob, _reason: str, place: Place) -> str:
+def _by_window(job: ExplainedJob, _reason: str, place: WaitingPlace) -> str:
     name = place.blocker or "NAME"
     return f"it goes on by itself; at once by `matins windows delete {job.team}/{name}`"
 
 
-def _by_overlap(_job: ExplainedJob, reason: str, _place: Place) -> str:
+def _by_overlap(_job: ExplainedJob, reason: str, _place: WaitingPlace) -> str:
     blocker = _RUN.search(reason)
     if blocker is None:
         return "it starts when that has ended"
@@ -82,7 +82,7 @@ def _by_overlap(_job: ExplainedJob, reason: str, _place: Place) -> str:
     return f"`matins explain {run}` tells of that one, `matins runs cancel {run}` ends it"
 
 
-def _by_gate(job: ExplainedJob, _reason: str, place: Place) -> str:
+def _by_gate(job: ExplainedJob, _reason: str, place: WaitingPlace) -> str:
     gate = place.gate
     if gate is None:
         return "it starts when a run that is in has ended, or when the limit is raised"
@@ -97,7 +97,7 @@ def _by_gate(job: ExplainedJob, _reason: str, place: Place) -> str:
 
 _RUN: Final = re.compile(r"\brun ([0-9a-f-]{36})\b")
 
-_WAITS: Final[dict[str, Callable[[ExplainedJob, str, Place], str]]] = {
+_WAITS: Final[dict[str, Callable[[ExplainedJob, str, WaitingPlace], str]]] = {
     "window": _by_window,
     "overlap": _by_overlap,
     "gate": _by_gate,
@@ -105,7 +105,7 @@ _WAITS: Final[dict[str, Callable[[ExplainedJob, str, Place], str]]] = {
 """By the member of admission that holds a run."""
 
 
-def waiting(job: ExplainedJob, reason: str, place: Place | None) -> Told:
+def waiting(job: ExplainedJob, reason: str, place: WaitingPlace | None) -> Told:
     """Tell why a run waits, and what ends it."""
     if reason == TO_BE_ADMITTED:
         return Told("it was claimed and is to be asked about", "that takes a moment")

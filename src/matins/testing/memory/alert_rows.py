@@ -10,7 +10,7 @@ from uuid import UUID
 
 from matins.domain.alerts.channels import ChannelKind
 from matins.domain.alerts.deliveries import DeliveryKind, DeliveryState, Notice, Try
-from matins.domain.alerts.edges import Standing
+from matins.domain.alerts.edges import RuleStanding
 from matins.domain.jobs.alerting import AlertRules
 
 
@@ -92,7 +92,7 @@ class AlertTables:
     rules: dict[tuple[str, str], AlertRules] = field(default_factory=dict)
     """By team and name."""
     watches: dict[UUID, WatchRow] = field(default_factory=dict)
-    standings: dict[UUID, dict[str, Standing]] = field(default_factory=dict)
+    standings: dict[UUID, dict[str, RuleStanding]] = field(default_factory=dict)
     """By job and rule."""
     deliveries: dict[UUID, DeliveryRow] = field(default_factory=dict)
     notices: dict[tuple[int, UUID], NoticeRow] = field(default_factory=dict)

@@ -12,7 +12,12 @@ from matins.domain.jobs.spec import PRIORITIES, JobState
 from matins.domain.ports.backfills import BackfilledJob, NewBackfill
 from matins.domain.runs.admission.waiting import CLAIM, TO_BE_ADMITTED, Waiting
 from matins.domain.runs.backfills.expansion import JobPast, Ledger, RecordedDue
-from matins.domain.runs.backfills.stepping import NewRun, OpenBackfill, OpenRun, Step
+from matins.domain.runs.backfills.stepping import (
+    BackfillStep,
+    NewRun,
+    OpenBackfill,
+    OpenBackfillRun,
+)
 from matins.domain.runs.backfills.values import (
     LIST_MAX,
     Backfill,
@@ -43,11 +48,11 @@ class MemoryBackfills:
         return BackfilledJob(job.id, job.spec, past_of(self._world, job), self._world.now())
 
     async def job_past(self, job_id: UUID) -> JobPast:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         return past_of(self._world, self._world.jobs[job_id])
 
     async def ledger(self, job_id: UUID, first: datetime, last: datetime) -> Ledger:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         runs = self._world.runs.values()
         rows = [
             RecordedDue(run.due_at, run.kind, run.state)
@@ -105,7 +110,7 @@ class MemoryBackfills:
         return sorted(self._world.backfills[backfill_id].open)
 
     async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         unfinished = []
         for row in self._world.backfills.values():
             job = self._world.jobs[row.job_id]
@@ -113,8 +118,10 @@ class MemoryBackfills:
                 unfinished.append(self._open(row, job))
         return sorted(unfinished, key=lambda backfill: backfill.id)
 
-    async def proceed(self, holder: UUID, epochs: Mapping[int, int], step: Step) -> list[Waiting]:
-        """See `domain.ports.backfills.Backfills`."""
+    async def proceed(
+        self, holder: UUID, epochs: Mapping[int, int], step: BackfillStep
+    ) -> list[Waiting]:
+        """See `domain.ports.backfills.BackfillSteps`."""
         row, partition = self._world.backfills.get(step.backfill.id), step.backfill.partition
         if row is None or row.finished_at is not None or row.step != step.backfill.step:
             return []
@@ -159,10 +166,10 @@ class MemoryBackfills:
         self._world.wait(run, run.claimed_at, CLAIM)
         return True
 
-    def _runs(self, row: BackfillRow) -> list[OpenRun]:
+    def _runs(self, row: BackfillRow) -> list[OpenBackfillRun]:
         runs = self._world.runs_by_id
         return [
-            OpenRun(run_id, runs[run_id].state if run_id in runs else None)
+            OpenBackfillRun(run_id, runs[run_id].state if run_id in runs else None)
             for run_id in sorted(row.open)
         ]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Limits:
+class WrittenLimits:
     """A limit of runs at once, and a rate of starts, as they are written."""
 
     limit: int | None = None
@@ -35,8 +35,8 @@ class GateRow:
     team_id: int
     kind: GateKind
     name: str
-    team_set: Limits = field(default_factory=Limits)
-    own: Limits = field(default_factory=Limits)
+    team_set: WrittenLimits = field(default_factory=WrittenLimits)
+    own: WrittenLimits = field(default_factory=WrittenLimits)
     next_start_at: datetime | None = None
     revision: int = 0
     permits: set[UUID] = field(default_factory=set)
@@ -84,7 +84,7 @@ class Gates:
     """The gates of all teams by their ids."""
 
     rows: dict[int, GateRow] = field(default_factory=dict)
-    team_default: Limits = field(default_factory=Limits)
+    team_default: WrittenLimits = field(default_factory=WrittenLimits)
     max_jobs: dict[int, int] = field(default_factory=dict)
     """By team its quota of jobs."""
     max_jobs_default: int | None = None
@@ -134,7 +134,7 @@ class Gates:
             own = self.make(job.team_id, "job", str(job.id))
             entered.append(own.id)
         if own is not None:
-            own.own = Limits(spec.max_running, spec.rate)
+            own.own = WrittenLimits(spec.max_running, spec.rate)
             own.revision += 1
         key = spec.concurrency.key if spec.concurrency else ""
         if key:
@@ -158,7 +158,7 @@ class Gates:
             if key_use.concurrency and key_use.concurrency.key == key
         ]
         rates = [key_use.rate for key_use in named if key_use.rate is not None]
-        row.own = Limits(
+        row.own = WrittenLimits(
             min((key_use.limit for key_use in named if key_use.limit is not None), default=None),
             max(rates, key=lambda rate: parse_rate(rate).spacing, default=None),
         )

@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, DeliveryKind, delivery_id, kind_of
-from matins.domain.alerts.facts import Facts, SeenRun
+from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import Judged, Subject, channels_of, depth
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.alerts import Announcement
@@ -89,7 +89,7 @@ class MemoryLookout:
     def _subject(self, watch: WatchRow, now: datetime) -> Subject:
         job, tables = self._world.jobs[watch.job_id], self._world.alerts
         of_team = tables.rules_of(job.team)
-        facts = Facts(
+        facts = JobFacts(
             now=now,
             job_id=job.id,
             spec=job.spec,

@@ -24,19 +24,19 @@ from matins.testing.memory.world import World
 
 
 class MemoryRestores:
-    """See `domain.ports.restores.Restores` and `RestoreChanges`."""
+    """See `domain.ports.restores.RestoreMarks` and `RestoreChanges`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def watermarks(self) -> Watermarks | None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         rows = self._world.partitions.values()
         watermarks = [row.watermark for row in rows if row.watermark is not None]
         return Watermarks(min(watermarks), max(watermarks)) if watermarks else None
 
     async def note_restore(self, lost_since: datetime, seen_until: datetime) -> None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         restores, known = self._world.restores, await self.unresolved_restore()
         if known is None:
             restores.append(Restore(lost_since, seen_until, self._world.now()))
@@ -48,7 +48,7 @@ class MemoryRestores:
             )
 
     async def unresolved_restore(self) -> Restore | None:
-        """See `domain.ports.restores.Restores`."""
+        """See `domain.ports.restores.RestoreMarks`."""
         newest = await self.newest_restore()
         return None if newest is None or newest.resolved_at is not None else newest
 

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.admission.gates import IN_LINE, Place
+from matins.domain.runs.admission.gates import IN_LINE, RankedRun
 from matins.domain.runs.admission.open_runs import OpenRun, OpenRuns
 from matins.domain.runs.admission.overlap import CAUSE as OVERLAP
 from matins.domain.runs.admission.waiting import (
+    AdmissionFacts,
     Candidate,
     CarriedOut,
     Decision,
-    Facts,
     Lines,
     Rules,
     Waiting,
@@ -68,7 +68,7 @@ class MemoryWaitingRoom:
         place = (mark.id, partition, mark.at, row.team_id, row.cause)
         return Waiting(*place, pool, priority, row.let_in)
 
-    async def admission_facts(self, batch: Sequence[Waiting]) -> Facts:
+    async def admission_facts(self, batch: Sequence[Waiting]) -> AdmissionFacts:
         """See `domain.ports.WaitingRoom`."""
         teams = {run.team_id for run in batch if run.team_id is not None}
         now = self._world.now()
@@ -80,7 +80,7 @@ class MemoryWaitingRoom:
         }
         gate_ids = {gate_id for run in candidates.values() for gate_id in run.gate_ids}
         lines = self._lines(gate_ids, len(self._world.waiting)) if gate_ids else None
-        return Facts(now, rules, candidates, lines)
+        return AdmissionFacts(now, rules, candidates, lines)
 
     async def open_runs(self, jobs: Mapping[UUID, OpenRuns]) -> dict[UUID, list[OpenRun]]:
         """See `domain.ports.WaitingRoom`."""
@@ -251,11 +251,11 @@ def _turn(taken: _Taken) -> tuple[datetime, datetime, UUID]:
     return taken.run.claimed_at, taken.run.due_at, taken.run.id
 
 
-def _line(world: World, gate_id: int) -> list[tuple[Place, int, WaitingRow]]:
+def _line(world: World, gate_id: int) -> list[tuple[RankedRun, int, WaitingRow]]:
     """Return a gate's line: the places in their order, each with its partition and row."""
     return sorted(
         (
-            (Place(row.line_rank, run_id), partition, row)
+            (RankedRun(row.line_rank, run_id), partition, row)
             for (partition, run_id), row in world.waiting.items()
             if row.gate_id == gate_id and row.line_rank is not None
         ),

@@ -21,7 +21,7 @@ class Column(NamedTuple):
     is_most: bool
 
 
-class Mark(NamedTuple):
+class ColumnLabel(NamedTuple):
     """A text below the columns."""
 
     x: float
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
     height: int
     base: int
     columns: list[Column]
-    marks: list[Mark]
+    marks: list[ColumnLabel]
 
 
 def columns(
@@ -52,5 +52,5 @@ def columns(
         x = round(index * step, 1)
         is_most = count == most and count > 0
         shown.append(Column(x, HEIGHT - height, round(step - gap, 1), height, title, is_most))
-    texts = [Mark(round(index * step, 1), text) for index, text in enumerate(marks) if text]
+    texts = [ColumnLabel(round(index * step, 1), text) for index, text in enumerate(marks) if text]
     return Columns(width, HEIGHT + FOOT, HEIGHT, shown, texts)

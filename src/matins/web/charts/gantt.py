@@ -18,7 +18,7 @@ LEAST: Final = 3.0
 _BAR = 14
 
 
-class Span(NamedTuple):
+class GanttBar(NamedTuple):
     """A run's bar in a row; a due time that is to come has no address."""
 
     x: float
@@ -43,10 +43,10 @@ class Gantt(NamedTuple):
     bar: int
     ticks: list[Tick]
     now_x: float
-    rows: list[list[Span]]
+    rows: list[list[GanttBar]]
 
 
-class Line(NamedTuple):
+class GanttLine(NamedTuple):
     """What is drawn of a job: its runs, and what it is due; `usual_s` is how long it takes.
 
     `most`: so many of each were asked for, and there may be more.
@@ -58,7 +58,7 @@ class Line(NamedTuple):
     most: int = 0
 
 
-def gantt(lines: Sequence[Line], now: datetime, since: datetime, until: datetime) -> Gantt:
+def gantt(lines: Sequence[GanttLine], now: datetime, since: datetime, until: datetime) -> Gantt:
     """Draw jobs between two instants."""
     axis = _Axis(since, until)
     first = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
@@ -80,7 +80,7 @@ class _Axis(NamedTuple):
         return round(min(max(share, 0.0), 1.0) * WIDTH, 1)
 
 
-def _ran(line: Line, axis: _Axis, now: datetime) -> list[Span]:
+def _ran(line: GanttLine, axis: _Axis, now: datetime) -> list[GanttBar]:
     spans = []
     for run in line.runs:
         begin = run.started_at or run.due_at
@@ -91,13 +91,13 @@ def _ran(line: Line, axis: _Axis, now: datetime) -> list[Span]:
         took = f", {length(run.took_s)}" if run.took_s is not None else ""
         title = f"{run.due_at:%a %H:%M:%S} UTC {run.state}{took}"
         width = max(LEAST, axis.x(end) - x)
-        spans.append(Span(x, round(width, 1), run.state, run_path(run.id), title))
+        spans.append(GanttBar(x, round(width, 1), run.state, run_path(run.id), title))
     if line.runs and len(line.runs) == line.most and line.runs[-1].due_at > axis.since:
         spans.append(_more(0.0, axis.x(line.runs[-1].due_at), "earlier runs"))
     return spans
 
 
-def _due(line: Line, axis: _Axis, now: datetime) -> list[Span]:
+def _due(line: GanttLine, axis: _Axis, now: datetime) -> list[GanttBar]:
     spans = []
     for due in line.coming:
         if not now < due.fire_at <= axis.until:
@@ -107,12 +107,12 @@ def _due(line: Line, axis: _Axis, now: datetime) -> list[Span]:
         what = due.skipped or due.held
         title = f"{due.utc:%a %H:%M:%S} UTC {'skipped: ' if due.skipped else ''}{what or 'due'}"
         state = "skipped" if due.skipped else "coming"
-        spans.append(Span(x, round(max(LEAST, end - x), 1), state, "", title))
+        spans.append(GanttBar(x, round(max(LEAST, end - x), 1), state, "", title))
     if line.coming and len(line.coming) == line.most and line.coming[-1].fire_at < axis.until:
         spans.append(_more(axis.x(line.coming[-1].fire_at), float(WIDTH), "further due times"))
     return spans
 
 
-def _more(begin: float, end: float, what: str) -> Span:
+def _more(begin: float, end: float, what: str) -> GanttBar:
     """Draw what is too much to be drawn one by one."""
-    return Span(begin, round(end - begin, 1), "more", "", f"{what}, too many to be drawn")
+    return GanttBar(begin, round(end - begin, 1), "more", "", f"{what}, too many to be drawn")

@@ -13,7 +13,7 @@ PASSES: Final = 4
 """How often rows are put into the order of their neighbours'."""
 
 
-class Link(NamedTuple):
+class Dependency(NamedTuple):
     """That a job follows another."""
 
     upstream: str
@@ -28,7 +28,7 @@ class Node(NamedTuple):
     y: int
 
 
-class Edge(NamedTuple):
+class Arrow(NamedTuple):
     """A link's way, as the path of an SVG."""
 
     upstream: str
@@ -42,10 +42,10 @@ class Graph(NamedTuple):
     width: int
     height: int
     nodes: list[Node]
-    edges: list[Edge]
+    edges: list[Arrow]
 
 
-def components(links: Iterable[Link]) -> list[list[Link]]:
+def components(links: Iterable[Dependency]) -> list[list[Dependency]]:
     """Return the links of each set of jobs that hang together, the largest first."""
     parents: dict[str, str] = {}
 
@@ -57,13 +57,13 @@ def components(links: Iterable[Link]) -> list[list[Link]]:
     listed = list(links)
     for link in listed:
         parents[root(link.upstream)] = root(link.job)
-    by_root: dict[str, list[Link]] = {}
+    by_root: dict[str, list[Dependency]] = {}
     for link in listed:
         by_root.setdefault(root(link.job), []).append(link)
     return sorted(by_root.values(), key=lambda found: (-len(found), found[0]))
 
 
-def graph(links: Sequence[Link]) -> Graph:
+def graph(links: Sequence[Dependency]) -> Graph:
     """Lay out jobs: each one column right of the last that it follows, near its neighbours."""
     depths = _depths(links)
     columns: list[list[str]] = [[] for _ in range(max(depths.values(), default=0) + 1)]
@@ -81,7 +81,7 @@ def graph(links: Sequence[Link]) -> Graph:
     return Graph(width, height, list(places.values()), [_edge(places, link) for link in links])
 
 
-def _depths(links: Sequence[Link]) -> dict[str, int]:
+def _depths(links: Sequence[Dependency]) -> dict[str, int]:
     """Return the column of each job. There are no circles: they are refused."""
     above: dict[str, list[str]] = {}
     for link in links:
@@ -100,7 +100,7 @@ def _depths(links: Sequence[Link]) -> dict[str, int]:
     return depths
 
 
-def _order(columns: list[list[str]], links: Sequence[Link]) -> None:
+def _order(columns: list[list[str]], links: Sequence[Dependency]) -> None:
     """Put each column into the order of the mean row of what its jobs follow, and lead."""
     near: dict[str, list[str]] = {}
     for link in links:
@@ -123,9 +123,9 @@ def _mean(values: Iterable[float]) -> float:
     return sum(listed) / len(listed)
 
 
-def _edge(places: Mapping[str, Node], link: Link) -> Edge:
+def _edge(places: Mapping[str, Node], link: Dependency) -> Arrow:
     begin, end = places[link.upstream], places[link.job]
     x, y = begin.x + NODE_WIDTH, begin.y + NODE_HEIGHT // 2
     to_x, to_y = end.x, end.y + NODE_HEIGHT // 2
     middle = (x + to_x) // 2
-    return Edge(link.upstream, link.job, f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}")
+    return Arrow(link.upstream, link.job, f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}")

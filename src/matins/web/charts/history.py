@@ -14,7 +14,7 @@ WIDTH: Final = 8
 LEAST: Final = 2
 
 
-class Mark(NamedTuple):
+class RunMark(NamedTuple):
     """A run's bar, in units of the picture; `title` is told on hovering."""
 
     x: int
@@ -26,7 +26,7 @@ class Mark(NamedTuple):
     title: str
 
 
-class History(NamedTuple):
+class RunHistory(NamedTuple):
     """Bars of runs, oldest first, that fill a picture of any size.
 
     `line` is where the 95th percentile lies, if there is one. `label` tells all of it in words.
@@ -34,19 +34,19 @@ class History(NamedTuple):
 
     width: int
     height: int
-    marks: list[Mark]
+    marks: list[RunMark]
     line: int | None
     most_s: float | None
     p95_s: float | None
     label: str
 
 
-def durations(runs: Sequence[RecentRun]) -> History:
+def durations(runs: Sequence[RecentRun]) -> RunHistory:
     """Draw how long runs took, given newest first."""
     return _history(runs, lambda run: run.took_s, "took")
 
 
-def lags(runs: Sequence[RecentRun]) -> History:
+def lags(runs: Sequence[RecentRun]) -> RunHistory:
     """Draw how long after its due time each run started; of a later attempt that is not known."""
     return _history(runs, lag_s, "started late by")
 
@@ -66,7 +66,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 
 def _history(
     runs: Sequence[RecentRun], measured: Callable[[RecentRun], float | None], verb: str
-) -> History:
+) -> RunHistory:
     shown = [(run, value) for run in reversed(runs) if (value := measured(run)) is not None]
     values = [value for _, value in shown]
     most, p95 = max(values, default=None), percentile(values, 0.95)
@@ -76,12 +76,12 @@ def _history(
     label = "nothing to show yet"
     if most is not None and p95 is not None:
         label = f"{len(shown)} runs, oldest first; p95 {length(p95)}, at most {length(most)}"
-    return History(max(len(marks), 1) * STEP, HEIGHT, marks, line, most, p95, label)
+    return RunHistory(max(len(marks), 1) * STEP, HEIGHT, marks, line, most, p95, label)
 
 
-def _mark(index: int, run: RecentRun, value: float, top: float, verb: str) -> Mark:
+def _mark(index: int, run: RecentRun, value: float, top: float, verb: str) -> RunMark:
     height = max(LEAST, round(value / top * HEIGHT))
     title = f"{run.due_at:%Y-%m-%d %H:%M:%S} UTC {run.state}, {verb} {length(value)}"
-    return Mark(
+    return RunMark(
         index * STEP, HEIGHT - height, WIDTH, height, run.state.value, run_path(run.id), title
     )

@@ -11,7 +11,7 @@ PAD: Final = 2
 """How far the line keeps from the upper and the lower edge."""
 
 
-class Line(NamedTuple):
+class DrawnLine(NamedTuple):
     """A line in a picture of that size, as the paths of an SVG. `target_y`: None, if it has none.
 
     `top` is the value at the upper edge; `label` tells the picture in words.
@@ -36,7 +36,7 @@ def line(
     label: str,
     target: float | None = None,
     scale: Callable[[float], float] = plain,
-) -> Line:
+) -> DrawnLine:
     """Draw values, oldest first, from 0 upwards; where one is None the line has a gap.
 
     The target is always in the picture. `scale` says how high a value is beside another one.
@@ -59,7 +59,7 @@ def line(
         lines.append(f"M{' L'.join(points if len(points) > 1 else points * 2)}")
         areas.append(f"M{first:g} {HEIGHT} L{' L'.join(points)} L{last:g} {HEIGHT} Z")
     target_y = None if target is None else height_of(target)
-    return Line(WIDTH, HEIGHT, " ".join(lines), " ".join(areas), target_y, top, label)
+    return DrawnLine(WIDTH, HEIGHT, " ".join(lines), " ".join(areas), target_y, top, label)
 
 
 def _pieces(values: Sequence[float | None]) -> list[tuple[int, list[float]]]:

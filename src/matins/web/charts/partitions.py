@@ -17,7 +17,7 @@ COLOURS: Final = 8
 """So many holders have a colour of their own; after them it begins anew."""
 
 
-class Share(NamedTuple):
+class HolderShare(NamedTuple):
     """What one holder has: the cells as one path, and its line of the key."""
 
     fill: str
@@ -32,7 +32,7 @@ class Strip(NamedTuple):
 
     width: int
     height: int
-    shares: list[Share]
+    shares: list[HolderShare]
     label: str
 
 
@@ -66,10 +66,10 @@ def ranges(places: Sequence[int]) -> str:
     return ", ".join(runs)
 
 
-def _share(fill: str, name: str, places: Sequence[int]) -> Share:
+def _share(fill: str, name: str, places: Sequence[int]) -> HolderShare:
     cells = []
     for place in places:
         row, column = divmod(place, COLUMNS)
         x, y = column * (CELL + GAP), row * (CELL + GAP)
         cells.append(f"M{x} {y}h{CELL}v{CELL}h-{CELL}z")
-    return Share(fill, "".join(cells), name, plural(len(places), "partition"), ranges(places))
+    return HolderShare(fill, "".join(cells), name, plural(len(places), "partition"), ranges(places))

@@ -26,17 +26,17 @@ from matins.kernel.moments import parse_moment
 from matins.owners import owners as use_cases
 from matins.store.reads import PostgresReads
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.rendering import WebRequest, done, now_of, page
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 FIELDS: Final[tuple[str, ...]] = ("job", "since", "until", "order", "limit", "again", "reason")
 _ORDERS: Final = get_args(Order)
 
 
-class Wanted(NamedTuple):
+class WantedBackfills(NamedTuple):
     """A backfill as it was typed, read."""
 
     job: Job
@@ -111,7 +111,7 @@ async def cancel_backfill(
     return done(request, text, f"/backfills/{backfill_id}")
 
 
-async def _wanted(reads: PostgresReads, typed: Mapping[str, str], now: datetime) -> Wanted:
+async def _wanted(reads: PostgresReads, typed: Mapping[str, str], now: datetime) -> WantedBackfills:
     """Read what was typed. Moments without an offset are in the job's zone.
 
     Raises InvalidInputError, NotFoundError.
@@ -130,10 +130,10 @@ async def _wanted(reads: PostgresReads, typed: Mapping[str, str], now: datetime)
         again=bool(fields.text("again")),
         reason=fields.text("reason"),
     )
-    return Wanted(job, request)
+    return WantedBackfills(job, request)
 
 
-async def _plan(owners: use_cases.Owners, wanted: Wanted) -> BackfillPlan:
+async def _plan(owners: use_cases.Owners, wanted: WantedBackfills) -> BackfillPlan:
     job, request = wanted
     started = await owners.backfills.start(job.team, job.spec.name, request, dry_run=True)
     return started.plan

@@ -13,12 +13,12 @@ from matins.api.dependencies import Backfills, Dependencies
 from matins.domain.runs.backfills.values import Backfill
 from matins.domain.values.errors import NotFoundError
 from matins.store.backfills import PostgresBackfillChanges
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page, render
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page, render
 
 SHOWN: Final = 50
 
-ITEM = Item("Backfills", "/backfills", "b")
+ITEM = NavigationItem("Backfills", "/backfills", "b")
 
 
 @get("/backfills")
@@ -58,5 +58,5 @@ async def _draw(dependencies: Dependencies, argument: str) -> str:
     return render("parts/backfill.html", await dependencies.reads.now(), backfill=backfill)
 
 
-LIVE = [Part("backfills", _draw_list), Part("backfill", _draw)]
+LIVE = [LivePart("backfills", _draw_list), LivePart("backfill", _draw)]
 ROUTER = Router("/", route_handlers=[show_backfills, show_backfill])

@@ -17,10 +17,10 @@ from matins.insight.forecast.forecast import HOT_SPOT_MIN, HOT_SPOT_RATIO, HOURS
 from matins.store.calendars import PostgresCalendars
 from matins.store.job_search import JobFilter
 from matins.web.charts.columns import Columns, columns
-from matins.web.charts.gantt import Gantt, Line, gantt
+from matins.web.charts.gantt import Gantt, GanttLine, gantt
 from matins.web.charts.heat import heat_map
-from matins.web.live import Part
-from matins.web.rendering import NOW, Item, WebRequest, page
+from matins.web.live import LivePart
+from matins.web.rendering import NOW, NavigationItem, WebRequest, page
 from matins.web.wording import plural
 
 JOBS_MAX: Final = 20
@@ -33,8 +33,8 @@ WINDOWS_MAX: Final = 20
 _DAY = timedelta(hours=24)
 _WIDTH = 720
 
-ITEM = Item("Calendar", "/calendar", "c")
-LIVE: list[Part] = []
+ITEM = NavigationItem("Calendar", "/calendar", "c")
+LIVE: list[LivePart] = []
 
 
 class Closed(NamedTuple):
@@ -64,7 +64,7 @@ async def show_calendar(
         sources.previews.coming([job.id for job in found.jobs], now + _DAY, EACH_MAX),
     )
     lines = [
-        Line(known.runs, coming.get(job.id, []), known.p95_s, EACH_MAX)
+        GanttLine(known.runs, coming.get(job.id, []), known.p95_s, EACH_MAX)
         for job in found.jobs
         for known in [recent.get(str(job.id), RecentRuns())]
     ]
@@ -84,7 +84,7 @@ async def show_calendar(
     )
 
 
-def _gantt(lines: Sequence[Line], now: datetime) -> Gantt:
+def _gantt(lines: Sequence[GanttLine], now: datetime) -> Gantt:
     return gantt(lines, now, now - _DAY, now + _DAY)
 
 

@@ -12,16 +12,16 @@ from matins.api.dependencies import JobSearch
 from matins.domain.jobs.spec import Job
 from matins.domain.runs.recent import RecentRun
 from matins.store.job_search import ChainLink, PostgresJobSearch
-from matins.web.charts.graph import Edge, Graph, Link, Node, components, graph
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page
+from matins.web.charts.graph import Arrow, Dependency, Graph, Node, components, graph
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page
 
 LINKS_MAX: Final = 1_000
 SHOWN_MAX: Final = 20
 """How many graphs are drawn on a page."""
 
-ITEM = Item("Chains", "/chains", "h")
-LIVE: list[Part] = []
+ITEM = NavigationItem("Chains", "/chains", "h")
+LIVE: list[LivePart] = []
 
 _CONDITIONS: Final = {
     "any_success": "any succeeded",
@@ -30,7 +30,7 @@ _CONDITIONS: Final = {
 }
 
 
-class Place(NamedTuple):
+class DrawnJob(NamedTuple):
     """A job in a graph: where, and how it stands. One that is missing is not there any more."""
 
     node: Node
@@ -41,12 +41,12 @@ class Place(NamedTuple):
     condition: str
 
 
-class Chain(NamedTuple):
+class DrawnChain(NamedTuple):
     """Jobs that hang together."""
 
     graph: Graph
-    places: Sequence[Place]
-    edges: Sequence[Edge]
+    places: Sequence[DrawnJob]
+    edges: Sequence[Arrow]
 
 
 @get("/chains")
@@ -68,34 +68,36 @@ async def show_chains(
     )
 
 
-def _link(link: ChainLink) -> Link:
-    return Link(f"{link.team}/{link.upstream}", f"{link.team}/{link.job}")
+def _link(link: ChainLink) -> Dependency:
+    return Dependency(f"{link.team}/{link.upstream}", f"{link.team}/{link.job}")
 
 
-def _matches(links: Sequence[Link], text: str) -> bool:
+def _matches(links: Sequence[Dependency], text: str) -> bool:
     return any(text in name.lower() for link in links for name in link)
 
 
 async def _drawn(
     job_search: PostgresJobSearch,
-    wanted: Sequence[Sequence[Link]],
+    wanted: Sequence[Sequence[Dependency]],
     conditions: Mapping[str, str],
-) -> list[Chain]:
+) -> list[DrawnChain]:
     graphs = [graph(links) for links in wanted]
     names = {tuple(node.name.split("/", 1)) for drawn in graphs for node in drawn.nodes}
     jobs = await job_search.named([(team, name) for team, name in sorted(names)])
     recent = await job_search.recent(jobs, 1)
     known = {f"{job.team}/{job.spec.name}": job for job in jobs}
 
-    def place(node: Node) -> Place:
+    def place(node: Node) -> DrawnJob:
         team, _, name = node.name.partition("/")
         job: Job | None = known.get(node.name)
         runs = recent[str(job.id)].runs if job is not None and str(job.id) in recent else []
         condition = _CONDITIONS.get(conditions.get(node.name, ""), "")
         state = "missing" if job is None else job.state
-        return Place(node, team, name, state, runs[0] if runs else None, condition)
+        return DrawnJob(node, team, name, state, runs[0] if runs else None, condition)
 
-    return [Chain(drawn, [place(node) for node in drawn.nodes], drawn.edges) for drawn in graphs]
+    return [
+        DrawnChain(drawn, [place(node) for node in drawn.nodes], drawn.edges) for drawn in graphs
+    ]
 
 
 ROUTER = Router("/", route_handlers=[show_chains])

@@ -15,11 +15,11 @@ from matins.domain.status.loads import Engine
 from matins.domain.views import ExecutorRecord
 from matins.web.charts.partitions import Strip, name_of, ranges, strip
 from matins.web.forms import Form
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, done, page, render
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, done, page, render
 from matins.web.wording import plural
 
-ITEM = Item("Cluster", "/cluster", "u")
+ITEM = NavigationItem("Cluster", "/cluster", "u")
 
 
 class Holder(NamedTuple):
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
     partitions: str
 
 
-class Fleet(NamedTuple):
+class FleetView(NamedTuple):
     """The executors that work now, those that ended within a day, and what they have to do."""
 
     working: Sequence[ExecutorRecord]
@@ -39,7 +39,7 @@ class Fleet(NamedTuple):
     slots: int
 
     @classmethod
-    def of(cls, executors: Sequence[ExecutorRecord]) -> Fleet:
+    def of(cls, executors: Sequence[ExecutorRecord]) -> FleetView:
         """Sort executors, and count the slots of those that are alive."""
         working = [executor for executor in executors if executor.ended_at is None]
         alive = [executor for executor in working if executor.state == "alive"]
@@ -51,14 +51,14 @@ class Fleet(NamedTuple):
         )
 
 
-class Shown(NamedTuple):
+class ShownCluster(NamedTuple):
     """All that is live on the page."""
 
     status: SystemStatus
     cluster: Cluster
     holders: Sequence[Holder]
     strip: Strip
-    fleet: Fleet
+    fleet: FleetView
     engine: Engine
     cache_fault: str
 
@@ -84,18 +84,18 @@ async def decide_restore(request: WebRequest, owners: Owners) -> Response[bytes]
     return done(request, text, "/cluster")
 
 
-async def _look(dependencies: Dependencies) -> Shown:
+async def _look(dependencies: Dependencies) -> ShownCluster:
     status, cluster = await dependencies.system.status(), await dependencies.cluster.read()
     faults = [found.what for found in status.findings if found.kind is FindingKind.CACHE]
     holders = [
         Holder(name_of(record), record, ranges(record.partitions)) for record in cluster.schedulers
     ]
-    return Shown(
+    return ShownCluster(
         status,
         cluster,
         holders,
         strip(cluster),
-        Fleet.of(await dependencies.reads.executors()),
+        FleetView.of(await dependencies.reads.executors()),
         await dependencies.loads.engine(),
         faults[0] if faults else "",
     )
@@ -106,5 +106,5 @@ async def _draw(dependencies: Dependencies, _argument: str) -> str:
     return render("parts/cluster.html", await dependencies.reads.now(), **shown._asdict())
 
 
-LIVE = [Part("cluster", _draw)]
+LIVE = [LivePart("cluster", _draw)]
 ROUTER = Router("/", route_handlers=[show_cluster, decide_restore])

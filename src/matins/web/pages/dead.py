@@ -17,14 +17,14 @@ from matins.domain.runs.replays import RATE, Replay
 from matins.domain.values.errors import InvalidInputError, check
 from matins.store.dead import LOOK_MAX, PostgresDeadLetters
 from matins.store.replays import PostgresReplayChanges
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page, render
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page, render
 
 PAGE: Final = 50
 GROUPS_MAX: Final = 200
 REPLAYS_SHOWN: Final = 5
 
-ITEM = Item("Dead letters", "/dead", "d")
+ITEM = NavigationItem("Dead letters", "/dead", "d")
 
 
 class TeamGroup(NamedTuple):
@@ -137,5 +137,5 @@ async def _draw(dependencies: Dependencies, argument: str) -> str:
     return render("parts/replays.html", await dependencies.reads.now(), replays=shown)
 
 
-LIVE = [Part("replays", _draw)]
+LIVE = [LivePart("replays", _draw)]
 ROUTER = Router("/", route_handlers=[show_groups, show_letters])

@@ -16,13 +16,13 @@ from matins.domain.runs.dead import RUNS_MAX, DismissDead
 from matins.domain.runs.replays import RATE, ReplayDead
 from matins.domain.values.errors import InvalidInputError
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.pages.dead import wanted_letters
 from matins.web.rendering import WebRequest, came_from, done
 from matins.web.wording import plural
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 
 class Choice(NamedTuple):

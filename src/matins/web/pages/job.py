@@ -30,8 +30,8 @@ from matins.insight.explain.policies import describe_policies
 from matins.kernel.documents import yaml_text
 from matins.kernel.moments import parse_moment
 from matins.store.previews import PostgresPreviews
-from matins.web.charts.history import History, durations, lag_s, lags, percentile
-from matins.web.live import Part
+from matins.web.charts.history import RunHistory, durations, lag_s, lags, percentile
+from matins.web.live import LivePart
 from matins.web.masking import masked_target
 from matins.web.rendering import WebRequest, lead, now_of, page, render
 from matins.web.subjects import OF_JOB, OfJob
@@ -62,7 +62,7 @@ class Coming(NamedTuple):
     fault: str = ""
 
 
-class Figures(NamedTuple):
+class JobFigures(NamedTuple):
     """How a job went lately; of as many runs as `runs`."""
 
     runs: Sequence[RecentRun]
@@ -179,13 +179,13 @@ async def _coming(previews: PostgresPreviews, job: Job, count: int, now: datetim
     return Coming(occurrences, preview.warnings, others)
 
 
-def _figures(runs: Sequence[RecentRun]) -> Figures:
+def _figures(runs: Sequence[RecentRun]) -> JobFigures:
     """Sum up a job's last runs."""
     ended = [run for run in runs if run.state in {RunState.SUCCEEDED, RunState.DEAD}]
     good = [run for run in ended if run.state is RunState.SUCCEEDED]
     took = [run.took_s for run in good if run.took_s is not None]
     late = [seconds for run in runs if (seconds := lag_s(run)) is not None]
-    return Figures(
+    return JobFigures(
         runs[:LATEST],
         sum(run.finished_at is None and run.state in _UNFINISHED for run in runs),
         len(good) / len(ended) if ended else None,
@@ -197,7 +197,7 @@ def _figures(runs: Sequence[RecentRun]) -> Figures:
 _UNFINISHED: Final = {RunState.WAITING, RunState.QUEUED, RunState.RUNNING, RunState.RETRYING}
 
 
-def _charts(runs: Sequence[RecentRun]) -> list[tuple[str, History]]:
+def _charts(runs: Sequence[RecentRun]) -> list[tuple[str, RunHistory]]:
     return [("How long runs took", durations(runs)), ("How late they started", lags(runs))]
 
 
@@ -210,7 +210,7 @@ async def _draw(dependencies: Dependencies, argument: str) -> str:
     return render("parts/job.html", await dependencies.reads.now(), job=job, figures=figures)
 
 
-LIVE = [Part("job", _draw)]
+LIVE = [LivePart("job", _draw)]
 ROUTER = Router(
     "/", dependencies=OF_JOB, route_handlers=[show_job, show_runs, show_alerts, show_explanation]
 )

@@ -17,14 +17,14 @@ from matins.domain.values.errors import InvalidInputError, MatinsError, Unavaila
 from matins.owners import owners as use_cases
 from matins.store.job_search import PostgresJobSearch
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.pages.job_deeds import missed_of
 from matins.web.pages.jobs import job_filter
 from matins.web.rendering import WebRequest, came_from, done, fragment
 from matins.web.wording import plural
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 BULK_MAX: Final = 1_000
 """The most jobs that are changed at once."""

@@ -17,13 +17,13 @@ from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Changed
 from matins.web.forms import Form
 from matins.web.inputs import read_input
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.moments import read_ahead
 from matins.web.rendering import WebRequest, came_from, done, fragment, now_of
 from matins.web.wording import plural, run_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 CHOICES: Final = tuple(RUN_MAX)
 

@@ -26,16 +26,16 @@ from matins.insight.explain.policies import Policy, describe_policies
 from matins.kernel.documents import read_document
 from matins.store.previews import PostgresPreviews
 from matins.store.reads import PostgresReads
-from matins.web.diffs import Line, spec_diff
+from matins.web.diffs import DiffLine, spec_diff
 from matins.web.drafts import NEW, Draft, draft_of, mark, read_draft
 from matins.web.fields import CODECS, SCHEDULE_KIND, TARGET_KIND
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.rendering import WebRequest, done, fragment, page
 from matins.web.subjects import OF_JOB, OfJob
 from matins.web.wording import job_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 AHEAD: Final = 10
 
 
@@ -45,7 +45,7 @@ class Ahead(NamedTuple):
     sentence: str = ""
     preview: Preview | None = None
     policies: Sequence[Policy] = ()
-    lines: Sequence[Line] = ()
+    lines: Sequence[DiffLine] = ()
     fault: str = ""
 
 

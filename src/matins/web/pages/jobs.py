@@ -16,17 +16,17 @@ from matins.domain.values.errors import InvalidInputError
 from matins.store.job_search import JobFilter
 from matins.web.charts.bars import Bars, run_bars
 from matins.web.forms import read_labels
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page
 from matins.web.subjects import sentence_of
 
 PAGE: Final = 50
 
-ITEM = Item("Jobs", "/jobs", "j")
-LIVE: list[Part] = []
+ITEM = NavigationItem("Jobs", "/jobs", "j")
+LIVE: list[LivePart] = []
 
 
-class Row(NamedTuple):
+class ListedJob(NamedTuple):
     """A job as the list shows it."""
 
     job: Job
@@ -64,10 +64,10 @@ async def show_jobs(
     )
 
 
-def _row(job: Job, recent: RecentRuns) -> Row:
+def _row(job: Job, recent: RecentRuns) -> ListedJob:
     last: Sequence[RecentRun] = recent.runs[:1]
     bars = run_bars(recent.runs, RECENT_MAX)
-    return Row(job, sentence_of(job), bars, last[0] if last else None, recent.p95_s)
+    return ListedJob(job, sentence_of(job), bars, last[0] if last else None, recent.p95_s)
 
 
 def job_filter(text: str, team: str, state: str, label: str) -> JobFilter:

@@ -13,7 +13,7 @@ from litestar import Response, Router, get
 from matins.api.dependencies import Dependencies, Sources
 from matins.domain.runs.states import RunState
 from matins.domain.status.findings import SystemStatus
-from matins.domain.status.loads import COUNT_MAX, Line, by_name, is_cut
+from matins.domain.status.loads import COUNT_MAX, LoadLine, by_name, is_cut
 from matins.domain.status.tallies import Tallies, Tally
 from matins.domain.views import ExecutorRecord, Run
 from matins.store.forecasts import PostgresForecasts
@@ -21,11 +21,11 @@ from matins.store.job_search import Upcoming
 from matins.web.charts import lines
 from matins.web.charts.columns import Columns, columns
 from matins.web.charts.partitions import Strip, strip
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page, render
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page, render
 from matins.web.wording import length, plural
 
-ITEM = Item("Overview", "/", "o")
+ITEM = NavigationItem("Overview", "/", "o")
 
 LINES_MAX: Final = 8
 """How many teams, pools, coming due times and failures are shown."""
@@ -60,28 +60,28 @@ class Pool(NamedTuple):
     queued_since: datetime | None
 
 
-class Figures(NamedTuple):
+class OverviewFigures(NamedTuple):
     """What was counted lately, as figures and lines."""
 
     fires: float
-    fires_line: lines.Line
+    fires_line: lines.DrawnLine
     lag: Tally
-    lag_line: lines.Line
+    lag_line: lines.DrawnLine
     hour: Tally
     today: Tally
     since: datetime | None
 
 
-class Shown(NamedTuple):
+class ShownOverview(NamedTuple):
     """All that is live on the page."""
 
     status: SystemStatus
-    figures: Figures
+    figures: OverviewFigures
     next_hour: Columns | None
     busy: int
     slots: int
     pools: Sequence[Pool]
-    teams: Sequence[Line]
+    teams: Sequence[LoadLine]
     is_cut: bool
     strip: Strip
     upcoming: Sequence[Upcoming]
@@ -95,13 +95,13 @@ async def show_overview(request: WebRequest, sources: Sources) -> Response[bytes
     return page(request, "overview.html", counted=COUNT_MAX, **shown._asdict())
 
 
-async def _look(dependencies: Dependencies, wait_s: float) -> Shown:
+async def _look(dependencies: Dependencies, wait_s: float) -> ShownOverview:
     """Read what is shown: bounded by the numbers of partitions, pools and executors."""
     status = await dependencies.system.status()
     executors = [e for e in await dependencies.reads.executors() if e.state == "alive"]
     loads = await dependencies.loads.loads()
     failures = await dependencies.reads.runs(None, [RunState.DEAD], None, None, LINES_MAX)
-    return Shown(
+    return ShownOverview(
         status,
         figures_of(await dependencies.tallies.read()),
         await _next_hour(dependencies.forecasts, wait_s),
@@ -116,13 +116,13 @@ async def _look(dependencies: Dependencies, wait_s: float) -> Shown:
     )
 
 
-def figures_of(counted: Tallies) -> Figures:
+def figures_of(counted: Tallies) -> OverviewFigures:
     """Return what was counted as the page tells it."""
     each = counted.each(HOUR)
     fires = [tally.claimed / 60 for tally in each]
     lags = [tally.lag_s(0.99) for tally in each]
     highest = max((lag for lag in lags if lag is not None), default=None)
-    return Figures(
+    return OverviewFigures(
         fires[-1],
         lines.line(fires, f"fires per second in the last hour, at most {max(fires):.1f}"),
         counted.last(RECENT),
@@ -145,7 +145,7 @@ def _lag_height(lag_s: float) -> float:
 
 
 def pools_of(
-    status: SystemStatus, executors: Sequence[ExecutorRecord], loads: Sequence[Line]
+    status: SystemStatus, executors: Sequence[ExecutorRecord], loads: Sequence[LoadLine]
 ) -> list[Pool]:
     """Return the pools that have runs or executors, those with the most runs first."""
     known = {pool.pool: pool for pool in status.pools}
@@ -156,8 +156,8 @@ def pools_of(
             name,
             known[name].executors if name in known else 0,
             sum(executor.slots for executor in executors if name in executor.pools),
-            counts.get(name, Line(name)).running,
-            counts.get(name, Line(name)).waiting,
+            counts.get(name, LoadLine(name)).running,
+            counts.get(name, LoadLine(name)).waiting,
             known[name].queued if name in known else 0,
             known[name].queued_since if name in known else None,
         )
@@ -187,5 +187,5 @@ async def _draw(dependencies: Dependencies, _argument: str) -> str:
     return render("parts/overview.html", now, counted=COUNT_MAX, **shown._asdict())
 
 
-LIVE = [Part("overview", _draw, every_s=3.0)]
+LIVE = [LivePart("overview", _draw, every_s=3.0)]
 ROUTER = Router("/", route_handlers=[show_overview])

@@ -15,12 +15,12 @@ from matins.domain.values.errors import InvalidInputError, MatinsError, Problem
 from matins.domain.views import DueTime, Preview, PreviewRequest
 from matins.kernel.documents import yaml_text
 from matins.store.previews import PostgresPreviews
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, page
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, page
 from matins.web.typed_schedules import read_schedule
 
-ITEM = Item("Playground", "/playground", "p")
-LIVE: list[Part] = []
+ITEM = NavigationItem("Playground", "/playground", "p")
+LIVE: list[LivePart] = []
 COUNT: Final = 20
 
 EXAMPLES: Final = (
@@ -35,7 +35,7 @@ EXAMPLES: Final = (
 )
 
 
-class Shown(NamedTuple):
+class ShownSchedule(NamedTuple):
     """A schedule that was typed, and when it is due: in its own zone, and in another one."""
 
     preview: Preview
@@ -72,7 +72,7 @@ async def show_playground(
     )
 
 
-async def _look(previews: PostgresPreviews, text: str, zone: str, other: str) -> Shown:
+async def _look(previews: PostgresPreviews, text: str, zone: str, other: str) -> ShownSchedule:
     if not text.strip():
         raise InvalidInputError.at("schedule", "is empty; type one, or take an example")
     elsewhere = find_zone(other)
@@ -82,7 +82,7 @@ async def _look(previews: PostgresPreviews, text: str, zone: str, other: str) ->
         (due, local_time(epoch_s(due.utc), elsewhere.offset_at(epoch_s(due.utc))))
         for due in preview.due
     ]
-    return Shown(preview, due, yaml_text(schedule))
+    return ShownSchedule(preview, due, yaml_text(schedule))
 
 
 ROUTER = Router("/", route_handlers=[show_playground])

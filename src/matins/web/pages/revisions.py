@@ -13,15 +13,15 @@ from matins.domain.jobs.authors import Author
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import RevisionRecord
 from matins.store.revisions import PostgresRevisions
-from matins.web.diffs import Line, spec_diff
+from matins.web.diffs import DiffLine, spec_diff
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.rendering import WebRequest, done, page
 from matins.web.subjects import OF_JOB, OfJob
 from matins.web.wording import job_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 PAGE: Final = 50
 
 
@@ -90,7 +90,7 @@ async def _pair(
     return first, last
 
 
-def _difference(pair: tuple[RevisionRecord, RevisionRecord] | None) -> Sequence[Line]:
+def _difference(pair: tuple[RevisionRecord, RevisionRecord] | None) -> Sequence[DiffLine]:
     if pair is None or pair[0].spec is None or pair[1].spec is None:
         return []
     return spec_diff(pair[0].spec, pair[1].spec)

@@ -30,7 +30,7 @@ from matins.domain.runs.states import FINAL, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.views import AttemptRecord, Run
 from matins.insight.why.explanation import Explanation
-from matins.store.calls import Call, PostgresCalls
+from matins.store.calls import PostgresCalls, RunCall
 from matins.store.explanations import PostgresExplanations
 from matins.store.failures import PostgresFailures
 from matins.store.outlooks import PostgresOutlooks
@@ -38,7 +38,7 @@ from matins.store.reads import PostgresReads
 from matins.web.charts.timeline import timeline
 from matins.web.diffs import spec_diff
 from matins.web.inputs import body_text, input_form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.masking import masked_input, masked_target
 from matins.web.rendering import WebRequest, now_of, page, render
 
@@ -57,7 +57,7 @@ class Sources(NamedTuple):
     failures: PostgresFailures
 
 
-class RunView(NamedTuple):
+class ShownRun(NamedTuple):
     """What is shown of a run, and changes while it goes on."""
 
     run: Run
@@ -135,7 +135,7 @@ async def _draw(dependencies: Dependencies, argument: str) -> str:
     return render("parts/run.html", now, view=view, line=line)
 
 
-async def _view(sources: Sources, run_id: UUID) -> RunView:
+async def _view(sources: Sources, run_id: UUID) -> ShownRun:
     run = await sources.reads.run(run_id)
     attempts, explanation, outlook, failure = await asyncio.gather(
         sources.reads.attempts(run_id),
@@ -143,7 +143,7 @@ async def _view(sources: Sources, run_id: UUID) -> RunView:
         _outlook(sources, run),
         _failure(sources, run),
     )
-    return RunView(run, attempts, explanation, outlook, failure)
+    return ShownRun(run, attempts, explanation, outlook, failure)
 
 
 async def _outlook(sources: Sources, run: Run) -> Outlook | None:
@@ -166,7 +166,7 @@ async def _spec_of(calls: PostgresCalls, run_id: UUID) -> JobSpec | None:
     return None
 
 
-def _target(call: Call) -> Target | None:
+def _target(call: RunCall) -> Target | None:
     """Return what a run calls, without secrets."""
     if call.spec is None:
         return None
@@ -192,5 +192,5 @@ def _id(text: str) -> UUID:
         raise NotFoundError(f"there is no run {text[:40]!r}") from None
 
 
-LIVE = [Part("run", _draw)]
+LIVE = [LivePart("run", _draw)]
 ROUTER = Router("/", route_handlers=[show_run, download_output, follow_output])

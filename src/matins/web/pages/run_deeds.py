@@ -11,12 +11,12 @@ from matins.api.dependencies import Calls, Owners, Principal, Status
 from matins.domain.jobs.authors import Author
 from matins.domain.runs.states import RunState
 from matins.web.inputs import read_input
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.rendering import WebRequest, done
 from matins.web.wording import run_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 
 @post("/runs/{run_id:uuid}/cancel")

@@ -18,8 +18,8 @@ from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import InvalidInputError, ScheduleError, check
 from matins.domain.views import RunPage
 from matins.store.reads import PostgresReads
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, now_of, page, render
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, now_of, page, render
 from matins.web.wording import with_query
 
 PAGE: Final = 50
@@ -27,7 +27,7 @@ PAGE: Final = 50
 SINCE: Final = {"1h": "Last hour", "1d": "Last day", "7d": "Last 7 days", "30d": "Last 30 days"}
 """How far back the page offers to look, and what that is called."""
 
-ITEM = Item("Runs", "/runs", "r")
+ITEM = NavigationItem("Runs", "/runs", "r")
 
 
 @get("/runs")
@@ -103,5 +103,5 @@ def _since(text: str, now: datetime) -> datetime | None:
     return instant
 
 
-LIVE = [Part("runs", _draw, every_s=3.0)]
+LIVE = [LivePart("runs", _draw, every_s=3.0)]
 ROUTER = Router("/", route_handlers=[show_runs])

@@ -22,12 +22,12 @@ from matins.domain.values.reading import read_value
 from matins.kernel.documents import read_document, yaml_text
 from matins.web.editing import Editor
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.rendering import WebRequest, done, page
 from matins.web.wording import team_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 SHOWN_MAX: Final = 20
 """So many messages and alerts are shown."""

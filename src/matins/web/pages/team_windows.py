@@ -16,13 +16,13 @@ from matins.domain.values.reading import read_value
 from matins.kernel.documents import read_document, yaml_text
 from matins.web.editing import Editor
 from matins.web.forms import Form
-from matins.web.live import Part
+from matins.web.live import LivePart
 from matins.web.moments import read_ahead
 from matins.web.rendering import WebRequest, done, now_of, page
 from matins.web.wording import plural, team_path
 
 ITEM = None
-LIVE: list[Part] = []
+LIVE: list[LivePart] = []
 
 CALENDARS_MAX: Final = 200
 """So many calendars are shown."""

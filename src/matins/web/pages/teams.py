@@ -8,21 +8,20 @@ from litestar import Response, Router, get, post
 from litestar.params import FromPath, FromQuery
 
 from matins.api.dependencies import Limits, Owners, Sources, Teams
-from matins.domain.jobs.keeping import DAYS, Keep
-from matins.domain.jobs.keeping import Limits as KeepLimits
+from matins.domain.jobs.keeping import DAYS, Keep, KeepLimits
 from matins.domain.jobs.limits import Limit, Quotas
 from matins.domain.jobs.sharing import TeamShare
 from matins.domain.status.loads import by_name
 from matins.domain.values.errors import InvalidInputError
 from matins.web.forms import Form
-from matins.web.live import Part
-from matins.web.rendering import Item, WebRequest, done, page
+from matins.web.live import LivePart
+from matins.web.rendering import NavigationItem, WebRequest, done, page
 from matins.web.wording import team_path
 
 PAGE: Final = 50
 
-ITEM = Item("Teams", "/teams", "t")
-LIVE: list[Part] = []
+ITEM = NavigationItem("Teams", "/teams", "t")
+LIVE: list[LivePart] = []
 
 
 @get("/teams")

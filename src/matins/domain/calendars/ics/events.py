@@ -32,7 +32,7 @@ class Start(msgspec.Struct, frozen=True):
     is_day: bool = False
 
 
-class Event(msgspec.Struct, frozen=True):
+class CalendarEvent(msgspec.Struct, frozen=True):
     """One VEVENT: from `start` on for its length, and again by its rules and at `more`.
 
     Rules go by wall times of `zone`. Days of all-day events are taken for days of UTC.
@@ -56,7 +56,9 @@ class Event(msgspec.Struct, frozen=True):
     replaces: Start | None
 
 
-def read_events(calendars: list[Component], floating: Zone, window: ExpansionBounds) -> list[Event]:
+def read_events(
+    calendars: list[Component], floating: Zone, window: ExpansionBounds
+) -> list[CalendarEvent]:
     """Read the events of a file's calendars. Raises ScheduleError with the line that is wrong.
 
     A time without a zone is `floating`'s. Zones that the file defines hold in the window.
@@ -80,7 +82,7 @@ def _all_day_series(parts: list[Component]) -> dict[str, bool]:
     return kinds
 
 
-def _latest(events: list[Event]) -> list[Event]:
+def _latest(events: list[CalendarEvent]) -> list[CalendarEvent]:
     """Leave out what a later revision (RFC 5545, section 3.8.7.4) of the same event replaces.
 
     Events that share a UID and a SEQUENCE are all kept: careless programs give one to many.
@@ -96,7 +98,7 @@ def _latest(events: list[Event]) -> list[Event]:
     ]
 
 
-def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) -> Event:
+def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) -> CalendarEvent:
     prop = _start(part)
     stamp = read_stamp(prop)
     zone = _UTC if stamp.is_utc or stamp.is_date else zones.find(prop)
@@ -106,7 +108,7 @@ def _read_event(part: Component, zones: FileZones, all_day: Mapping[str, bool]) 
     uid = part.text("UID")
     replaces = _replaced(part, _Clock(zones, zone, all_day.get(uid, stamp.is_date)))
     is_series = replaces is None
-    return Event(
+    return CalendarEvent(
         part.line,
         uid,
         _sequence(part),

@@ -11,7 +11,7 @@ import msgspec
 from matins.domain.calendars.calendar import LABEL_MAX, Item
 from matins.domain.calendars.conditions import day_number
 from matins.domain.calendars.ics.components import read_components
-from matins.domain.calendars.ics.events import Event, Start, read_events
+from matins.domain.calendars.ics.events import CalendarEvent, Start, read_events
 from matins.domain.calendars.ics.recurrence import ExpansionBounds
 from matins.domain.time.civil import DAY_S, FIRST_S, LAST_S
 from matins.domain.time.instants import instant_of
@@ -56,7 +56,7 @@ def import_items(item: Item, zone: Zone, first_year: int, last_year: int) -> lis
     return _items(sorted(set(within)), item.label)
 
 
-def _counting(events: list[Event], item: Item) -> list[Event]:
+def _counting(events: list[CalendarEvent], item: Item) -> list[CalendarEvent]:
     """Return the events, with those as cancelled that are free and not to be included."""
     kept = [event for event in events if not event.is_cancelled]
     if item.include_free or not kept:
@@ -72,7 +72,7 @@ def _counting(events: list[Event], item: Item) -> list[Event]:
     ]
 
 
-def _all_occurrences(events: list[Event], window: ExpansionBounds) -> Iterator[_Occurrence]:
+def _all_occurrences(events: list[CalendarEvent], window: ExpansionBounds) -> Iterator[_Occurrence]:
     replaced: dict[str, set[Start]] = {}
     for event in events:
         if event.replaces is not None:
@@ -83,7 +83,9 @@ def _all_occurrences(events: list[Event], window: ExpansionBounds) -> Iterator[_
             yield from _occurrences(event, gone | event.skipped, window)
 
 
-def _occurrences(event: Event, gone: set[Start], window: ExpansionBounds) -> Iterator[_Occurrence]:
+def _occurrences(
+    event: CalendarEvent, gone: set[Start], window: ExpansionBounds
+) -> Iterator[_Occurrence]:
     """Yield the occurrences of one event; `gone` are starts that are left out or replaced."""
     starts = {event.start: event.length}
     for rule in event.rules:

@@ -12,15 +12,15 @@ from uuid import UUID
 
 import msgspec
 
-from matins.domain.runs.admission.gates import IN_LINE, LinePlace, Passed, Place, pass_gates
+from matins.domain.runs.admission.gates import IN_LINE, LinePlace, Passed, RankedRun, pass_gates
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.overlap import ask_overlap
 from matins.domain.runs.admission.waiting import (
     ADMITTED,
     GATE,
+    AdmissionFacts,
     Candidate,
     Decision,
-    Facts,
     Question,
     Verdict,
     Waiting,
@@ -45,7 +45,7 @@ def ask(question: Question) -> Verdict:
     return max(against, key=_weight, default=ADMITTED)
 
 
-def decide(batch: Iterable[Waiting], facts: Facts) -> list[Decision]:
+def decide(batch: Iterable[Waiting], facts: AdmissionFacts) -> list[Decision]:
     """Return a decision on each of the runs, under the rules of its team.
 
     First come, first served: what is admitted counts for those that came later. What no member
@@ -62,12 +62,12 @@ def decide(batch: Iterable[Waiting], facts: Facts) -> list[Decision]:
     return [decided[waiting.run_id] for waiting in waiting_runs]
 
 
-def _pass_gates(decided: Mapping[UUID, Decision], facts: Facts) -> list[Passed]:
+def _pass_gates(decided: Mapping[UUID, Decision], facts: AdmissionFacts) -> list[Passed]:
     """Ask the gates of the runs that nothing else holds."""
     if facts.lines is None:
         return []
     asked = {
-        Place(rank_at(run.fire_at, run.priority), run.id): run.gate_ids
+        RankedRun(rank_at(run.fire_at, run.priority), run.id): run.gate_ids
         for run in facts.candidates.values()
         if run.gate_ids and decided[run.id].verdict.state is RunState.QUEUED
     }
@@ -86,7 +86,9 @@ def _at_gates(decision: Decision, passed: Passed) -> Decision:
     return msgspec.structs.replace(decision, verdict=verdict, line=line)
 
 
-def left_open(decisions: Iterable[Decision], facts: Facts) -> Mapping[UUID, Sequence[OpenRun]]:
+def left_open(
+    decisions: Iterable[Decision], facts: AdmissionFacts
+) -> Mapping[UUID, Sequence[OpenRun]]:
     """Return by job what is unfinished once it is carried out, where that matters."""
     open_runs = _OpenRuns(facts)
     for decision in decisions:
@@ -98,7 +100,7 @@ def left_open(decisions: Iterable[Decision], facts: Facts) -> Mapping[UUID, Sequ
 class _OpenRuns:
     """The unfinished runs of each job, after all that was decided so far."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: AdmissionFacts) -> None:
         self._by_job = {
             job_id: {run.id: run for run in runs} for job_id, runs in facts.open_runs.items()
         }
@@ -122,7 +124,7 @@ class _OpenRuns:
             runs[run.id] = msgspec.structs.replace(runs[run.id], state=RunState.QUEUED)
 
 
-def _decide(waiting: Waiting, facts: Facts, open_runs: _OpenRuns) -> Decision:
+def _decide(waiting: Waiting, facts: AdmissionFacts, open_runs: _OpenRuns) -> Decision:
     rules = None if waiting.team_id is None else facts.rules.get(waiting.team_id)
     run = facts.candidates.get(waiting.run_id)
     if rules is None or run is None:
@@ -132,7 +134,7 @@ def _decide(waiting: Waiting, facts: Facts, open_runs: _OpenRuns) -> Decision:
     return Decision(waiting, verdict, rules, run.job_id, run.job_revision)
 
 
-def _turn(facts: Facts) -> Callable[[Waiting], tuple[datetime, datetime, UUID]]:
+def _turn(facts: AdmissionFacts) -> Callable[[Waiting], tuple[datetime, datetime, UUID]]:
     def turn(waiting: Waiting) -> tuple[datetime, datetime, UUID]:
         run = facts.candidates.get(waiting.run_id)
         since = waiting.ready_at if run is None else run.claimed_at

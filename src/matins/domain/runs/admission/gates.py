@@ -24,7 +24,7 @@ _NO_LIMIT: Final = 1_000_000_000
 GateKind = Literal["key", "job", "team"]
 
 
-class Place(NamedTuple):
+class RankedRun(NamedTuple):
     """A place in a line: the rank of the fire time. Runs pass in the order of their places."""
 
     rank: int
@@ -121,16 +121,16 @@ def _first(rate: Rate, next_start_at: datetime | None, now: datetime) -> datetim
 class Passed(NamedTuple):
     """What became of a run at its gates: it gets permits, or waits for one of them."""
 
-    place: Place
+    place: RankedRun
     permits: tuple[Permit, ...] = ()
     blocked_by: Gate | None = None
     reason: str = ""
 
 
 def pass_gates(
-    asked: Mapping[Place, Collection[int]],
+    asked: Mapping[RankedRun, Collection[int]],
     gates: Mapping[int, Gate],
-    lines: Mapping[int, Sequence[Place]],
+    lines: Mapping[int, Sequence[RankedRun]],
     now: datetime,
 ) -> list[Passed]:
     """Let those of the runs pass for which all their gates have room, in their order.

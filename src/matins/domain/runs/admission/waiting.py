@@ -11,7 +11,7 @@ import msgspec
 
 from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
-from matins.domain.runs.admission.gates import Gate, LinePlace, Permit, Place
+from matins.domain.runs.admission.gates import Gate, LinePlace, Permit, RankedRun
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.states import Kind, RunState
 
@@ -105,7 +105,7 @@ class Lines(msgspec.Struct, frozen=True):
 
     now: datetime
     gates: Mapping[int, Gate] = {}
-    places: Mapping[int, Sequence[Place]] = {}
+    places: Mapping[int, Sequence[RankedRun]] = {}
     runs: Mapping[UUID, Waiting] = {}
 
     def first(self, partitions: Collection[int]) -> list[Waiting]:
@@ -123,7 +123,7 @@ class Lines(msgspec.Struct, frozen=True):
         return {number: at for number, at in opening.items() if at is not None}
 
 
-class Facts(msgspec.Struct, frozen=True):
+class AdmissionFacts(msgspec.Struct, frozen=True):
     """What is known of a batch of waiting runs: the rules by team, the runs that something may
     hold, the gates that these have to pass, and by job what is unfinished, where that matters.
     """

@@ -89,7 +89,7 @@ class _Period(NamedTuple):
     revision: PastRevision
 
 
-class Expansion:
+class BackfillExpansion:
     """The due times of a span, each under its revision, walked in the order of the span."""
 
     def __init__(self, past: JobPast, span: Span) -> None:

@@ -21,7 +21,7 @@ DELETED = "its job was deleted"
 """Why a backfill ends by itself."""
 
 
-class OpenRun(NamedTuple):
+class OpenBackfillRun(NamedTuple):
     """A run of which its backfill has not noted the end. One without a state is gone."""
 
     run_id: UUID
@@ -53,7 +53,7 @@ class OpenBackfill(msgspec.Struct, frozen=True):
     step: int
     is_deleted: bool
     is_held_up: bool
-    runs: Sequence[OpenRun] = ()
+    runs: Sequence[OpenBackfillRun] = ()
 
     @property
     def room(self) -> int:
@@ -72,7 +72,7 @@ class NewRun(NamedTuple):
     revision: int
 
 
-class Step(msgspec.Struct, frozen=True):
+class BackfillStep(msgspec.Struct, frozen=True):
     """What becomes of a backfill in one statement.
 
     It is `finished` when all is decided and has ended.
@@ -83,7 +83,7 @@ class Step(msgspec.Struct, frozen=True):
     mark: datetime | None
     walked: bool
     finished: bool
-    ended: Sequence[OpenRun] = ()
+    ended: Sequence[OpenBackfillRun] = ()
     runs: Sequence[NewRun] = ()
     left_out: Sequence[LeftOut] = ()
     reason: str = ""
@@ -101,7 +101,7 @@ class Step(msgspec.Struct, frozen=True):
         return Counter(run.state or RunState.CANCELLED for run in self.ended)
 
 
-def step(backfill: OpenBackfill, due: Sequence[DueThen], *, is_last: bool) -> Step:
+def step(backfill: OpenBackfill, due: Sequence[DueThen], *, is_last: bool) -> BackfillStep:
     """Return what becomes of a backfill whose next due times have been judged.
 
     It goes through them as far as there is room for runs. `is_last`: there are no more.
@@ -123,7 +123,7 @@ def step(backfill: OpenBackfill, due: Sequence[DueThen], *, is_last: bool) -> St
     finished = not goes_on and not to_run and len(ended) == len(backfill.runs)
     if finished and state is not BackfillState.CANCELLED:
         state = BackfillState.DONE
-    return Step(
+    return BackfillStep(
         backfill=backfill,
         state=state,
         mark=due[taken - 1].due_at if taken else backfill.mark,
