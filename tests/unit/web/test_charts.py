@@ -52,6 +52,10 @@ def test_an_hour_stands_in_the_row_of_its_day_and_the_column_of_its_hour() -> No
     assert first_of_tomorrow.title == "Tue 2026-03-03 00:00 UTC: 100 fires"
 
 
+def test_a_week_without_a_busy_hour_is_pale() -> None:
+    assert {cell.level for cell in heat_map(NOON, [7.0] * 48).cells} == {2}
+
+
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=200))
 def test_columns_stay_in_their_picture(counts: list[float]) -> None:
     texts = [""] * len(counts)

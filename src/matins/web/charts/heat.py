@@ -46,11 +46,11 @@ def heat_map(since: datetime, counts: Sequence[float]) -> HeatMap:
     """Draw the fires of consecutive hours, from that in which `since` lies, by the hours of UTC.
 
     Shades go by the square root of the share of the busiest hour, so that a single one leaves the
-    others visible.
+    others visible; a week without a busy hour is pale.
     """
     begin = since.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first_day = begin.replace(hour=0)
-    most = max(counts, default=0.0)
+    most = max([*counts, 4 * sum(counts) / max(1, len(counts))])
     cells, days = [], 0
     for index, count in enumerate(counts):
         at = begin + timedelta(hours=index)

@@ -31,7 +31,7 @@ EACH_MAX: Final = 100
 
 WINDOWS_MAX: Final = 20
 _DAY = timedelta(hours=24)
-_WIDTH = 720
+_WIDTH = 540
 
 ITEM = NavigationItem("Calendar", "/calendar", "c")
 LIVE: list[LivePart] = []

@@ -30,7 +30,7 @@ ITEM = NavigationItem("Overview", "/", "o")
 LINES_MAX: Final = 8
 """How many teams, pools, coming due times and failures are shown."""
 
-COLUMNS_WIDTH: Final = 400
+COLUMNS_WIDTH: Final = 340
 
 HOUR: Final = 60
 RECENT: Final = 10
