@@ -109,6 +109,7 @@ class Ground:
         } | columns
         names = ", ".join(row)
         marks = ", ".join(f"${number}" for number in range(1, len(row) + 1))
+        await self.execute("SELECT ensure_day($1::date)", row["due_at"].date())
         await self.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", *row.values())
         if state == "dead":
             await self.execute(

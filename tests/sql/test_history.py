@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from uuid import UUID
 
@@ -175,9 +175,28 @@ async def test_ranges_leave_out_no_day_and_none_comes_twice(world: Upkept) -> No
         await world.execute("SELECT ensure_day($1)", TODAY - day * DAY)
     found = [days async for days in day_ranges(world.database.fetch)]
     assert found[-1].first <= NOON - 100 * DAY
-    assert all(later.first == earlier.past for later, earlier in pairwise(found))
+    assert all(later.first >= earlier.past for later, earlier in pairwise(found))
+    for row in await _days(world):
+        at = datetime.combine(row["day"], time.min, UTC)
+        assert sum(days.first <= at < days.past for days in found) == 1
     [first, *_] = [days async for days in day_ranges(world.database.fetch, NOON - 64 * DAY)]
     assert first.past == datetime(2025, 12, 29, tzinfo=UTC)
+
+
+async def _days(world: Upkept) -> list[asyncpg.Record]:
+    async with world.database.session() as session:
+        rows: list[asyncpg.Record] = await session.fetch("SELECT day FROM days")
+        return rows
+
+
+async def test_years_without_a_day_are_no_ranges(world: Upkept) -> None:
+    """An occurrence that was skipped far ahead has its row there."""
+    before = [days async for days in day_ranges(world.database.fetch)]
+    await world.execute("SELECT ensure_day($1)", TODAY + 1500 * DAY)
+    [far, *rest] = [days async for days in day_ranges(world.database.fetch)]
+    assert far.past == datetime.combine(TODAY + 1501 * DAY, time.min, UTC)
+    assert rest[0].past > NOON
+    assert len(rest) <= len(before) + 1
 
 
 OLD_RUN = """

@@ -104,6 +104,7 @@ async def test_a_claim_that_looked_before_a_range_was_committed_makes_no_row_wit
     await ground.rows.add_job(JOB, SPEC)
     epochs = await ground.all_leases(HOLDER)
     late = [claim(JOB, START + timedelta(minutes=number)) for number in range(1, 9)]
+    await ground.days.make(START.date(), START.date())
     async with other.transaction():
         # It waits for the lease, and has looked at the job by then.
         await other.execute("SELECT FROM partitions FOR UPDATE")
@@ -134,6 +135,7 @@ async def test_a_claim_that_waits_for_too_long_was_not_made(
     hasty = Database(dsn, name="hasty", by_key_only=True, lock_s=0.01, now=ground.clock.now)
     agenda = PostgresAgenda(hasty, hasty, PostgresLeases(hasty))
     wanted = claim(JOB, START)
+    await ground.days.make(START.date(), START.date())
     async with other.transaction():
         await other.execute(UNCOMMITTED, wanted.run_id, JOB, START)
         with pytest.raises(BlockedError):

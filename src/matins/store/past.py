@@ -47,7 +47,7 @@ async def day_ranges(fetch: Fetch, until: datetime | None = None) -> AsyncIterat
     """Yield all days that have rows, up to that of `until`, newest first.
 
     The first range holds all that is recent. The others begin on fixed days, so that readers
-    share plans.
+    share plans. Those ahead of today that hold nothing are left out.
     """
     [bounds] = await fetch(_Q["bounds"])
     if bounds["oldest"] is None:
@@ -55,8 +55,11 @@ async def day_ranges(fetch: Fetch, until: datetime | None = None) -> AsyncIterat
     newest: int = bounds["newest"].toordinal()
     past = (newest if until is None else min(_day(until), newest)) + 1
     first = past - _FIRST_RANGE
+    blocks = frozenset[int](bounds["blocks"])
     while past > bounds["oldest"].toordinal():
-        yield DayRange(_midnight(first), _midnight(past))
+        is_ahead = first > bounds["today"].toordinal()
+        if not is_ahead or not blocks.isdisjoint(range(first // _RANGE, (past - 1) // _RANGE + 1)):
+            yield DayRange(_midnight(first), _midnight(past))
         past, first = first, (first - 1) // _RANGE * _RANGE
     if bounds["kept"] is not None and bounds["kept"].toordinal() < past:
         yield DayRange(_midnight(bounds["kept"].toordinal()), _midnight(past))

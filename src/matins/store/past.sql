@@ -2,7 +2,10 @@
 
 -- name: bounds
 -- By the primary key, and by kept_runs_due.
+-- The blocks of 32 days that have any are told apart: a due time far ahead leaves a gap of years.
 SELECT min(day) AS oldest, max(day) AS newest,
+       (coalesce(:now::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date AS today,
+       array_agg(DISTINCT (day - date '0001-01-01' + 1) / 32) AS blocks,
        (SELECT (min(due_at) AT TIME ZONE 'UTC')::date FROM kept_runs) AS kept
 FROM days
 
