@@ -29,10 +29,10 @@ class PostgresTallies:
 
     async def read(self) -> Tallies:
         """Return the last hour, minute by minute, and this day. A replica will do."""
-        now = await self._database.clock()
+        [known] = await self._database.fetch(_Q["known"])
+        now = known["now"]
         minutes = await self._database.fetch(_Q["minutes"], since=now - _HOUR)
         [today] = await self._database.fetch(_Q["total"], since=_midnight(now))
-        [known] = await self._database.fetch(_Q["since"])
         return Tallies(
             now,
             [Minute(row["minute"], _tally(row)) for row in minutes],

@@ -43,5 +43,6 @@ SELECT coalesce(sum(claimed), 0)::bigint AS claimed, coalesce(sum(skipped), 0)::
        ) AS lags
 FROM day
 
--- name: since
-SELECT min(minute) AS since FROM tallies
+-- name: known
+SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now,
+       (SELECT min(minute) FROM tallies) AS since

@@ -97,21 +97,28 @@ async def show_overview(request: WebRequest, sources: Sources) -> Response[bytes
 
 async def _look(dependencies: Dependencies, wait_s: float) -> ShownOverview:
     """Read what is shown: bounded by the numbers of partitions, pools and executors."""
+    reads = dependencies.reads
     status = await dependencies.system.status()
-    executors = [e for e in await dependencies.reads.executors() if e.state == "alive"]
-    loads = await dependencies.loads.loads()
-    failures = await dependencies.reads.runs(None, [RunState.DEAD], None, None, LINES_MAX)
+    known, loads, failures, counted, cluster, upcoming = await asyncio.gather(
+        reads.executors(),
+        dependencies.loads.loads(),
+        reads.runs(None, [RunState.DEAD], None, None, LINES_MAX),
+        dependencies.tallies.read(),
+        dependencies.cluster.read(),
+        dependencies.job_search.soonest(LINES_MAX),
+    )
+    executors = [executor for executor in known if executor.state == "alive"]
     return ShownOverview(
         status,
-        figures_of(await dependencies.tallies.read()),
+        figures_of(counted),
         await _next_hour(dependencies.forecasts, wait_s),
         sum(executor.running for executor in executors),
         sum(executor.slots for executor in executors),
         pools_of(status, executors, by_name(loads, "pool"))[:LINES_MAX],
         by_name(loads, "team")[:LINES_MAX],
         is_cut(loads),
-        strip(await dependencies.cluster.read()),
-        await dependencies.job_search.soonest(LINES_MAX),
+        strip(cluster),
+        upcoming,
         failures.runs,
     )
 
