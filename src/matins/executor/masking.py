@@ -1,6 +1,6 @@
 """Secrets in the output of targets: which they are, and how they are replaced.
 
-Imports the standard library only, because the keeper uses it too.
+Imports little, because the keeper uses it too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-MASK = "***"
+from matins.domain.values.secrets import MASK, looks_secret
 
 NAMED_MIN = 8
 """The shortest value that is taken for a secret because of its name, in characters."""
@@ -22,10 +22,6 @@ VALUE_MAX = 4096
 VALUES_MAX = 200
 """The most values of one attempt."""
 
-_SECRET_NAME = re.compile(
-    r"TOKEN|PASSW|PASSPHRASE|SECRET|KEYS?(?![A-Z])|CREDENTIAL|AUTH(?!OR(?!I))|COOKIE|SIGNATURE|DSN",
-    re.IGNORECASE,
-)
 _SCHEME = re.compile(r"[A-Za-z][\w-]* +(?=\S)")
 
 
@@ -34,7 +30,7 @@ def secrets_of(named: Mapping[str, str]) -> list[str]:
 
     Of `Bearer abc…` the part behind the scheme is one by itself.
     """
-    values = [value for name, value in named.items() if _SECRET_NAME.search(name)]
+    values = [value for name, value in named.items() if looks_secret(name)]
     return [part for value in values for part in (value, _SCHEME.sub("", value, count=1))]
 
 

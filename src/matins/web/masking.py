@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
@@ -12,20 +11,11 @@ import msgspec
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.runs.inputs import RunInput
-
-MASK: Final = "***"
+from matins.domain.values.secrets import MASK, looks_secret
 
 Body = str | dict[str, object] | list[object] | None
 
-_SECRET_NAME = re.compile(
-    "TOKEN|PASSW|PASSPHRASE|SECRET|KEY|CREDENTIAL|AUTH|COOKIE|SIGNATURE|DSN", re.IGNORECASE
-)
 _OPTION = re.compile(r"(-{1,2}[\w-]+)(?:=(.*))?", re.DOTALL)
-
-
-def looks_secret(name: str) -> bool:
-    """Return whether a variable, header or field of that name probably holds a secret."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def masked_spec(spec: JobSpec) -> JobSpec:
