@@ -189,6 +189,23 @@ async def test_a_take_waits_for_a_declaration_of_loss_that_is_under_way_and_gets
     assert (answer.unknown, answer.attempts) == (True, [])
 
 
+async def test_runs_of_old_ranks_are_all_taken_by_a_queue_that_was_empty(
+    ground: Ground, other: asyncpg.Connection
+) -> None:
+    runs = await queue(ground, 20)
+    await other.execute("CREATE TABLE kept AS SELECT * FROM dispatch")
+    await other.execute("DELETE FROM dispatch")
+    assert await ground.dispatch.dequeue(Poll(EXECUTOR, 1, ["default"], 9), "default") is None
+    await other.execute("UPDATE kept SET rank = 0")
+    await other.execute("INSERT INTO dispatch SELECT * FROM kept")
+    ground.clock.move(SWEEP_S)
+    taken = []
+    for seq in range(2, 6):  # the first of them learns the time, and those after it look at all
+        answer = await ground.dispatch.dequeue(Poll(EXECUTOR, seq, ["default"], 9), "default")
+        taken += [] if answer is None else [attempt.run_id for attempt in answer.attempts]
+    assert sorted(taken) == sorted(runs)
+
+
 async def test_a_take_passes_by_what_is_being_taken(
     ground: Ground, other: asyncpg.Connection
 ) -> None:

@@ -73,7 +73,9 @@ class Front:
         if not begun:
             self._sweep_at = result.now + SWEEP
         first = result.now if result.first is None else min(result.first, result.now)
-        if begun <= self._rank:
+        if first < self._rank:  # old ranks were put back, and there may be more than were picked
+            self._rank = first
+        elif begun <= self._rank:
             self._rank = max(self._rank, first - LATE)
 
 

@@ -73,7 +73,8 @@ class World:
                 FROM unnest($4::uuid[], $1::uuid[]) AS it (id, job_id)
             )
             INSERT INTO dispatch (pool, rank, run_id, due_at)
-            SELECT 'default', 0, id, $3 FROM unnest($4::uuid[]) AS it (id)
+            SELECT 'default', (extract(epoch FROM $3) * 1000000)::bigint, id, $3
+            FROM unnest($4::uuid[]) AS it (id)
             """,
             jobs,
             msgspec.json.encode(SPEC).decode(),

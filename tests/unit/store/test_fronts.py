@@ -56,6 +56,15 @@ def test_a_pool_is_looked_through_again_and_again() -> None:
     assert front.begin() == NOW + SWEEP + 1 - LATE
 
 
+def test_of_what_was_put_back_long_after_its_rank_all_is_taken_and_not_one_poll_a_sweep() -> None:
+    front, old = swept(), NOW - 9 * LATE
+    front.note(front.begin(), DequeueResult(NOW + SWEEP, 0, None))
+    front.note(WHOLE, DequeueResult(NOW + SWEEP + 1, 9, old))
+    assert front.begin() == old
+    front.note(old, DequeueResult(NOW + SWEEP + 2, 0, None))
+    assert front.begin() == NOW + SWEEP + 2 - LATE
+
+
 def test_what_is_locked_is_passed_over_for_as_long_as_a_sweep() -> None:
     front = swept()
     front.block([RUN])
