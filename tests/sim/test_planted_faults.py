@@ -68,7 +68,7 @@ class Unlimited(MemoryBackfills):
     """Tells of backfills as if nothing of them went on."""
 
     async def unfinished_backfills(self, partitions: Collection[int]) -> list[OpenBackfill]:
-        """See `domain.ports.backfills.Backfills`."""
+        """See `domain.ports.backfills.BackfillSteps`."""
         found = await super().unfinished_backfills(partitions)
         return [msgspec.structs.replace(backfill, runs=[]) for backfill in found]
 
@@ -411,6 +411,16 @@ def hasty(stage: Stage) -> None:
     stage.settings = msgspec.structs.replace(stage.settings, lost_after_s=6.0)
 
 
+SOONEST: dict[Callable[[Stage], None], int] = {
+    hasty: 1,
+    unlimited: 1,
+    unchecked: 2,
+    unfenced: 2,
+    overwriting: 7,
+}
+"""By fault the seed that found it when it was last looked; it is tried first, as 0 is of others."""
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("plant", "found_by"),
@@ -440,7 +450,7 @@ def hasty(stage: Stage) -> None:
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[Stage], None], found_by: str) -> None:
-    for seed in range(SEEDS_MAX):
+    for seed in dict.fromkeys([SOONEST.get(plant, 0), *range(SEEDS_MAX)]):
         violations = Simulation(seed, hours=HOURS, plant=plant).run()
         if any(found_by in violation for violation in violations):
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Page, expect
@@ -18,27 +19,41 @@ def prints(script: str, **env: str) -> dict[str, Any]:
     return {"command": {"argv": ["sh", "-c", script], "env": env}}
 
 
-async def test_a_run_is_watched_to_its_end(page: Page, matins: Cluster) -> None:
-    await put(matins, TEAM, "short", target=prints("echo begun; sleep 2; echo over"))
+def until(flag: Path) -> str:
+    """Return what waits in a script until a file is there: so a run ends when the test says so."""
+    return f"until [ -e {flag} ]; do sleep 0.05; done"
+
+
+async def test_a_run_is_watched_to_its_end(page: Page, matins: Cluster, tmp_path: Path) -> None:
+    flag = tmp_path / "go"
+    await put(matins, TEAM, "short", target=prints(f"echo begun; {until(flag)}; echo over"))
     run = await call(matins, "POST", f"teams/{TEAM}/jobs/short/trigger", {})
     await page.goto(f"/runs/{run['id']}")
     await expect(page.locator(".state.is-running").first).to_be_visible(timeout=LONG_MS)
+    flag.touch()
     await expect(page.locator(".state.is-succeeded").first).to_be_visible(timeout=LONG_MS)
     await expect(page.locator("#output-text")).to_contain_text("over", timeout=LONG_MS)
     for milestone in ("Due", "Claimed", "Started", "Finished"):
         await expect(page.locator(".milestones")).to_contain_text(milestone)
 
 
-async def test_output_is_seen_while_the_run_goes_on(page: Page, matins: Cluster) -> None:
-    script = "for i in 1 2 3 4 5; do echo line $i; echo ::progress $i/5 of it; sleep 1; done"
-    await put(matins, TEAM, "talks", target=prints(script))
+async def test_output_is_seen_while_the_run_goes_on(
+    page: Page, matins: Cluster, tmp_path: Path
+) -> None:
+    flag = tmp_path / "go"
+    first, second = (
+        f"for i in {lines}; do echo line $i; echo ::progress $i/5 of it; done"
+        for lines in ("1 2", "3 4 5")
+    )
+    await put(matins, TEAM, "talks", target=prints(f"{first}; {until(flag)}; {second}"))
     run = await call(matins, "POST", f"teams/{TEAM}/jobs/talks/trigger", {})
     await page.goto(f"/runs/{run['id']}")
     output = page.locator("#output-text")
     await expect(output).to_contain_text("line 2", timeout=LONG_MS)
     await expect(output).not_to_contain_text("line 5")
     await expect(page.locator("[data-progress]")).to_contain_text("of 5")
-    await expect(page.locator(".state.is-running").first).to_be_visible()
+    await expect(page.locator(".state.is-running").first).to_be_visible(timeout=LONG_MS)
+    flag.touch()
     await expect(output).to_contain_text("line 5", timeout=LONG_MS)
     await expect(page.locator(".state.is-succeeded").first).to_be_visible(timeout=LONG_MS)
     lines = (await output.inner_text()).splitlines()

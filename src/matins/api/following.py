@@ -187,13 +187,12 @@ class _Seen:
         """Nothing is missing from its beginning on."""
         self.is_over = False
         self.digest = blake2b()
+        self._has_gap = False
 
     @property
     def is_complete(self) -> bool:
         """Whether all was seen from the first piece on, up to the end."""
         return self.is_over and not self._has_gap
-
-    _has_gap = False
 
     def begin(self, text: LiveText) -> list[RunEvent]:
         """Take what there is when one begins to follow; a beginning that is not held is no gap."""

@@ -50,7 +50,7 @@ class OutputAnswers:
         """End all that goes on."""
         self._stopping.set()
 
-    async def text(self, run_id: UUID, attempt: int | None, tail: int | None) -> LiveAnswer:
+    async def text(self, run_id: UUID, attempt: int | None, tail: int | None) -> TextAnswer:
         """Return what there is by now of the output of an attempt, or of the last one.
 
         Raises NotFoundError.
@@ -60,10 +60,10 @@ class OutputAnswers:
         if status.state is RunState.RUNNING and status.attempt == number:
             live = await self._live.so_far(run_id, number)
             if live.text and (live.offset == 0 or tail):
-                return LiveAnswer(number, _one(last_lines(live.text, tail or len(live.text))))
+                return TextAnswer(number, _one(last_lines(live.text, tail or len(live.text))))
         if tail is not None:
-            return LiveAnswer(number, _one(await self._stored.last_lines(run_id, number, tail)))
-        return LiveAnswer(number, self._stored.pieces(run_id, number))
+            return TextAnswer(number, _one(await self._stored.last_lines(run_id, number, tail)))
+        return TextAnswer(number, self._stored.pieces(run_id, number))
 
     async def events(self, run_id: UUID, attempt: int | None, last_id: str) -> EventAnswer:
         """Return what happens to a run until its end; `last_id` is of the last event that the
@@ -96,7 +96,7 @@ class OutputAnswers:
             self._followers -= 1
 
 
-class LiveAnswer:
+class TextAnswer:
     """Sends a text."""
 
     def __init__(self, number: int, pieces: AsyncIterator[str]) -> None:

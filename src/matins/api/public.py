@@ -9,7 +9,7 @@ import msgspec
 
 from matins.domain.ports.status import StatusView
 from matins.domain.values.errors import NotFoundError, UnavailableError
-from matins.kernel.http import MethodError, Scope, Send, respond
+from matins.kernel.http import SAFE_METHODS, MethodError, Scope, Send, respond
 from matins.kernel.metrics import exposition
 from matins.store.database import Database, check_writable
 
@@ -18,7 +18,6 @@ READY_S = 2.0
 
 PATHS = frozenset({"/health", "/ready", "/metrics", "/openapi.json"})
 
-_METHODS = ("GET", "HEAD")
 _JSON = b"application/json"
 
 
@@ -43,8 +42,8 @@ class Public:
     async def __call__(self, scope: Scope, send: Send) -> None:
         """Answer a request. Raises NotFoundError, MethodError, UnavailableError."""
         path: str = scope["path"]
-        if path in PATHS and scope["method"] not in _METHODS:
-            raise MethodError(scope["method"], _METHODS)
+        if path in PATHS and scope["method"] not in SAFE_METHODS:
+            raise MethodError(scope["method"], SAFE_METHODS)
         match path:
             case "/health":
                 await respond(send, 200, b"ok\n")

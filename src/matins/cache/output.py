@@ -9,11 +9,9 @@ from uuid import UUID
 
 import msgspec
 import structlog
-from valkey.asyncio import Valkey
 from valkey.asyncio.client import PubSub
-from valkey.asyncio.retry import Retry
-from valkey.backoff import NoBackoff
 
+from matins.cache.connecting import DEADLINE_S, REST_S, connect
 from matins.domain.runs.output import LIVE_MAX, LiveChunk, LiveText, joined
 from matins.kernel.clock import elapsed_s
 from matins.kernel.followers import Followers
@@ -25,8 +23,6 @@ WAITING_MAX = 64
 
 _HELD_MS = 6 * 3_600_000
 _HELD_AFTER_MS = 60_000
-_DEADLINE_S = 0.25
-_REST_S = 1.0
 _IDLE_S = 10.0
 _AT_ONCE = 8
 _LISTENING = b"matins:live"
@@ -56,13 +52,7 @@ class ValkeyLiveOutput:
     """
 
     def __init__(self, url: str, waiting_max: int = WAITING_MAX) -> None:
-        self._client = Valkey.from_url(
-            url,
-            socket_timeout=_DEADLINE_S,
-            socket_connect_timeout=_DEADLINE_S,
-            retry=Retry(NoBackoff(), 0),
-            max_connections=16,
-        )
+        self._client = connect(url)
         self._append = self._client.register_script(_APPEND)
         self._rests_until = 0.0
         self._calls = asyncio.Semaphore(_AT_ONCE)  # below the number of connections
@@ -97,7 +87,8 @@ class ValkeyLiveOutput:
             return LiveText()
         try:
             async with self._calls:
-                found = await self._client.lrange(_key(run_id, number), 0, -1)
+                key = _key(run_id, number)
+                found = await self._client.lrange(key, 0, -1)  # type: ignore[misc, arg-type] # typed for text
         except Exception as error:
             self._rest(error)
             return LiveText()
@@ -128,7 +119,7 @@ class ValkeyLiveOutput:
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen(), name="live output")
         with suppress(TimeoutError):
-            async with asyncio.timeout(2 * _DEADLINE_S):
+            async with asyncio.timeout(2 * DEADLINE_S):
                 await self._subscribed[key].wait()
 
     async def _unsubscribe(self, key: bytes) -> None:
@@ -153,7 +144,7 @@ class ValkeyLiveOutput:
                 log.warning("live_output.away", error=f"{type(error).__name__}: {error}")
             for event in self._subscribed.values():
                 event.clear()
-            await asyncio.sleep(_REST_S)
+            await asyncio.sleep(REST_S)
 
     async def _listen_once(self) -> None:
         """Listen on one connection until it fails: it must not be mended behind our back, for
@@ -179,7 +170,7 @@ class ValkeyLiveOutput:
         finally:
             self._subscription = None
             with suppress(Exception):
-                await subscription.aclose()
+                await subscription.aclose()  # type: ignore[no-untyped-call]
 
     def _hear(self, kind: str, key: bytes, data: object) -> None:
         if kind == "subscribe" and key in self._subscribed:
@@ -190,7 +181,7 @@ class ValkeyLiveOutput:
                 self._followers.pass_on(key, chunk)
 
     def _rest(self, error: Exception) -> None:
-        self._rests_until = elapsed_s() + _REST_S
+        self._rests_until = elapsed_s() + REST_S
         log.warning("live_output.away", error=f"{type(error).__name__}: {error}")
 
 

@@ -9,10 +9,8 @@ from uuid import UUID
 
 import msgspec
 import structlog
-from valkey.asyncio import Valkey
-from valkey.asyncio.retry import Retry
-from valkey.backoff import NoBackoff
 
+from matins.cache.connecting import REST_S, connect
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import FINAL, LASTING
 from matins.kernel.clock import elapsed_s
@@ -21,8 +19,6 @@ log = structlog.get_logger()
 
 _FINAL_MS = 3_600_000
 _MOVING_MS = 1_000
-_DEADLINE_S = 0.25
-_REST_S = 1.0
 
 _PROBE = b"matins:probe"
 
@@ -48,13 +44,7 @@ class ValkeyStatusCache:
     """
 
     def __init__(self, url: str) -> None:
-        self._client = Valkey.from_url(
-            url,
-            socket_timeout=_DEADLINE_S,
-            socket_connect_timeout=_DEADLINE_S,
-            retry=Retry(NoBackoff(), 0),
-            max_connections=16,
-        )
+        self._client = connect(url)
         self._put = self._client.register_script(_PUT)
         self._rests_until = 0.0
         self._asked: dict[UUID, asyncio.Future[bytes | None]] = {}
@@ -128,7 +118,7 @@ class ValkeyStatusCache:
         The connections are given up: after an answer that can't be read, the next bytes on one may
         belong to another question.
         """
-        self._rests_until = elapsed_s() + _REST_S
+        self._rests_until = elapsed_s() + REST_S
         log.warning("cache.away", error=f"{type(error).__name__}: {error}")
         with suppress(Exception):
             await self._client.connection_pool.disconnect()

@@ -28,6 +28,9 @@ log = structlog.get_logger()
 PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
+SAFE_METHODS = ("GET", "HEAD")
+"""Methods that change nothing."""
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -13,7 +13,7 @@ from matins.domain.values.errors import NotFoundError
 from matins.store.database import Database
 from matins.store.past import around
 from matins.store.queries import load_queries
-from matins.store.reads import due_at_of
+from matins.store.reads import due_at_of, given_of
 
 _Q = load_queries("calls.sql")
 
@@ -44,9 +44,8 @@ class PostgresCalls:
         row = await self._database.fetchrow(query, run_id=run_id, due_at=due_at)
         if row is None:
             raise NotFoundError(f"there is no run {run_id}")
-        given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
-        given = msgspec.structs.replace(given, replay_of=row["replay_of"])
-        return RunCall(row["job_id"], row["pool"], given, row["revision"], _spec(row["spec"]))
+        spec = _spec(row["spec"])
+        return RunCall(row["job_id"], row["pool"], given_of(row), row["revision"], spec)
 
 
 def _spec(text: str | None) -> JobSpec | None:

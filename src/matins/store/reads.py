@@ -279,8 +279,7 @@ class PostgresReads:
         row = await self._database.fetchrow(query, run_id=run, due_at=due_at)
         if row is None:
             raise NotFoundError(f"there is no run {run}")
-        given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
-        return msgspec.structs.replace(given, replay_of=row["replay_of"])
+        return given_of(row)
 
     async def executors(self) -> list[ExecutorRecord]:
         """Return all executors alive, and those that ended within a day."""
@@ -291,6 +290,12 @@ class PostgresReads:
         """Return all partitions with their holders and watermarks."""
         rows = await self._database.fetch(_Q["partitions"])
         return [msgspec.convert(dict(row), PartitionRecord) for row in rows]
+
+
+def given_of(row: asyncpg.Record) -> GivenInput:
+    """Return what was given for a run, from its row."""
+    given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
+    return msgspec.structs.replace(given, replay_of=row["replay_of"])
 
 
 def _until(before: UUID | None) -> datetime:

@@ -7,7 +7,7 @@ those between; who reads nothing at all is dropped.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
 import structlog
@@ -16,14 +16,13 @@ from matins.api.dependencies import Dependencies
 from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
 from matins.kernel.http import Receive, Scope, Send
 from matins.kernel.metrics import LIVE_VIEWS
-from matins.kernel.streams import BEAT, BEAT_S, EVENTS, begin, is_taken, until_left
+from matins.kernel.streams import EVENTS, begin, send_events
 
 log = structlog.get_logger()
 
 PREFIX: Final = "/live/"
 VIEWS_MAX: Final = 4_000
 """The most views that one process serves."""
-
 
 _STALE = b"event: stale\ndata:\n\n"
 """The part can't be drawn now: what is shown of it grows old."""
@@ -63,11 +62,7 @@ class Live:
         self._viewers = 0
         self._stopping = asyncio.Event()
 
-    async def run(self) -> None:
-        """Serve until stopped."""
-        await self._stopping.wait()
-
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """End all streams."""
         self._stopping.set()
 
@@ -87,7 +82,8 @@ class Live:
         try:
             if view.drawing is None:
                 view.drawing = asyncio.create_task(self._draw(part, argument, view))
-            await self._stream(view, receive, send)
+            await begin(send, EVENTS)
+            await send_events(receive, send, _events(view), self._stopping)
         finally:
             self._viewers -= 1
             LIVE_VIEWS.dec()
@@ -113,33 +109,17 @@ class Live:
                 view.show(_event(drawn) if drawn else _STALE)
             await asyncio.sleep(part.every_s)
 
-    async def _stream(self, view: _View, receive: Receive, send: Send) -> None:
-        await begin(send, EVENTS)
-        leaving = asyncio.create_task(until_left(receive))
-        stopping = asyncio.create_task(self._stopping.wait())
-        sent = b""
-        try:
-            while not (leaving.done() or stopping.done()):
-                changed = view.changed
-                if view.event != sent:
-                    sent = view.event
-                    if not await is_taken(send, sent):
-                        break
-                    continue
-                waiting = asyncio.create_task(changed.wait())
-                done, _ = await asyncio.wait(
-                    [waiting, leaving, stopping],
-                    timeout=BEAT_S,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                waiting.cancel()
-                if not done and not await is_taken(send, BEAT):
-                    break
-            if not leaving.done():
-                await is_taken(send, b"", more=False)
-        finally:
-            leaving.cancel()
-            stopping.cancel()
+
+async def _events(view: _View) -> AsyncGenerator[bytes]:
+    """Give each state that there is when the reader is ready for it."""
+    sent = b""
+    while True:
+        changed = view.changed
+        if view.event == sent:
+            await changed.wait()
+        else:
+            sent = view.event
+            yield sent
 
 
 def _event(html: str) -> bytes:

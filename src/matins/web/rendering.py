@@ -14,11 +14,7 @@ from litestar import Request, Response
 
 from matins.web import wording
 from matins.web.assets import asset_url
-from matins.web.sessions import cookie_header, cookie_of
-
-SESSION: Final = "matins.session"
-NOW: Final = "matins.now"
-"""Under which the session of an admitted request and the database's time stand in its scope."""
+from matins.web.sessions import NOW, SESSION, cookie_header, cookie_of
 
 NAVIGATION: Final = "navigation"
 """Under which the items of the navigation stand in the application's state."""

@@ -20,6 +20,13 @@ COOKIE: Final = "matins_session"
 LASTS_S: Final = 7 * 86_400
 """For how long a session lasts, in seconds."""
 
+SIGN_IN: Final = "/sign-in"
+"""What needs no session begins so."""
+
+SESSION: Final = "matins.session"
+NOW: Final = "matins.now"
+"""Under which the session of an admitted request and the database's time stand in its scope."""
+
 _SALT = "matins.session"
 
 

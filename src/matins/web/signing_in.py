@@ -14,9 +14,6 @@ from matins.domain.values.errors import UnauthorizedError
 from matins.web.rendering import WebRequest, lead, page
 from matins.web.sessions import COOKIE, LASTS_S, Sessions, cookie_header
 
-PREFIX = "/sign-in"
-"""What needs no session."""
-
 KnownSessions = NamedDependency[Sessions]
 KnownPrincipals = NamedDependency[Principals]
 

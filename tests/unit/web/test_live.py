@@ -130,7 +130,7 @@ async def test_a_stop_ends_every_stream(parts: Live) -> None:
     viewer = Viewer()
     task = asyncio.create_task(parts({"path": "/live/runs/7"}, viewer.receive, viewer.send))
     await viewer.next()
-    await parts.stop()
+    parts.stop()
     await asyncio.wait_for(task, 5)
 
 

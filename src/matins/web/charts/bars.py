@@ -17,7 +17,7 @@ LEAST: Final = 4
 
 
 class Bar(NamedTuple):
-    """A run's bar in the picture, in pixels from the upper left; `title` is told on hovering."""
+    """A run's bar, in units of its picture from the upper left; `title` is told on hovering."""
 
     x: int
     y: int

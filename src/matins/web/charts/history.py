@@ -6,24 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from matins.domain.runs.recent import RecentRun
+from matins.web.charts.bars import Bar
 from matins.web.wording import length, run_path
 
 HEIGHT: Final = 100
 STEP: Final = 10
 WIDTH: Final = 8
 LEAST: Final = 2
-
-
-class RunMark(NamedTuple):
-    """A run's bar, in units of the picture; `title` is told on hovering."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-    state: str
-    href: str
-    title: str
 
 
 class RunHistory(NamedTuple):
@@ -34,7 +23,7 @@ class RunHistory(NamedTuple):
 
     width: int
     height: int
-    marks: list[RunMark]
+    marks: list[Bar]
     line: int | None
     most_s: float | None
     p95_s: float | None
@@ -79,9 +68,9 @@ def _history(
     return RunHistory(max(len(marks), 1) * STEP, HEIGHT, marks, line, most, p95, label)
 
 
-def _mark(index: int, run: RecentRun, value: float, top: float, verb: str) -> RunMark:
+def _mark(index: int, run: RecentRun, value: float, top: float, verb: str) -> Bar:
     height = max(LEAST, round(value / top * HEIGHT))
     title = f"{run.due_at:%Y-%m-%d %H:%M:%S} UTC {run.state}, {verb} {length(value)}"
-    return RunMark(
+    return Bar(
         index * STEP, HEIGHT - height, WIDTH, height, run.state.value, run_path(run.id), title
     )

@@ -20,7 +20,7 @@ from matins.web.charts.columns import Columns, columns
 from matins.web.charts.gantt import Gantt, GanttLine, gantt
 from matins.web.charts.heat import heat_map
 from matins.web.live import LivePart
-from matins.web.rendering import NOW, NavigationItem, WebRequest, page
+from matins.web.rendering import NavigationItem, WebRequest, now_of, page
 from matins.web.wording import plural
 
 JOBS_MAX: Final = 20
@@ -55,7 +55,7 @@ async def show_calendar(
     after: FromQuery[str] = "",
 ) -> Response[bytes]:
     """Show what is due, of all jobs, or of a team's or a pool's."""
-    now: datetime = request.scope[NOW]  # type: ignore[typeddict-item] # ours
+    now = now_of(request)
     week = await sources.forecasts.forecast(HOURS_MAX, team or None, pool or None)
     day = await sources.forecasts.forecast(24, team or None, pool or None)
     found = await sources.job_search.find(JobFilter(team, q.strip()), after, JOBS_MAX)

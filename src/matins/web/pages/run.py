@@ -12,15 +12,7 @@ from litestar import Response, Router, get
 from litestar.params import FromPath, FromQuery, HeaderParameter
 from litestar.types import ASGIApp
 
-from matins.api.dependencies import (
-    Calls,
-    Dependencies,
-    Explanations,
-    Failures,
-    Outlooks,
-    Outputs,
-    Reads,
-)
+from matins.api.dependencies import Dependencies, Outputs, Sources
 from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import Target
 from matins.domain.runs.dead import RunFailure
@@ -31,10 +23,6 @@ from matins.domain.values.errors import ConflictError, InvalidInputError, NotFou
 from matins.domain.views import AttemptRecord, Run
 from matins.insight.why.explanation import Explanation
 from matins.store.calls import PostgresCalls, RunCall
-from matins.store.explanations import PostgresExplanations
-from matins.store.failures import PostgresFailures
-from matins.store.outlooks import PostgresOutlooks
-from matins.store.reads import PostgresReads
 from matins.web.charts.timeline import timeline
 from matins.web.diffs import spec_diff
 from matins.web.inputs import body_text, input_form
@@ -46,15 +34,6 @@ _WAITS = (RunState.WAITING, RunState.QUEUED, RunState.RETRYING)
 _FAILED = (RunState.DEAD, RunState.RETRYING)
 
 ITEM = None
-
-
-class Sources(NamedTuple):
-    """Where what is shown of a run is read."""
-
-    reads: PostgresReads
-    explanations: PostgresExplanations
-    outlooks: PostgresOutlooks
-    failures: PostgresFailures
 
 
 class ShownRun(NamedTuple):
@@ -73,21 +52,17 @@ class ShownRun(NamedTuple):
 
 
 @get("/runs/{run_id:uuid}")
-async def show_run(  # noqa: PLR0913, PLR0917 # what a run's page is made of
+async def show_run(
     request: WebRequest,
-    reads: Reads,
-    explanations: Explanations,
-    outlooks: Outlooks,
-    failures: Failures,
-    calls: Calls,
+    sources: Sources,
     run_id: FromPath[UUID],
     attempt: FromQuery[int | None] = None,
 ) -> Response[bytes]:
     """Show a run; the output is that of one attempt, the last one if none is named."""
-    view = await _view(Sources(reads, explanations, outlooks, failures), run_id)
-    call = await calls.of_run(run_id)
+    view = await _view(sources, run_id)
+    call = await sources.calls.of_run(run_id)
     success = view.failure.last_success if view.failure else None
-    before = await _spec_of(calls, success.run_id) if success else None
+    before = await _spec_of(sources.calls, success.run_id) if success else None
     target = _target(call)
     return page(
         request,
@@ -123,19 +98,13 @@ async def follow_output(
 
 
 async def _draw(dependencies: Dependencies, argument: str) -> str:
-    sources = Sources(
-        dependencies.reads,
-        dependencies.explanations,
-        dependencies.outlooks,
-        dependencies.failures,
-    )
-    view = await _view(sources, _id(argument))
+    view = await _view(dependencies, _id(argument))
     now = await dependencies.reads.now()
     line = timeline(view.run, view.attempts, now)
     return render("parts/run.html", now, view=view, line=line)
 
 
-async def _view(sources: Sources, run_id: UUID) -> ShownRun:
+async def _view(sources: Dependencies, run_id: UUID) -> ShownRun:
     run = await sources.reads.run(run_id)
     attempts, explanation, outlook, failure = await asyncio.gather(
         sources.reads.attempts(run_id),
@@ -146,14 +115,14 @@ async def _view(sources: Sources, run_id: UUID) -> ShownRun:
     return ShownRun(run, attempts, explanation, outlook, failure)
 
 
-async def _outlook(sources: Sources, run: Run) -> Outlook | None:
+async def _outlook(sources: Dependencies, run: Run) -> Outlook | None:
     if run.state in _WAITS:
         with suppress(ConflictError):  # it has started meanwhile
             return await sources.outlooks.of(run.id)
     return None
 
 
-async def _failure(sources: Sources, run: Run) -> RunFailure | None:
+async def _failure(sources: Dependencies, run: Run) -> RunFailure | None:
     if run.state in _FAILED:
         with suppress(ConflictError):  # no attempt of it was made
             return await sources.failures.of_run(run.id)
