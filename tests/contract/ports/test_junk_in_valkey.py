@@ -69,7 +69,7 @@ async def test_whoever_asks_is_answered_whatever_comes_back(
             writer.write(reply)
         writer.close()
 
-    monkeypatch.setattr(status_module, "_REST_S", 0.0)  # or it would not be asked again
+    monkeypatch.setattr(status_module, "REST_S", 0.0)  # or it would not be asked again
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
         cache = ValkeyStatusCache(f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
         async with asyncio.timeout(5):
