@@ -104,6 +104,29 @@ async def test_a_pause_has_a_reason_and_an_end(
     assert (job["state"], job["paused_until"][:19]) == ("paused", "2030-01-01T14:00:00")
 
 
+async def test_moments_are_typed_by_the_clocks_of_the_job(
+    browser: aiohttp.ClientSession, owner: Owner, hands: Hands
+) -> None:
+    hands.at = datetime.fromisoformat("2030-03-30T12:00:00Z")  # clocks go ahead in the next night
+    await owner.job(schedule={"cron": "0 6 * * *", "timezone": "Europe/Berlin"})
+    csrf = await signed_in(browser)
+    assert "in Europe/Berlin; empty: until somebody resumes it" in await text_of(browser, PAGE)
+    page = await submit(browser, f"{PAGE}/pause", csrf, reason="x", until="tomorrow 02:30")
+    assert "clocks in Europe/Berlin skip 2030-03-31 02:30:00" in page
+    assert await state(owner) == "active"
+    fields = {"due_at": "2030-03-31T04:00:00Z", "deed": "move", "move_to": "2030-03-31 07:30"}
+    page = await submit(browser, f"{PAGE}/overrides", csrf, **fields)
+    assert "is moved to 2030-03-31 07:30:00 Europe/Berlin (2030-03-31 05:30:00 UTC)" in page
+    page = await submit(
+        browser, f"{PAGE}/pause", csrf, reason="x", until="2030-04-01 06:00", missed="skip"
+    )
+    assert "It goes on at 2030-04-01 06:00:00 Europe/Berlin" in page
+    assert 'value="2030-04-01 06:00:00"' in page
+    job = (await owner.get(f"{JOBS}/nightly")).json
+    assert job["overrides"][0]["move_to"][:19] == "2030-03-31T05:30:00"
+    assert job["paused_until"][:19] == "2030-04-01T04:00:00"
+
+
 async def test_a_wrong_moment_changes_nothing(browser: aiohttp.ClientSession, owner: Owner) -> None:
     await owner.job()
     csrf = await signed_in(browser)

@@ -94,4 +94,6 @@ async def test_each_page_says_what_it_may_not_do(browser: aiohttp.ClientSession)
 async def test_what_is_not_there_is_told_on_a_page(browser: aiohttp.ClientSession) -> None:
     await signed_in(browser)
     async with browser.get("/nothing-here") as answer:
-        assert (answer.status, "Not Found" in await answer.text()) == (404, True)
+        text = await answer.text()
+    assert (answer.status, text.count("There is no such page</h1>")) == (404, 1)
+    assert "Nothing is at /nothing-here." in text

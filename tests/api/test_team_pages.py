@@ -91,7 +91,7 @@ async def test_a_limit_is_set_and_taken_away(page: Page) -> None:
     text = await page.send(f"{TEAM}/limits", key="settlement", limit="1", rate="10/m")
     assert "The limit of settlement: created." in text
     assert "settlement concurrency key 0 of 1" in plain(text)
-    text = await page.send(f"{TEAM}/limits/delete", key="settlement")
+    text = await page.send(f"{TEAM}/limits/delete", name="settlement")
     assert "settlement concurrency key 0 of 2" in plain(text)
 
 

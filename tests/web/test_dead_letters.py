@@ -19,6 +19,8 @@ async def test_letters_of_one_fault_are_replayed_at_once(page: Page, matins: Clu
     await expect(row).to_contain_text("2")
     await row.get_by_role("checkbox").check()
     await page.get_by_role("button", name="Replay", exact=True).click()
+    question = page.get_by_role("dialog", name="Replay 2 dead letters?")
+    await question.get_by_role("button", name="Replay").click()
     await expect(page.get_by_text("Replaying 2 dead letters.")).to_be_visible()
 
     async def have_succeeded() -> bool:
@@ -35,8 +37,10 @@ async def test_letters_are_dismissed_with_a_note(page: Page, matins: Cluster) ->
     await run_once(matins, "resting", "post")
     await page.goto("/dead?team=resting")
     await page.get_by_label("Pick all groups").check()
-    await page.get_by_label("Note of the dismissal").fill("the ledger was moved")
-    await page.get_by_role("button", name="Dismiss").click()
+    await page.get_by_role("button", name="Dismiss", exact=True).click()
+    question = page.get_by_role("dialog", name="Dismiss 1 dead letter?")
+    await question.get_by_label("Note").fill("the ledger was moved")
+    await question.get_by_role("button", name="Dismiss").click()
     await expect(page.get_by_text("Dismissed 1 dead letter.")).to_be_visible()
     await page.goto("/dead/letters?team=resting&dismissed=true")
     await expect(page.locator("main")).to_contain_text("the ledger was moved")

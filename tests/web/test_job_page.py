@@ -55,7 +55,7 @@ async def test_an_occurrence_is_skipped_moved_and_restored(page: Page, matins: C
     await expect(page.get_by_text("runs as scheduled.")).to_be_visible()
     assert (await _job(matins, "nightly"))["overrides"] == []
     await coming.first.get_by_role("button", name="Move").click()
-    await page.get_by_role("dialog").get_by_label("To, in UTC").fill("90m")
+    await page.get_by_role("dialog").get_by_label("To in UTC").fill("90m")
     await page.get_by_role("dialog").get_by_role("button", name="Move it").click()
     await expect(page.get_by_text("is moved to")).to_be_visible()
     [override] = (await _job(matins, "nightly"))["overrides"]

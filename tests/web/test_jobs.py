@@ -33,8 +33,10 @@ async def test_jobs_of_a_label_are_paused_and_resumed_at_once(page: Page, matins
     await page.goto("/jobs?label=bulk%3Dyes")
     await page.get_by_label("Pick all on this page").check()
     await expect(page.get_by_text("2 picked")).to_be_visible()
-    await page.get_by_label("Reason").fill("the vendor moves")
     await page.get_by_role("button", name="Pause").click()
+    question = page.get_by_role("dialog", name="Pause 2 jobs?")
+    await question.get_by_label("Reason").fill("the vendor moves")
+    await question.get_by_role("button", name="Pause").click()
     await expect(page.get_by_role("status").get_by_text("Paused 2 jobs.")).to_be_visible()
     jobs = {name: await _job(matins, name) for name in ("bulk-one", "bulk-two", "bulk-other")}
     assert {name: job["state"] for name, job in jobs.items()} == {
@@ -45,7 +47,7 @@ async def test_jobs_of_a_label_are_paused_and_resumed_at_once(page: Page, matins
     assert jobs["bulk-one"]["reason"] == "the vendor moves"
     await page.get_by_label("Pick bulk/bulk-one").check()
     await page.get_by_role("button", name="Resume").click()
-    question = page.get_by_role("dialog", name="Resume the picked jobs")
+    question = page.get_by_role("dialog", name="Resume 1 job?")
     await expect(question.get_by_text("Nothing was due meanwhile.")).to_be_visible()
     await question.get_by_role("button", name="Resume").click()
     await expect(page.get_by_role("status").get_by_text("Resumed 1 job.")).to_be_visible()

@@ -93,7 +93,7 @@ def _override(job: str, due: str, to: str | None, reason: str, *, as_json: bool)
         due_at = _due_time(coming, due)
         if to is None:
             return await client.skip_occurrence(team, name, due_at, reason=reason)
-        moved_to = _instant(coming, "--to", to)
+        moved_to = parse_moment("--to", to, find_zone(coming.timezone), is_clear=True)
         return await client.move_occurrence(team, name, due_at, moved_to, reason=reason)
 
     change(work, _words, as_json=as_json)

@@ -19,7 +19,7 @@ from matins.domain.jobs.selecting import SelectionChanged
 from matins.domain.values.errors import InvalidInputError
 from matins.domain.views import Changed
 from matins.insight.explain.english import counted
-from matins.kernel.moments import parse_end
+from matins.kernel.moments import parse_ahead
 
 CHOICES: Final = ", ".join(RUN_MAX)
 
@@ -61,7 +61,7 @@ def pause(  # noqa: PLR0913 # an option each
 
     Of many, one that is paused already keeps its own pause.
     """
-    pause = Pause(reason, None if until is None else parse_end("--until", until), missed)
+    pause = Pause(reason, None if until is None else parse_ahead("--until", until), missed)
     selected = _selected(job, team, labels)
 
     async def work(client: Matins) -> Changed | SelectionChanged:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from matins.domain.time.instants import epoch_s, instant_of, local_time, parse_instant
+from matins.domain.time.local_times import parse_clear_instant
 from matins.domain.time.zones import Zone
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import InvalidInputError, ScheduleError
@@ -28,31 +30,43 @@ def parse_moment(
     *,
     now: datetime | None = None,
     base: datetime | None = None,
+    is_clear: bool = False,
 ) -> datetime:
     """Read a moment. Raises InvalidInputError.
 
     Without an offset it is in the zone, or in this host's. Lengths of time count from `base`, or
-    from now.
+    from now. One that must be clear is refused where the zone's clocks skip it or show it twice.
     """
-    now = now or HostClock().now()
+    now, text = now or HostClock().now(), text.strip()
     try:
-        return _read(text.strip(), zone, now, base or now)
+        return _read(
+            text, zone, now, base or now, parse_clear_instant if is_clear else parse_instant
+        )
     except (ValueError, OverflowError) as error:  # a ScheduleError is a ValueError, too
-        is_misread = isinstance(error, ScheduleError) and _DATE.match(text)
+        is_written = _DATE.match(text) or _OF_A_DAY.fullmatch(text)
+        is_misread = isinstance(error, ScheduleError) and is_written
         message = str(error) if is_misread else f"{text[:40]!r} is no moment; {_KNOWN}"
         raise InvalidInputError.at(option, message) from None
 
 
-def parse_end(option: str, text: str) -> datetime:
-    """Read when something is to end: as a moment, but a length of time lies ahead.
-
-    Raises InvalidInputError.
+def parse_ahead(
+    option: str, text: str, zone: Zone | None = None, *, now: datetime | None = None
+) -> datetime:
+    """Read when something is to be: as a moment that must be clear, but a length of time lies
+    ahead. Raises InvalidInputError.
     """
-    is_ahead = _length(text.strip()) is not None
-    return parse_moment(option, f"+{text.strip()}" if is_ahead else text)
+    text = text.strip()
+    is_length = _length(text) is not None
+    return parse_moment(option, f"+{text}" if is_length else text, zone, now=now, is_clear=True)
 
 
-def _read(text: str, zone: Zone | None, now: datetime, base: datetime) -> datetime:
+def _read(
+    text: str,
+    zone: Zone | None,
+    now: datetime,
+    base: datetime,
+    read: Callable[[str, Zone], int],
+) -> datetime:
     if text == "now":
         return base
     if text[:1] == "+":
@@ -64,7 +78,7 @@ def _read(text: str, zone: Zone | None, now: datetime, base: datetime) -> dateti
     elif _DATE.fullmatch(text):
         text += "T00:00"
     if zone is not None:
-        return instant_of(parse_instant(text, zone))
+        return instant_of(read(text, zone))
     return datetime.fromisoformat(text).astimezone()
 
 

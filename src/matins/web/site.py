@@ -16,6 +16,7 @@ from matins.api.problems import BODY_MAX, details_of
 from matins.domain.values.errors import ForbiddenError
 from matins.kernel.http import SAFE_METHODS
 from matins.web import signing_in
+from matins.web.errors import error_words
 from matins.web.live import Live
 from matins.web.pages import PAGES
 from matins.web.rendering import NAVIGATION, WebRequest, came_from, done, page
@@ -70,4 +71,6 @@ def _failed(request: WebRequest, error: Exception) -> Response[bytes]:
     text = "; ".join(faults) or problem.detail or problem.title
     if request.method not in SAFE_METHODS and problem.status < 500 and SESSION in request.scope:
         return done(request, text, came_from(request), is_error=True)
-    return page(request, "error.html", status_code=problem.status, problem=problem, text=text)
+    sections = [(item.text, item.path) for item in request.app.state[NAVIGATION]]
+    words = error_words(problem, text, request.scope["path"], sections)
+    return page(request, "error.html", status_code=problem.status, problem=problem, words=words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,9 +12,11 @@ from litestar.params import FromPath
 
 from matins.api.dependencies import Chains, Reads
 from matins.domain.jobs.spec import Job
+from matins.domain.time.zones import Zone
 from matins.domain.values.errors import MatinsError, NotFoundError
 from matins.insight.explain.sentences import explain
 from matins.web.inputs import InputForm, input_form
+from matins.web.moments import UTC_ZONE, in_zone, zone_of
 
 
 class JobSubject(NamedTuple):
@@ -28,6 +31,15 @@ class JobSubject(NamedTuple):
     sentence: str = ""
     followers: Sequence[str] = ()
     fault: str = ""
+
+    @property
+    def zone(self) -> Zone:
+        """The zone of its schedule; times on its pages are typed by the clocks there."""
+        return zone_of(self.job) if self.job else UTC_ZONE
+
+    def local(self, at: datetime) -> str:
+        """Return an instant as it can be typed on its pages."""
+        return in_zone(at, self.zone)
 
     @property
     def input_form(self) -> InputForm:

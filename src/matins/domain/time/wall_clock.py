@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
 
-from matins.domain.time.civil import LAST_S
+from matins.domain.time.civil import DAY_S, LAST_S
 from matins.domain.time.zones import Zone, era_offset
 
 
@@ -31,6 +31,15 @@ class WallClock:
         index = bisect_left(zone.highest, wall - moved) - 1
         instant = wall - moved - zone.offsets[index]
         return instant + moved if instant >= zone.starts[index] else None
+
+    def passes(self, wall: int) -> list[int]:
+        """Return the instants at which clocks show a wall time: none if they skip it, two where
+        they are put back over it.
+        """
+        offsets = self.offsets_between(wall - DAY_S, wall + DAY_S)
+        return sorted(
+            wall - offset for offset in offsets if self.offset_at(wall - offset) == offset
+        )
 
     def first_from(self, wall: int) -> int:
         """Return the first instant at which clocks show a wall time or have passed it."""

@@ -15,7 +15,6 @@ from matins.domain.jobs.spec import Job
 from matins.domain.runs.backfills.values import BackfillPlan, BackfillRequest, Order
 from matins.domain.runs.recent import RecentRun
 from matins.domain.runs.states import RunState
-from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import (
     ConflictError,
     InvalidInputError,
@@ -27,6 +26,7 @@ from matins.owners import owners as use_cases
 from matins.store.reads import PostgresReads
 from matins.web.forms import Form
 from matins.web.live import LivePart
+from matins.web.moments import zone_of
 from matins.web.rendering import WebRequest, done, now_of, page
 
 ITEM = None
@@ -119,8 +119,7 @@ async def _wanted(reads: PostgresReads, typed: Mapping[str, str], now: datetime)
     fields = Form(typed)
     team, _, name = fields.text("job").rpartition("/")
     job = await reads.job(team or "default", name)
-    schedule = job.spec.schedule
-    zone = find_zone("UTC" if schedule is None else schedule.timezone)
+    zone = zone_of(job)
     until, limit = fields.optional("until"), fields.number("limit")
     request = BackfillRequest(
         since=parse_moment("since", fields.text("since"), zone, now=now),

@@ -23,7 +23,6 @@ from matins.domain.jobs.spec import Job
 from matins.domain.runs.recent import RecentRun
 from matins.domain.runs.states import RunState
 from matins.domain.schedules.schedule import Override
-from matins.domain.time.zones import find_zone
 from matins.domain.values.errors import MatinsError
 from matins.domain.views import DueTime
 from matins.insight.explain.policies import describe_policies
@@ -139,7 +138,7 @@ async def show_explanation(
     now = now_of(request)
     fault, explanation = "", None
     try:
-        moment = parse_moment("at", at, find_zone("UTC"), now=now) if at.strip() else None
+        moment = parse_moment("at", at, subject.zone, now=now) if at.strip() else None
         explanation = await explanations.of_job(subject.team, subject.name, moment)
     except MatinsError as error:
         fault = str(error)

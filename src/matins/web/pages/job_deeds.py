@@ -8,7 +8,7 @@ from typing import Final
 from litestar import Response, Router, get, post
 from litestar.params import FromPath
 
-from matins.api.dependencies import Owners, Principal
+from matins.api.dependencies import Owners, Principal, Reads
 from matins.domain.jobs.authors import Author
 from matins.domain.jobs.misfire import COUNT_MAX, RUN_MAX, Missed
 from matins.domain.jobs.pausing import Pause
@@ -18,7 +18,7 @@ from matins.domain.views import Changed
 from matins.web.forms import Form
 from matins.web.inputs import read_input
 from matins.web.live import LivePart
-from matins.web.moments import read_ahead
+from matins.web.moments import read_ahead, told_in_zone, zone_of
 from matins.web.rendering import WebRequest, came_from, done, fragment, now_of
 from matins.web.wording import plural, run_path
 
@@ -50,16 +50,21 @@ async def pause(
     request: WebRequest,
     owners: Owners,
     principal: Principal,
+    reads: Reads,
     team: FromPath[str],
     name: FromPath[str],
 ) -> Response[bytes]:
-    """Pause the job, for a reason, until it is resumed or some moment."""
+    """Pause the job, for a reason, until it is resumed or some moment, by the job's zone."""
     form = Form(await request.form())
-    until = read_ahead("until", form.text("until"), now_of(request))
+    zone = zone_of(await reads.job(team, name))
+    until = read_ahead("until", form.text("until"), zone, now_of(request))
     missed = missed_of(form.text("missed")) if until else "skip"
     wanted = Pause(form.text("reason"), until, missed)
     answer = await owners.jobs.pause(team, name, wanted, Author(principal))
-    return done(request, _told("Paused", answer), came_from(request))
+    text = _told("Paused", answer)
+    if until:
+        text += f" It goes on at {told_in_zone(until, zone)}."
+    return done(request, text, came_from(request))
 
 
 @get("/teams/{team:str}/jobs/{name:str}/missed")
@@ -109,23 +114,24 @@ async def override(
     request: WebRequest,
     owners: Owners,
     principal: Principal,
+    reads: Reads,
     team: FromPath[str],
     name: FromPath[str],
 ) -> Response[bytes]:
-    """Skip one occurrence, move it, or let it run as scheduled."""
+    """Skip one occurrence, move it, or let it run as scheduled. Times are by the job's zone."""
     form = Form(await request.form())
-    due_at = _due(form)
+    due_at, zone = _due(form), zone_of(await reads.job(team, name))
     reason, deed = form.text("reason"), form.choice("deed", ("skip", "move", "restore"))
     if deed == "restore":
         await owners.jobs.restore(team, name, due_at, Author(principal, reason))
-        return done(request, f"{_shown(due_at)} runs as scheduled.", came_from(request))
-    move_to = read_ahead("move_to", form.text("move_to"), now_of(request))
+        return done(request, f"{told_in_zone(due_at, zone)} runs as scheduled.", came_from(request))
+    move_to = read_ahead("move_to", form.text("move_to"), zone, now_of(request))
     if deed == "move" and move_to is None:
         raise InvalidInputError.at("move_to", "is missing; say when it is to run instead")
     move_to = move_to.replace(microsecond=0) if move_to and deed == "move" else None
     await owners.jobs.override(team, name, Override(due_at, move_to, reason), Author(principal))
-    text = f"is moved to {_shown(move_to)}" if move_to else "will be skipped"
-    return done(request, f"{_shown(due_at)} {text}.", came_from(request))
+    text = f"is moved to {told_in_zone(move_to, zone)}" if move_to else "will be skipped"
+    return done(request, f"{told_in_zone(due_at, zone)} {text}.", came_from(request))
 
 
 def missed_of(text: str) -> Missed:
@@ -140,10 +146,6 @@ def _due(form: Form) -> datetime:
     if due_at is None:
         raise InvalidInputError.at("due_at", "is missing; say which occurrence is meant")
     return due_at
-
-
-def _shown(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _told(verb: str, answer: Changed) -> str:

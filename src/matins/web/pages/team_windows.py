@@ -17,7 +17,7 @@ from matins.kernel.documents import read_document, yaml_text
 from matins.web.editing import Editor
 from matins.web.forms import Form
 from matins.web.live import LivePart
-from matins.web.moments import read_ahead
+from matins.web.moments import UTC_ZONE, read_ahead
 from matins.web.rendering import WebRequest, done, now_of, page
 from matins.web.wording import plural, team_path
 
@@ -64,8 +64,8 @@ async def show_windows(
 async def put_window(request: WebRequest, owners: Owners, team: FromPath[str]) -> Response[bytes]:
     """Make a window or change it."""
     form, now = Form(await request.form()), now_of(request)
-    starts_at = read_ahead("starts_at", form.text("starts_at") or "now", now)
-    ends_at = read_ahead("ends_at", form.text("ends_at"), now)
+    starts_at = read_ahead("starts_at", form.text("starts_at") or "now", UTC_ZONE, now)
+    ends_at = read_ahead("ends_at", form.text("ends_at"), UTC_ZONE, now)
     if starts_at is None or ends_at is None:
         raise InvalidInputError.at("ends_at", "is missing; write 2h or 2026-12-01 22:00")
     window = Window(

@@ -106,7 +106,7 @@ async def put_limit(request: WebRequest, owners: Owners, team: FromPath[str]) ->
 @post("/teams/{team:str}/limits/delete")
 async def delete_limit(request: WebRequest, owners: Owners, team: FromPath[str]) -> Response[bytes]:
     """Let the limits count that the jobs of a key say themselves."""
-    key = Form(await request.form()).text("key")
+    key = Form(await request.form()).text("name")
     await owners.limits.delete(team, key)
     return done(request, f"{key} is limited by its jobs alone now.", team_path(team))
 

@@ -115,8 +115,14 @@
   // --- lists: select all, bulk bar ----------------------------------------------------------
   function showSelected(form) {
     const boxes = all("input[data-pick]", form);
-    const picked = boxes.filter((box) => box.checked).length;
+    const chosen = boxes.filter((box) => box.checked);
+    const picked = chosen.length;
+    const whole = form.querySelector("input[data-every]:checked");
+    const sum = whole ? Number(whole.dataset.every) : chosen.reduce((total, box) => total + Number(box.dataset.pick || 1), 0);
     for (const output of all("[data-picked]", form)) output.textContent = String(picked);
+    for (const output of all("[data-picked-sum]", form)) {
+      output.textContent = String(sum).replace(/\B(?=(\d{3})+$)/g, "\u00a0") + " " + output.dataset.pickedSum + (sum === 1 ? "" : "s");
+    }
     form.classList.toggle("has-picked", picked > 0);
     const every = form.querySelector("input[data-pick-all]");
     if (every) {
@@ -132,7 +138,7 @@
     if (target.matches("input[data-pick-all]")) {
       for (const box of all("input[data-pick]", form)) box.checked = target.checked;
     }
-    if (target.matches("input[data-pick], input[data-pick-all]")) showSelected(form);
+    if (target.matches("input[data-pick], input[data-pick-all], input[data-every]")) showSelected(form);
     if (target.matches("[data-submits]")) form.requestSubmit();
   });
 
@@ -231,7 +237,7 @@
   function fill(dialog, json) {
     for (const [name, value] of Object.entries(JSON.parse(json || "{}"))) {
       for (const input of all('input[name="' + name + '"]', dialog)) input.value = value;
-      for (const output of all('[data-shows="' + name + '"]', dialog)) output.textContent = value.replace("T", " ").replace("+00:00", " UTC");
+      for (const output of all('[data-shows="' + name + '"]', dialog)) output.textContent = value;
     }
   }
 
