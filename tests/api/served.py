@@ -23,7 +23,7 @@ from matins.cache.status import ValkeyStatusCache
 from matins.kernel.clock import HostClock
 from matins.kernel.http import App, HttpServer, Receive, Scope, Send, respond
 from matins.kernel.sealing import Sealer
-from matins.roles.owners import postgres_deeds
+from matins.roles.deeds import postgres_deeds
 from matins.status.watch import StatusWatch
 from matins.store.database import Database
 from matins.store.hints import PostgresHints

@@ -31,7 +31,7 @@ from matins.kernel.sealing import Sealer
 from matins.kernel.service import Service, run_services
 from matins.kernel.settings import Settings
 from matins.roles.database import HOT_LOCK_S, open_database
-from matins.roles.owners import postgres_deeds
+from matins.roles.deeds import postgres_deeds
 from matins.roles.process import run_role
 from matins.status.tallying import Tallying
 from matins.status.watch import LOOK_S, StatusWatch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,10 @@ def test_a_command_leaves_out_what_it_does_not_need(
 ) -> None:
     nowhere = {"MATINS_DATA": str(tmp_path), "MATINS_URL": "http://127.0.0.1:9"}
     assert without & imported(words, nowhere | {"MATINS_TOKEN": "t"}) == set()
+
+
+@pytest.mark.parametrize("role", ["scheduler", "executor", "migrate"])
+def test_a_role_without_an_api_leaves_the_web_out(role: str) -> None:
+    loaded = f"import sys, matins.roles.{role}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert {"litestar", "jinja2", "apprise"} & set(ran.stdout.split()) == set()
