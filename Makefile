@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 FAST := tests/unit tests/contract tests/docs tests/sim
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-web quick check fuzz sim mutants format bench pictures docs modules cases lock clean
+.PHONY: help up test test-web quick check collected fuzz sim mutants format bench pictures docs modules cases lock clean
 
 help:  ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -23,7 +23,8 @@ help:  ## List what can be made
 up: $(VENV)/.installed  ## Start all of Matins here, with demo jobs; Ctrl-C stops it
 	@$(BIN)/matins up
 
-test: check  ## Run every check and every test; the inputs are the same each time
+test: $(VENV)/.installed-dev  ## Run every check and every test; the inputs are the same each time
+	@$(MAKE) -s -j 2 check collected
 	@$(BIN)/pytest -n 4
 
 test-web: $(VENV)/.installed-dev  ## Test the web page in a browser, which is installed if it is missing
@@ -40,6 +41,10 @@ check: $(VENV)/.installed-dev  ## Run the checks alone: format, lint, types, imp
 	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 	@$(BIN)/vulture
 	@$(BIN)/deptry src > $(VENV)/deptry.log 2>&1 || { cat $(VENV)/deptry.log; exit 1; }
+
+# One process compiles the tests beside the checks, or all workers would at the same time.
+collected: $(VENV)/.installed-dev
+	@$(BIN)/pytest --collect-only > $(VENV)/collected.log || { cat $(VENV)/collected.log; exit 1; }
 
 fuzz: $(VENV)/.installed-dev  ## Look for new inputs that break a property: make fuzz MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)

@@ -190,11 +190,12 @@ class MemoryBackfills:
         )
 
     def _is_held_up(self, job: JobRow) -> bool:
+        since = self._world.now() - _HOLDS_UP
         return any(
-            run.job_id == job.id
-            and run.due_at >= self._world.now() - _HOLDS_UP
+            run.state is RunState.WAITING
+            and run.job_id == job.id
+            and run.due_at >= since
             and run.kind is not Kind.BACKFILL
-            and run.state is RunState.WAITING
             for run in self._world.runs.values()
         )
 
