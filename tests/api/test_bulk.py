@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from html import unescape
 
 import aiohttp
 import pytest
 from tests.api.served import JOBS, Hands, Owner, signed_in
+
+HIDDEN = re.compile(r'<input type="hidden" name="(?!csrf)(\w+)" value="([^"]*)">')
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -72,6 +76,65 @@ async def test_all_that_match_are_meant_without_being_picked(
     assert states == ["paused", "paused", "active"]
 
 
+async def test_very_many_are_done_part_by_part_and_each_answer_tells_how_far_it_is(
+    browser: aiohttp.ClientSession, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matins.web.pages.job_bulk.PART", 2)
+    for name in ("a", "b", "c", "d", "e"):
+        await owner.job(name=name, labels={"tier": "gold"} if name != "d" else {})
+    await owner.post(f"{JOBS}/b/pause", {"reason": "kept"})
+    csrf = await signed_in(browser)
+    fields = {"deed": "trigger", "every": "yes", "label": "tier=gold", "key": "page-1"}
+    answer = await post(browser, "/jobs/bulk", csrf, [], **fields)
+    assert "Triggered <strong>2</strong> of 4 jobs" in answer
+    following = dict(HIDDEN.findall(answer))
+    assert following["after"] == "payments/b"
+    for _ in range(2):  # whoever asks twice for a part changes nothing by it
+        answer = await post(browser, "/jobs/bulk", csrf, [], **following)
+        assert "Triggered <strong>4</strong> of 4 jobs" in answer
+    following = dict(HIDDEN.findall(answer))
+    answer = await post(browser, "/jobs/bulk", csrf, [], **following)
+    assert "That is all." in answer
+    counts = [len((await owner.get(f"{JOBS}/{name}/runs")).json["runs"]) for name in "abcde"]
+    assert counts == [1, 1, 1, 0, 1]
+
+
+async def test_faults_of_all_parts_are_told(
+    browser: aiohttp.ClientSession, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matins.web.pages.job_bulk.PART", 1)
+    full = {str(number): "x" for number in range(32)}
+    await owner.job(name="a", labels=full)
+    await owner.job(name="b")
+    csrf = await signed_in(browser)
+    fields = {"deed": "label", "set_labels": "tier=<b>", "every": "yes"}
+    answer = await post(browser, "/jobs/bulk", csrf, [], **fields)
+    assert "payments/a: labels: are more than 32" in answer
+    assert "tier=&lt;b&gt;" in answer
+    following = {name: unescape(value) for name, value in HIDDEN.findall(answer)}
+    answer = await post(browser, "/jobs/bulk", csrf, [], **following)
+    assert "Changed the labels of <strong>1</strong> of 2 jobs" in answer
+    assert "payments/a: labels: are more than 32" in answer
+    assert (await shown(owner, "b"))[1] == {"tier": "<b>"}
+
+
+async def test_of_very_many_it_is_told_what_the_first_have_missed(
+    browser: aiohttp.ClientSession,
+    owner: Owner,
+    hands: Hands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("matins.web.pages.job_bulk.COUNTED", 2)
+    hands.at = datetime.fromisoformat("2030-01-01T12:00:00Z")
+    for name in ("a", "b", "c"):
+        await owner.job(name=name)
+        await owner.post(f"{JOBS}/{name}/pause", {"reason": "x"})
+    hands.at = datetime.fromisoformat("2030-01-02T12:00:00Z")
+    csrf = await signed_in(browser)
+    page = await post(browser, "/jobs/bulk/missed", csrf, [], every="yes")
+    assert "2 due times passed while they did not run: that is counted of the first 2 jobs" in page
+
+
 async def test_what_is_wrong_with_one_stops_none_of_the_others(
     browser: aiohttp.ClientSession, owner: Owner
 ) -> None:
@@ -85,7 +148,7 @@ async def test_what_is_wrong_with_one_stops_none_of_the_others(
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"deed": "label"}, "set_labels"),
+        ({"deed": "label"}, "name a label to add"),
         ({"deed": "label", "set_labels": "tier"}, "name=value"),
         ({"deed": "explode"}, "deed"),
         ({"deed": "resume", "missed": "some"}, "missed"),

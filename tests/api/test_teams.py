@@ -84,6 +84,61 @@ async def test_all_jobs_of_a_team_are_paused_and_resumed_at_once(owner: Owner) -
     assert missing.status == 404
 
 
+async def test_jobs_are_labelled_alone_and_together(owner: Owner, served: Served) -> None:
+    await owner.job(labels={"tier": "gold", "old": "yes"})
+    await owner.job(name="other")
+    body = {"add": {"owner": "ledger"}, "drop": ["old"], "labels": {"tier": "gold"}, "reason": "x"}
+    told = await owner.post("/v1/teams/payments/relabel?dry_run=true", body)
+    assert (told.status, told.json["changed"], len(told.json["jobs"])) == (200, 1, 1)
+    assert (await owner.get(f"{JOBS}/nightly")).json["revision"] == 1
+    assert (await owner.post("/v1/teams/payments/relabel", body)).json == told.json
+    job = (await owner.get(f"{JOBS}/nightly")).json
+    assert job["spec"]["labels"] == {"tier": "gold", "owner": "ledger"}
+    [newest, _] = (await owner.get(f"{JOBS}/nightly/revisions")).json["revisions"]
+    assert (newest["author"], newest["reason"], newest["changes"]) == ("admin", "x", ["labels"])
+    alone = await owner.post(f"{JOBS}/other/relabel", {"add": {"tier": "tin"}})
+    assert alone.json["job"]["spec"]["labels"] == {"tier": "tin"}
+    async with Matins(served.url, TOKEN) as client:
+        changed = await client.relabel_job("payments", "other", {"tier": "iron"}, reason="y")
+        assert changed.job.spec.labels == {"tier": "iron"}
+        done = await client.relabel_jobs("payments", {"tier": "iron"}, drop=["tier"])
+        assert [outcome.job for outcome in done.jobs] == ["other"]
+
+
+async def test_a_wrong_relabel_is_refused_with_its_place(owner: Owner) -> None:
+    await owner.job()
+    for body, where in (
+        ({}, "add"),
+        ({"add": {"tier": "gold"}, "drop": ["tier"]}, "drop"),
+        ({"add": {str(number): "x" for number in range(40)}}, "labels"),
+        ({"add": {"tier": 1}}, "add.tier"),
+    ):
+        for path in (f"{JOBS}/nightly/relabel", "/v1/teams/payments/relabel"):
+            refused = await owner.post(path, body)
+            assert (refused.status, list(refused.places)) == (422, [where])
+    assert (await owner.get(f"{JOBS}/nightly")).json["revision"] == 1
+
+
+async def test_many_jobs_are_changed_part_by_part(
+    owner: Owner, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        await owner.job(name=name)
+    first = (await owner.post("/v1/teams/payments/pause?limit=2")).json
+    assert ([job["job"] for job in first["jobs"]], first["next"]) == (["a", "b"], "b")
+    rest = (await owner.post("/v1/teams/payments/pause?limit=2&after=b")).json
+    assert ([job["job"] for job in rest["jobs"]], rest["next"]) == (["c"], None)
+    assert (await owner.post("/v1/teams/payments/pause?limit=0")).status == 422
+    monkeypatch.setattr("matins.client.selection_calls.AT_ONCE", 1)
+    so_far = []
+    async with Matins(served.url, TOKEN) as client:
+        done = await client.resume_jobs(
+            "payments", on_part=lambda told: so_far.append(len(told.jobs))
+        )
+    assert (done.changed, [outcome.job for outcome in done.jobs]) == (3, ["a", "b", "c"])
+    assert so_far == [1, 2, 3]
+
+
 async def test_what_is_kept_of_a_teams_output_is_set_and_shown(
     owner: Owner, served: Served
 ) -> None:

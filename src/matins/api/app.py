@@ -34,6 +34,7 @@ from matins.api import (
     previews,
     restores,
     runs,
+    selections,
     sign_ins,
     system,
     teams,
@@ -59,7 +60,7 @@ from matins.kernel.http import (
 from matins.store.database import Database
 
 RESOURCES = (
-    *(jobs, backfills, teams, limits, calendars, windows),
+    *(jobs, selections, backfills, teams, limits, calendars, windows),
     *(channels, alerts, checkins),
     *(previews, forecasts, runs, outputs, dead, explanations, fleet, restores, system),
     sign_ins,

@@ -15,6 +15,7 @@ from matins.api.parameters import bare, check_instant, check_same_name
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.authors import Author
 from matins.domain.jobs.pausing import NO_END, Pause
+from matins.domain.jobs.selecting import Relabel
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.recent import RECENT_MAX
 from matins.domain.schedules.schedule import Override
@@ -183,6 +184,25 @@ async def resume_job(
     return await owners.jobs.resume(team, name, resume.missed, author, dry_run=dry_run)
 
 
+@post(
+    "/teams/{team:str}/jobs/{name:str}/relabel",
+    status_code=200,
+    dto=Strict[Relabel],
+    return_dto=None,
+)
+async def relabel_job(
+    owners: Owners,
+    principal: Principal,
+    team: FromPath[str],
+    name: FromPath[str],
+    data: JSONBody[Relabel],
+    dry_run: FromQuery[bool] = False,
+) -> Changed:
+    """Add labels to a job, or give them other values, and drop others. All else stays as it is."""
+    author = Author(principal, data.reason)
+    return await owners.jobs.relabel(team, name, data, author, dry_run=dry_run)
+
+
 @get("/teams/{team:str}/jobs/{name:str}/revisions")
 async def list_revisions(
     revisions: Revisions,
@@ -312,6 +332,7 @@ ROUTER = Router(
         delete_job,
         pause_job,
         resume_job,
+        relabel_job,
         list_revisions,
         show_revision,
         roll_back_job,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from litestar import Router, get, post, put
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar import Router, get, put
+from litestar.params import FromPath, JSONBody
 
 from matins.api.bodies import Strict
-from matins.api.dependencies import Owners, Principal, Teams
-from matins.domain.jobs.authors import Author
+from matins.api.dependencies import Teams
 from matins.domain.jobs.keeping import Keep
-from matins.domain.jobs.pausing import Pause
-from matins.domain.jobs.selecting import PauseMany, ResumeMany, SelectionChanged
 from matins.domain.jobs.sharing import TeamRecord, TeamShare
 from matins.domain.runs.output import TeamOutput
 
@@ -57,48 +54,10 @@ async def put_output(teams: Teams, team: FromPath[str], data: JSONBody[TeamOutpu
     return await teams.put_output(team, data)
 
 
-@post("/teams/{team:str}/pause", status_code=200, dto=Strict[PauseMany], return_dto=None)
-async def pause_jobs(
-    owners: Owners,
-    principal: Principal,
-    team: FromPath[str],
-    data: JSONBody[PauseMany | None] = None,
-    dry_run: FromQuery[bool] = False,
-) -> SelectionChanged:
-    """Pause all jobs of a team, or those that have the labels: each as by itself.
-
-    A job that is paused already keeps its own pause. Repeat it if the answer was lost.
-    """
-    request = data or PauseMany()
-    pause = Pause(request.reason, request.until, request.missed)
-    author = Author(principal)
-    return await owners.selected.pause(team, request.labels, pause, author, dry_run=dry_run)
-
-
-@post("/teams/{team:str}/resume", status_code=200, dto=Strict[ResumeMany], return_dto=None)
-async def resume_jobs(
-    owners: Owners,
-    principal: Principal,
-    team: FromPath[str],
-    data: JSONBody[ResumeMany | None] = None,
-    dry_run: FromQuery[bool] = False,
-) -> SelectionChanged:
-    """Resume all paused jobs of a team, or those that have the labels: each as by itself.
-
-    Repeat it if the answer was lost.
-    """
-    request = data or ResumeMany()
-    author = Author(principal, request.reason)
-    return await owners.selected.resume(
-        team, request.labels, request.missed, author, dry_run=dry_run
-    )
-
-
 ROUTER = Router(
     "/",
     tags=["teams"],
     route_handlers=[
         *(list_teams, show_keep, put_keep, show_share, put_share, show_output, put_output),
-        *(pause_jobs, resume_jobs),
     ],
 )

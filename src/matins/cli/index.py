@@ -53,6 +53,10 @@ COMMANDS = {
     "jobs show": ("jobs", "Show a job as its owner wrote it, and where it stands."),
     "jobs pause": ("pausing", "Let nothing of a job run until it is resumed."),
     "jobs resume": ("pausing", "Let a paused job go on."),
+    "jobs label": (
+        "labelling",
+        "Add labels to a job and drop others, or to all jobs that a team and labels select.",
+    ),
     "jobs delete": ("jobs", "Delete a job."),
     "jobs trigger": ("jobs", "Run a job now, whatever its schedule says."),
     "jobs history": (

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Annotated, Final, cast
 
 import typer
 
 from matins.cli.connecting import change, split_name
-from matins.cli.inputs import read_pairs
+from matins.cli.selecting import (
+    OfLabels,
+    OfTeam,
+    OneJob,
+    selected_by,
+    selection_words,
+    tell_part,
+)
 from matins.cli.showing import AsJson
-from matins.cli.words import DryRun, Reason, change_words
+from matins.cli.words import DryRun, Reason
 from matins.client.sdk import Matins
 from matins.domain.jobs.misfire import RUN_MAX, Missed
 from matins.domain.jobs.pausing import Pause
@@ -25,14 +31,6 @@ CHOICES: Final = ", ".join(RUN_MAX)
 
 commands = typer.Typer()
 
-OneJob = Annotated[
-    str | None, typer.Argument(metavar="[TEAM/NAME]", help="NAME alone is in team default.")
-]
-OfTeam = Annotated[str | None, typer.Option("--team", help="All jobs of this team instead.")]
-OfLabels = Annotated[
-    list[str] | None,
-    typer.Option("--label", metavar="NAME=VALUE", help="With --team: only jobs with this label."),
-]
 Until = Annotated[
     str | None, typer.Option(help="When it goes on by itself: 2h, tomorrow 06:00, or an instant.")
 ]
@@ -62,14 +60,14 @@ def pause(  # noqa: PLR0913 # an option each
     Of many, one that is paused already keeps its own pause.
     """
     pause = Pause(reason, None if until is None else parse_ahead("--until", until), missed)
-    selected = _selected(job, team, labels)
+    selected = selected_by(job, team, labels)
 
     async def work(client: Matins) -> Changed | SelectionChanged:
         if isinstance(selected, str):
             return await client.pause_job(*split_name(selected), pause, dry_run=dry_run)
-        return await client.pause_jobs(*selected, pause, dry_run=dry_run)
+        return await client.pause_jobs(*selected, pause, dry_run=dry_run, on_part=tell_part)
 
-    change(work, _words(dry_run=dry_run), as_json=as_json)
+    change(work, selection_words(dry_run=dry_run), as_json=as_json)
 
 
 @commands.command(epilog="Example: matins jobs resume demo/every-minute --missed last")
@@ -87,13 +85,15 @@ def resume(
 
     If due times passed meanwhile, and --missed does not say what becomes of them, you are asked.
     """
-    selected = _selected(job, team, labels)
+    selected = selected_by(job, team, labels)
 
     async def try_it(client: Matins, choice: Missed, *, dry: bool) -> Changed | SelectionChanged:
         if isinstance(selected, str):
             name = split_name(selected)
             return await client.resume_job(*name, choice, reason=reason, dry_run=dry)
-        return await client.resume_jobs(*selected, choice, reason=reason, dry_run=dry)
+        return await client.resume_jobs(
+            *selected, choice, reason=reason, dry_run=dry, on_part=tell_part
+        )
 
     async def work(client: Matins) -> Changed | SelectionChanged:
         if missed is not None or dry_run:
@@ -101,20 +101,7 @@ def resume(
         preview = await try_it(client, "skip", dry=True)
         return await try_it(client, _ask(preview.skipped + preview.queued), dry=False)
 
-    change(work, _words(dry_run=dry_run), as_json=as_json)
-
-
-def _selected(
-    job: str | None, team: str | None, labels: list[str] | None
-) -> str | tuple[str, dict[str, str]]:
-    """Return which job is meant, or of which team those with which labels."""
-    if (job is None) == (team is None):
-        raise InvalidInputError.at("", "name either one job, as TEAM/NAME, or a --team")
-    if job is not None:
-        if labels:
-            raise InvalidInputError.at("--label", "goes with --team, and not with one job")
-        return job
-    return str(team), read_pairs("--label", labels or ())
+    change(work, selection_words(dry_run=dry_run), as_json=as_json)
 
 
 def _ask(count: int) -> Missed:
@@ -128,22 +115,3 @@ def _ask(count: int) -> Missed:
         answer = typer.prompt(f"{message}. Run none (skip), the last, or all?", "skip", err=True)
         if answer in RUN_MAX:
             return cast("Missed", answer)
-
-
-def _words(*, dry_run: bool) -> Callable[[Changed | SelectionChanged], str]:
-    def words(answer: Changed | SelectionChanged) -> str:
-        if isinstance(answer, Changed):
-            return change_words(answer, dry_run=dry_run)
-        lines = [
-            f"{outcome.change:<9}  {outcome.job}{': ' if outcome.reason else ''}{outcome.reason}"
-            for outcome in answer.jobs
-        ]
-        would = "would be " if dry_run else ""
-        summary = f"{answer.changed} of {counted(len(answer.jobs), 'job')} {would}changed"
-        if answer.skipped or answer.queued:
-            summary += (
-                f"; due times that had passed: {answer.skipped} skipped, {answer.queued} queued"
-            )
-        return "\n".join([*lines, summary])
-
-    return words

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
 
 from matins.client.calls import ApiCalls
 from matins.client.divided import as_of_all, parts
 from matins.client.paths import all_of, job_path, pages_of, query_of
+from matins.client.selection_calls import NO_LABELS
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.pausing import NO_END, Pause
-from matins.domain.jobs.selecting import PauseMany, ResumeMany, SelectionChanged
+from matins.domain.jobs.selecting import Relabel
 from matins.domain.jobs.spec import Job, JobList, JobSpec
 from matins.domain.runs.inputs import NO_INPUT, RunInput, key_problems
 from matins.domain.schedules.schedule import Override
@@ -128,35 +128,20 @@ class JobCalls:
         resume = Resume(missed, reason)
         return await self._calls.ask(Changed, "POST", path, content=resume, query=query)
 
-    async def pause_jobs(
+    async def relabel_job(
         self,
         team: str,
-        labels: Mapping[str, str] = MappingProxyType({}),
-        pause: Pause = NO_END,
-        *,
-        dry_run: bool = False,
-    ) -> SelectionChanged:
-        """Pause all jobs of a team that have these labels, or all; one that is paused stays so.
-
-        Each is changed by itself: repeat it after UnavailableError.
-        """
-        path, query = all_of(team, "pause"), query_of(dry_run=dry_run or None)
-        many = PauseMany(pause.reason, pause.until, pause.missed, dict(labels))
-        return await self._calls.ask(SelectionChanged, "POST", path, content=many, query=query)
-
-    async def resume_jobs(
-        self,
-        team: str,
-        labels: Mapping[str, str] = MappingProxyType({}),
-        missed: Missed = "skip",
+        name: str,
+        add: Mapping[str, str] = NO_LABELS,
+        drop: Sequence[str] = (),
         *,
         reason: str = "",
         dry_run: bool = False,
-    ) -> SelectionChanged:
-        """Let all paused jobs of a team that have these labels go on, or all that are paused."""
-        path, query = all_of(team, "resume"), query_of(dry_run=dry_run or None)
-        many = ResumeMany(missed, reason, dict(labels))
-        return await self._calls.ask(SelectionChanged, "POST", path, content=many, query=query)
+    ) -> Changed:
+        """Add labels to a job, or give them other values, and drop others; all else stays."""
+        path, query = job_path(team, name) + "/relabel", query_of(dry_run=dry_run or None)
+        relabel = Relabel(dict(add), list(drop), reason)
+        return await self._calls.ask(Changed, "POST", path, content=relabel, query=query)
 
     async def delete_job(
         self, team: str, name: str, *, force: bool = False, reason: str = ""

@@ -21,6 +21,7 @@ from matins.client.job_calls import JobCalls
 from matins.client.output_calls import OutputCalls
 from matins.client.paths import all_of, job_path, one_of, pages_of, query_of
 from matins.client.run_calls import RunCalls
+from matins.client.selection_calls import SelectionCalls
 from matins.domain.calendars.calendar import Calendar
 from matins.domain.jobs.keeping import Keep
 from matins.domain.jobs.limit_views import LimitChanged, LimitRecord, QuotasChanged, QuotasRecord
@@ -49,7 +50,9 @@ from matins.domain.views import (
 from matins.insight.forecast.forecast import Forecast
 
 
-class Matins(JobCalls, RunCalls, OutputCalls, BackfillCalls, DeadLetterCalls, AlertCalls):
+class Matins(
+    JobCalls, SelectionCalls, RunCalls, OutputCalls, BackfillCalls, DeadLetterCalls, AlertCalls
+):
     """A client of the API; an async context manager.
 
     Every method raises the errors of `matins.domain.values.errors`: InvalidInputError with the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from random import Random
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from matins.domain.jobs.decisions import Decide, JobChange, Moment
 from matins.domain.jobs.misfire import Missed
 from matins.domain.jobs.overrides import problems
 from matins.domain.jobs.pausing import NO_END, Pause, reason_problems
+from matins.domain.jobs.selecting import Relabel
 from matins.domain.jobs.spec import JobList, JobSpec
 from matins.domain.ports import Hints
 from matins.domain.ports.jobs import JobChanges, JobTransaction
@@ -146,13 +147,19 @@ class Jobs:
         self,
         team: str,
         name: str,
-        labels: Mapping[str, str],
-        dropped: Collection[str] = (),
+        wanted: Relabel,
         author: Author = NOBODY,
+        *,
+        dry_run: bool = False,
     ) -> Changed:
-        """Set labels of a job and drop others, and leave all else as it is."""
+        """Add labels to a job and drop others, and leave all else as it is."""
+        check(wanted.problems())
         return await self._change(
-            team, name, lambda job, _: decisions.relabel(job, labels, dropped), author
+            team,
+            name,
+            lambda job, _: decisions.relabel(job, wanted.add, wanted.drop),
+            author,
+            dry_run=dry_run,
         )
 
     async def roll_back(

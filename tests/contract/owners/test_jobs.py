@@ -13,6 +13,7 @@ from matins.domain.jobs.decisions import JobChange
 from matins.domain.jobs.misfire import Misfire, Missed
 from matins.domain.jobs.pausing import Pause
 from matins.domain.jobs.revisions import ongoing
+from matins.domain.jobs.selecting import Relabel
 from matins.domain.jobs.spec import JobList, JobState
 from matins.domain.ports.jobs import JobTransaction
 from matins.domain.schedules.schedule import Override, Schedule
@@ -61,15 +62,22 @@ async def test_labels_are_set_and_dropped_and_the_rest_stays(ground: Ground) -> 
     spec = msgspec.structs.replace(SPEC, labels={"tier": "gold", "old": "yes"})
     made = await ground.owners.jobs.put(TEAM, spec)
     relabel = ground.owners.jobs.relabel
-    changed = await relabel(TEAM, SPEC.name, {"tier": "iron", "region": "eu"}, ["old", "none"])
+    changed = await relabel(
+        TEAM, SPEC.name, Relabel({"tier": "iron", "region": "eu"}, ["old", "none"])
+    )
     assert (changed.change, changed.job.revision) == ("changed", 2)
     assert changed.job.spec.labels == {"tier": "iron", "region": "eu"}
     assert changed.job.next_due_at == made.job.next_due_at
-    again = await relabel(TEAM, SPEC.name, {"region": "eu"}, ["old"])
+    again = await relabel(TEAM, SPEC.name, Relabel({"region": "eu"}, ["old"]))
     assert again.change == "unchanged"
     many = {f"label-{number}": "x" for number in range(40)}
-    with pytest.raises(InvalidInputError):
-        await relabel(TEAM, SPEC.name, many)
+    for wrong in (Relabel(many), Relabel(), Relabel({"tier": "tin"}, ["tier"])):
+        with pytest.raises(InvalidInputError):
+            await relabel(TEAM, SPEC.name, wrong)
+    told = await relabel(TEAM, SPEC.name, Relabel({"tier": "tin"}), dry_run=True)
+    assert told.job.spec.labels["tier"] == "tin"
+    again = await relabel(TEAM, SPEC.name, Relabel({"tier": "iron"}))
+    assert again.change == "unchanged"
 
 
 async def test_other_policies_leave_due_times_as_they_are(ground: Ground) -> None:

@@ -9,9 +9,11 @@ import pytest
 from tests.contract.ports.ground import SPEC, START, Ground
 
 from matins.domain.jobs.pausing import Pause
-from matins.domain.jobs.selecting import JobOutcome
+from matins.domain.jobs.selecting import JobOutcome, Relabel
 from matins.domain.jobs.spec import JobState
 from matins.domain.values.errors import InvalidInputError, NotFoundError
+from matins.domain.values.texts import LABELS_MAX
+from matins.owners.selected import Part
 
 TEAM = "default"
 GOLD = {"tier": "gold"}
@@ -80,6 +82,54 @@ async def test_a_quarantined_job_is_refused_and_stops_none_of_the_others(ground:
     assert resumed.jobs[-1] == JobOutcome("q", "unchanged", reason="broken")
     told = await ground.owners.jobs.resume(TEAM, "q", dry_run=True)
     assert (told.change, told.job.state) == ("resumed", JobState.ACTIVE)
+
+
+async def labels(ground: Ground, name: str) -> dict[str, str]:
+    told = await ground.owners.jobs.relabel(TEAM, name, Relabel(drop=["none"]), dry_run=True)
+    return told.job.spec.labels
+
+
+async def test_many_are_labelled_by_the_labels_that_they_have(ground: Ground) -> None:
+    await put_jobs(ground)
+    wanted = Relabel({"tier": "silver", "owner": "ledger"}, ["x"])
+    told = await ground.owners.selected.relabel(TEAM, GOLD, wanted, dry_run=True)
+    assert (told.changed, [outcome.job for outcome in told.jobs]) == (2, ["a", "c"])
+    assert await labels(ground, "a") == GOLD
+    assert await ground.owners.selected.relabel(TEAM, GOLD, wanted) == told
+    for name in "ac":
+        assert await labels(ground, name) == {"tier": "silver", "owner": "ledger"}
+    assert await labels(ground, "b") == {"tier": "tin"}
+    again = await ground.owners.selected.relabel(TEAM, {"owner": "ledger"}, wanted)
+    assert again.changed == 0
+    assert again.jobs[0] == JobOutcome("a", "unchanged", reason="its labels are so already")
+
+
+async def test_a_job_that_would_have_too_many_labels_stops_none_of_the_others(
+    ground: Ground,
+) -> None:
+    await put_jobs(ground)
+    many = {f"label-{number}": "x" for number in range(LABELS_MAX - 1)}
+    done = await ground.owners.selected.relabel(TEAM, {}, Relabel(many))
+    assert [outcome.change for outcome in done.jobs] == ["changed", "changed", "refused"]
+    with pytest.raises(InvalidInputError, match="name a label"):
+        await ground.owners.selected.relabel(TEAM, {}, Relabel())
+    with pytest.raises(NotFoundError, match="no job with these labels"):
+        await ground.owners.selected.relabel(TEAM, {"tier": "lead"}, Relabel(drop=["x"]))
+
+
+async def test_many_are_changed_part_by_part(ground: Ground) -> None:
+    await put_jobs(ground)
+    wanted, seen, after = Relabel(drop=["tier"]), [], ""
+    for _ in range(3):
+        part = await ground.owners.selected.relabel(TEAM, {}, wanted, part=Part(after, 2))
+        seen.append([outcome.job for outcome in part.jobs])
+        if part.next is None:
+            break
+        after = part.next
+    assert seen == [["a", "b"], ["c"]]
+    assert [await labels(ground, name) for name in "abc"] == [{}, {}, {"x": "y"}]
+    nothing = await ground.owners.selected.pause(TEAM, {}, part=Part("c", 2))
+    assert (nothing.jobs, nothing.next) == ([], None)
 
 
 async def test_what_is_wrong_changes_nothing(ground: Ground) -> None:

@@ -317,7 +317,9 @@
   document.addEventListener("htmx:responseError", (event) => {
     const place = document.querySelector(event.detail.elt.dataset.faults || "#none");
     if (place) place.textContent = "The server answered " + event.detail.xhr.status + ".";
+    for (const button of all("[data-on-fault]")) button.hidden = false;
   });
+  document.addEventListener("htmx:sendError", () => { for (const button of all("[data-on-fault]")) button.hidden = false; });
 
   showZone();
   all("[data-output]").forEach(showOutput);
