@@ -329,6 +329,18 @@ async def test_jobs_that_labels_select_are_paused_and_resumed_at_once(
         assert (await typed("jobs", "pause", *wrong)).code == 2
 
 
+async def test_jobs_that_labels_select_are_labelled(typed: Typist, job: str) -> None:
+    assert (await typed("jobs", "label", job, "tier=gold")).out == f"changed  {job}\n"
+    words = ["jobs", "label", "--team", "payments", "--label", "tier=gold", "owner=ledger", "tier-"]
+    told = await typed(*words, "--dry-run")
+    assert told.out == "changed    nightly\n1 of 1 job would be changed\n"
+    assert (await typed(*words)).out == "changed    nightly\n1 of 1 job changed\n"
+    shown = await typed("jobs", "show", job, "--json")
+    assert shown.json["spec"]["labels"] == {"owner": "ledger"}
+    refused = await typed(*words)
+    assert (refused.code, "no job with these labels" in refused.err) == (1, True)
+
+
 class _Terminal(io.StringIO):
     """A standard input at which somebody sits."""
 
