@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import asyncpg
@@ -80,3 +82,25 @@ async def test_a_row_that_breaks_a_constraint_makes_no_day(dsn: str) -> None:
     async with database.session() as session:
         assert await session.fetchval("SELECT to_regclass('attempts_20200301')") is None
     await database.close()
+
+
+async def test_a_day_made_by_another_takes_rows_at_once(dsn: str) -> None:
+    """Rows of a day whose table several want to make at the same moment are all written."""
+    databases = [Database(dsn, name="days", size=2) for _ in range(4)]
+
+    async def insert(database: Database, number: int, due: datetime) -> None:
+        async with database.session() as session:
+            await session.execute(INSERT, UUID(int=number), due)
+
+    for day in range(40):
+        due = LONG_AGO + timedelta(days=day)
+        await asyncio.gather(
+            *(
+                with_days(database, [due], partial(insert, database, number, due))
+                for number, database in enumerate(databases)
+            )
+        )
+    async with databases[0].session() as session:
+        assert await session.fetchval("SELECT count(*) FROM attempts") == 160
+    for database in databases:
+        await database.close()
