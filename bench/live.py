@@ -1,10 +1,11 @@
 """What thousands of open pages cost: live views on one API process, beside runs.
 
-    python -m bench.live [--views 2000] [--seconds 20] [--rate 20]
+    python -m bench.live [--views 2000] [--seconds 20] [--rate 20] [--of run] [--runs 1]
 
 Every view is a connection of its own. Printed are the memory of the API, how late runs start
 without views and with them, how late the same state reaches the last viewer after the first, and
-whether a viewer who reads nothing is dropped.
+whether a viewer who reads nothing is dropped. With `--of run` they are spread over the pages of so
+many runs that wait for an executor, and not of the overview.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ import uvloop
 
 from bench.ground import fill_jobs, folder, postgres
 from bench.processes import Roles, roles
+from matins.client.sdk import Matins
+from matins.domain.jobs.spec import JobSpec
+from matins.domain.jobs.targets import CommandTarget, Target
 from matins.domain.schedules.schedule import Schedule
 from matins.kernel.clock import elapsed_s
 
@@ -71,17 +75,24 @@ async def main(given: argparse.Namespace) -> None:
             await fill_jobs(dsn, count, every, first, timedelta(seconds=5), overlap="allow")
             async with roles(path, dsn, slots=200) as running:
                 await asyncio.sleep(_AHEAD_S)
+                begun = running.cpu()
                 alone = await _lags(session, given.seconds)
+                idle = {role: used - begun[role] for role, used in running.cpu().items()}
                 before = _memory_mib(running)
-                async with _viewing(running, given.views) as viewers:
+                paths = ["/live/overview"]
+                if given.of == "run":
+                    paths = await _waiting_runs(running.urls[0], given.runs)
+                async with _viewing(running, given.views, paths) as viewers:
                     opened = _memory_mib(running)
-                    cpu = running.cpu()["api"]
+                    begun = running.cpu()
                     beside = await _lags(session, given.seconds)
-                    cpu = running.cpu()["api"] - cpu
+                    cpu = {role: used - begun[role] for role, used in running.cpu().items()}
                     late = _lateness(viewers, given.views)
                     print(f"{viewers.opened} views, {viewers.ended} of them ended")
                 print(f"memory of the API: {before:.0f} MiB, {opened:.0f} MiB with views")
-                print(f"CPU of the API with views: {100 * cpu / given.seconds:.0f} %")
+                for role in ("api", "postgres"):
+                    shares = [100 * used[role] / given.seconds for used in (idle, cpu)]
+                    print(f"CPU of {role}: {shares[0]:.1f} %, {shares[1]:.1f} % with views")
                 print(f"lag of runs, ms (median, 99 %): {_told(alone)}; with views {_told(beside)}")
                 print(f"from the first viewer to the last, ms (median, worst): {late}")
                 await _slow_reader(running)
@@ -89,7 +100,7 @@ async def main(given: argparse.Namespace) -> None:
 
 
 @asynccontextmanager
-async def _viewing(running: Roles, views: int) -> AsyncIterator[Viewers]:
+async def _viewing(running: Roles, views: int, paths: Sequence[str]) -> AsyncIterator[Viewers]:
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     jar = aiohttp.CookieJar(unsafe=True)
@@ -97,7 +108,7 @@ async def _viewing(running: Roles, views: int) -> AsyncIterator[Viewers]:
         running.urls[0], connector=connector, timeout=timeout, cookie_jar=jar
     ) as client:
         await _sign_in(client)
-        viewers = Viewers(client, ["/live/overview"])
+        viewers = Viewers(client, paths)
         tasks = [asyncio.create_task(viewers.watch(number)) for number in range(views)]
         try:
             begun = elapsed_s()
@@ -112,6 +123,16 @@ async def _viewing(running: Roles, views: int) -> AsyncIterator[Viewers]:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+
+
+async def _waiting_runs(url: str, count: int) -> list[str]:
+    """Return the live parts of so many runs of which no executor wants to know."""
+    target = Target(command=CommandTarget(argv=["true"]))
+    async with Matins(url, TOKEN) as client:
+        job = JobSpec(name="watched", target=target, pool="nobody", overlap="allow")
+        await client.put_job("bench", job)
+        runs = [await client.trigger_job("bench", "watched") for _ in range(count)]
+    return [f"/live/run/{run.id}" for run in runs]
 
 
 async def _sign_in(client: aiohttp.ClientSession) -> None:
@@ -132,6 +153,8 @@ async def _lags(session: asyncpg.Connection, seconds: int) -> list[float]:
 
 def _lateness(viewers: Viewers, views: int) -> str:
     whole = [seen for seen in viewers.arrivals.values() if len(seen) == views]
+    if not whole:
+        return "no state came to all of them"
     spreads = [1000 * (max(seen) - min(seen)) for seen in whole]
     return f"{median(spreads):,.0f}, {max(spreads):,.0f} of {len(spreads)} states"
 
@@ -187,4 +210,6 @@ if __name__ == "__main__":
     parser.add_argument("--views", type=int, default=2_000)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rate", type=int, default=20)
+    parser.add_argument("--of", choices=["overview", "run"], default="overview")
+    parser.add_argument("--runs", type=int, default=1)
     uvloop.run(main(parser.parse_args()))

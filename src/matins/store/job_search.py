@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from matins.domain.jobs.spec import Job, JobState
 from matins.domain.runs.recent import RECENT_MAX, RecentRuns
 from matins.domain.views import UnreadableJob
+from matins.kernel.clock import elapsed_s
 from matins.store.database import Database
 from matins.store.job_rows import readable
 from matins.store.queries import load_queries
 from matins.store.recent import recent_runs
 
 _Q = load_queries("job_search.sql")
+
+_QUICK_S: Final = 0.02
+_KEPT: Final = 100
+"""Counts that took longer than that are good for so many times as long as they took."""
 
 
 class JobFilter(NamedTuple):
@@ -66,11 +71,19 @@ class ChainLink(NamedTuple):
     condition: str
 
 
+class _Counts(NamedTuple):
+    """How many jobs are in each state, and for how long that is good enough."""
+
+    numbers: dict[str, int]
+    until_s: float
+
+
 class PostgresJobSearch:
     """Reads for the web page. A replica will do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._counts: dict[tuple[object, ...], _Counts] = {}
 
     async def find(self, wanted: JobFilter, after: str, limit: int) -> JobsFound:
         """Return jobs by team and name, from that one (`team/name`) on."""
@@ -88,9 +101,23 @@ class PostgresJobSearch:
         return JobsFound(jobs, unreadable, following)
 
     async def counts(self, wanted: JobFilter) -> dict[str, int]:
-        """Return how many jobs of a filter are in each state, whatever state it asks for."""
+        """Return how many jobs of a filter are in each state, whatever state it asks for.
+
+        Counting goes through all of them. What took long is good for longer: of a hundred thousand
+        jobs for seconds, of a few for no time that anybody notices.
+        """
+        key = tuple(wanted.args.values())
+        begun_s = elapsed_s()
+        kept = self._counts.get(key)
+        if kept is not None and begun_s < kept.until_s:
+            return kept.numbers
         rows = await self._database.fetch(_Q["counts"], **wanted.args)
-        return {row["state"]: row["number"] for row in rows}
+        numbers = {row["state"]: row["number"] for row in rows}
+        now_s = elapsed_s()
+        self._counts = {k: c for k, c in self._counts.items() if c.until_s > now_s}
+        if now_s - begun_s > _QUICK_S:
+            self._counts[key] = _Counts(numbers, now_s + _KEPT * (now_s - begun_s))
+        return numbers
 
     async def recent(self, jobs: Sequence[Job], count: int = RECENT_MAX) -> dict[str, RecentRuns]:
         """Return the last runs of jobs, by the ids of those that have any."""

@@ -14,6 +14,7 @@ import structlog
 
 from matins.api.dependencies import Dependencies
 from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
+from matins.kernel.clock import elapsed_s
 from matins.kernel.http import Receive, Scope, Send
 from matins.kernel.metrics import LIVE_VIEWS
 from matins.kernel.streams import EVENTS, begin, send_events
@@ -29,11 +30,17 @@ _STALE = b"event: stale\ndata:\n\n"
 
 
 class LivePart(NamedTuple):
-    """A part of a page: how to draw it, of what (the rest of its address), and how often."""
+    """A part of a page: how to draw it, of what (the rest of its address), and how often.
+
+    `look`, if there is one, is a short read beside that: as long as it gives the same, the part is
+    drawn only every `unseen_s`, for what changes all the same.
+    """
 
     name: str
     draw: Callable[[Dependencies, str], Awaitable[str]]
     every_s: float = 2.0
+    look: Callable[[Dependencies, str], Awaitable[object]] | None = None
+    unseen_s: float = 10.0
 
 
 class _View:
@@ -94,10 +101,17 @@ class Live:
 
     async def _draw(self, part: LivePart, argument: str, view: _View) -> None:
         """Draw a part again and again for as long as anybody looks."""
-        shown = ""
+        shown, drawn = "", ""
+        seen: object = None
+        drawn_s = 0.0
         while True:
             try:
-                drawn = await part.draw(self._dependencies, argument)
+                before = seen
+                seen = part.look and await part.look(self._dependencies, argument)
+                is_old = elapsed_s() - drawn_s >= part.unseen_s
+                if seen is None or seen != before or is_old or not drawn:
+                    drawn_s = elapsed_s()
+                    drawn = await part.draw(self._dependencies, argument)
             except MatinsError as error:
                 log.info("live.failed", part=part.name, error=str(error))
                 drawn = ""

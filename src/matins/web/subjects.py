@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,6 +13,7 @@ from litestar.params import FromPath
 
 from matins.api.dependencies import Chains, Reads
 from matins.domain.jobs.spec import Job
+from matins.domain.schedules.schedule import Schedule
 from matins.domain.time.zones import Zone
 from matins.domain.values.errors import MatinsError, NotFoundError
 from matins.insight.explain.sentences import explain
@@ -72,7 +74,13 @@ def sentence_of(job: Job) -> str:
     schedule = job.spec.schedule
     if schedule is None:
         return "Told by check-ins." if job.spec.target.checkin else "Only when triggered."
+    return _sentence(msgspec.json.encode(schedule), str(job.id), job.created_at)
+
+
+@lru_cache(4096)
+def _sentence(schedule: bytes, seed: str, anchor: datetime) -> str:
+    """Return a schedule in words. It takes a fifth of a millisecond, and lists ask for the same."""
     try:
-        return explain(schedule, seed=str(job.id), anchor=job.created_at)
+        return explain(msgspec.json.decode(schedule, type=Schedule), seed=seed, anchor=anchor)
     except MatinsError as error:
         return str(error)

@@ -147,3 +147,32 @@ async def test_a_process_serves_so_many_and_no_more(
 async def test_a_part_that_is_none_is_not_found(parts: Live) -> None:
     with pytest.raises(NotFoundError):
         await parts({"path": "/live/other"}, Viewer().receive, Viewer().send)
+
+
+async def test_a_part_that_looks_first_is_drawn_anew_only_when_it_sees_a_change(
+    drawing: Drawing,
+) -> None:
+    seen = ["queued"]
+
+    async def look(_dependencies: Dependencies, _argument: str) -> object:
+        return seen[0]
+
+    part = LivePart("runs", drawing, every_s=0.01, look=look, unseen_s=60)
+    async with looking(Live({"runs": part}, NOTHING)) as viewer:
+        await viewer.next()
+        await asyncio.sleep(0.1)
+        assert drawing.count == 1
+        drawing.state, seen[0] = "two", "running"
+        assert "two" in await viewer.next()
+        assert drawing.count == 2
+
+
+async def test_what_nobody_sees_change_is_drawn_all_the_same(drawing: Drawing) -> None:
+    async def look(_dependencies: Dependencies, _argument: str) -> object:
+        return "queued"
+
+    part = LivePart("runs", drawing, every_s=0.01, look=look, unseen_s=0.05)
+    async with looking(Live({"runs": part}, NOTHING)) as viewer:
+        await viewer.next()
+        drawing.state = "two"
+        assert "two" in await viewer.next()

@@ -6,12 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from matins.web.charts.bars import Bar
 from matins.web.wording import (
     count,
     distance,
+    elapsed,
     instant,
     job_path,
     length,
+    linked,
     percent,
     plural,
     shortened,
@@ -36,6 +39,11 @@ def test_a_length_is_told_in_its_two_largest_units(seconds: float, text: str) ->
 def test_how_far_away_an_instant_is() -> None:
     assert "in 4m 05s" in distance(NOON + timedelta(seconds=245), NOON)
     assert "2h 10m ago" in distance(NOON - timedelta(minutes=130), NOON)
+
+
+def test_how_long_something_goes_on_is_no_distance() -> None:
+    assert ">2h 10m</time>" in elapsed(NOON - timedelta(minutes=130), NOON)
+    assert ">0 ms</time>" in elapsed(NOON + timedelta(seconds=1), NOON)
 
 
 def test_an_instant_is_in_utc_for_the_script_to_show_otherwise() -> None:
@@ -63,6 +71,21 @@ def test_runs_are_links_and_commands_stand_out() -> None:
     assert told(f"run {RUN} is queued; `matins runs cancel` ends it") == (
         f'Run <a href="/runs/{RUN}"><code>{RUN}</code></a> is queued;'
         " <code>matins runs cancel</code> ends it."
+    )
+
+
+def test_instants_in_a_sentence_read_as_all_others() -> None:
+    assert (
+        told("until 2026-03-02T12:00:00Z at the latest") == f"Until {instant(NOON)} at the latest."
+    )
+    assert told("by 2026-06-31T12:00:00Z") == "By 2026-06-31T12:00:00Z."
+
+
+def test_what_a_bar_tells_stays_text() -> None:
+    bar = Bar(0, 1, 5, 23, "dead", f"/runs/{RUN}", 'dead: <b onclick="x">')
+    assert linked([bar]) == (
+        f'<a href="/runs/{RUN}" tabindex="-1"><rect class="fill-dead" x="0" y="1" width="5"'
+        ' height="23"><title>dead: &lt;b onclick=&#34;x&#34;&gt;</title></rect></a>'
     )
 
 

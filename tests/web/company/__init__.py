@@ -5,14 +5,13 @@ each of its pages: some fail, some are late, some follow others.
 from __future__ import annotations
 
 import os
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 from tests.e2e.cluster import TOKEN, Cluster
-from tests.web.addresses import templates
 from tests.web.company.past import write_past
+from tests.web.company.shops import shops
 
 from matins.cli.applying import apply_jobs, read_jobs
 from matins.client.sdk import Matins
@@ -28,11 +27,14 @@ HERE = Path(__file__).parent
 HOUR = timedelta(hours=1)
 
 
-async def found(cluster: Cluster, days: int = 30) -> None:
-    """Store the company's jobs and the runs of so many days. Only an API runs in the cluster."""
+async def found(cluster: Cluster, days: int = 30, shops_count: int = 0) -> None:
+    """Store the company's jobs and the runs of so many days. Only an API runs in the cluster.
+
+    It has so many shops, with a job each.
+    """
     async with Matins(cluster.urls[0], TOKEN) as client:
         files = [read_jobs(path.read_text("utf-8"), path.name) for path in HERE.glob("*.yaml")]
-        for file in files:
+        for file in [*files, shops(shops_count)] if shops_count else files:
             async for _ in apply_jobs(client, file):
                 pass
         await write_past(cluster.dsn, timedelta(days=days))
@@ -43,8 +45,9 @@ def environment(folder: Path) -> dict[str, str]:
     """Return what an executor needs to find the company's programs, which it puts into a folder."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
-    for path in HERE.glob("*.yaml"):
-        for job in read_jobs(path.read_text("utf-8"), path.name).jobs:
+    files = [read_jobs(path.read_text("utf-8"), path.name) for path in HERE.glob("*.yaml")]
+    for file in [*files, shops(1)]:
+        for job in file.jobs:
             if job.target.command is not None:
                 name = programs / job.target.command.argv[0]
                 if not name.exists():
@@ -65,7 +68,7 @@ async def views(cluster: Cluster) -> dict[str, str]:
     known = await examples(cluster)
     [row] = await cluster.rows(_NEWEST, LONG.rpartition("/")[2])
     job = "/teams/payments/jobs/nightly-settlement"
-    wanted = {
+    return {
         "overview": "/",
         "jobs": "/jobs",
         "job": job,
@@ -76,6 +79,7 @@ async def views(cluster: Cluster) -> dict[str, str]:
         "job-alerts": f"{job}/alerts",
         "job-why": "/teams/platform/jobs/verify-backup/explain",
         "job-new": "/jobs/new",
+        "job-paused": "/teams/growth/jobs/referral-bonus",
         "runs": "/runs",
         "run": f"/runs/{row['id']}",
         "run-failed": f"/runs/{known['run_id']}",
@@ -86,13 +90,15 @@ async def views(cluster: Cluster) -> dict[str, str]:
         "cluster": "/cluster",
         "teams": "/teams",
         "team": "/teams/payments",
+        "team-alerts": "/teams/payments/alerts",
+        "team-windows": "/teams/platform/windows",
+        "letters": "/dead/letters?team=payments",
+        "backfill": f"/backfills/{known['backfill_id']}",
+        "jobs-none": "/jobs?q=nothing-like-it",
+        "runs-none": "/runs?team=nobody",
+        "sign-in": "/sign-in",
+        "not-found": "/teams/payments/jobs/none",
         "playground": "/playground",
-    }
-    paths = [re.compile(re.sub(r"\{\w+:?\w*\}", "[^/]+", path)) for path in templates()]
-    return {
-        name: address
-        for name, address in wanted.items()
-        if any(path.fullmatch(address.partition("?")[0]) for path in paths)
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
+from tests.web.company.shops import PROGRAM
+
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
@@ -14,7 +16,7 @@ class Habit(NamedTuple):
 
     They take `length_s`, give or take a fifth, and more by `growth` each day; `dead` and `retried`
     are shares of a thousand. Nothing has succeeded for as long as it is `broken`. `output` is what
-    it prints before it is done, `error` instead of that.
+    it prints before it is done, `error` instead of that. Its last runs are `known`, so many.
     """
 
     length_s: float = 8.0
@@ -24,9 +26,11 @@ class Habit(NamedTuple):
     broken: timedelta | None = None
     error: str = "connection reset by peer"
     output: str = ""
+    known: int = 3_000
 
 
 USUAL = Habit()
+SHOP = Habit(1.4, dead=0.05, retried=6, error="till 2 does not answer", output="3 tills", known=400)
 
 HABITS = {
     "nightly-settlement": Habit(
@@ -72,3 +76,8 @@ HABITS = {
     "route-plan": Habit(2_100, 0.006),
 }
 """What is not usual."""
+
+
+def habit_of(job: str) -> Habit:
+    """Return how the runs of a job go."""
+    return HABITS.get(job, SHOP if job.startswith(f"{PROGRAM}-") else USUAL)

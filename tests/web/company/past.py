@@ -11,19 +11,24 @@ from uuid import UUID, uuid5
 
 import asyncpg
 import msgspec
-from tests.web.company.habits import DAY, HABITS, USUAL, Habit
+from tests.web.company.habits import DAY, Habit, habit_of
 
 from matins.domain.jobs.spec import PRIORITIES, JobSpec
 from matins.domain.runs.attempts import Result
 from matins.domain.runs.fingerprint import failure_of
 from matins.domain.runs.states import Outcome
+from matins.domain.status.tallies import LAG_BOUNDS_S
 from matins.domain.timetables.compiling import compile_schedule
 from matins.domain.values.ids import run_id
 
 _MOST = 3_000
-"""Of so many runs of a job, the last ones, something is known."""
+"""The most due times of a job that are looked at."""
 
 _LATELY = timedelta(minutes=3)
+_CROWDED_MS = 400
+"""What a start may wait longer for at a full quarter of an hour, when much is due."""
+
+_EXECUTORS = 4
 _EXECUTOR = UUID("5f0e6c1d-0000-4000-8000-000000000000")
 
 _RUN = (
@@ -47,7 +52,7 @@ class _Job(NamedTuple):
     @property
     def habit(self) -> Habit:
         """How its runs go."""
-        return HABITS.get(self.spec.name, USUAL)
+        return habit_of(self.spec.name)
 
 
 class _Due(NamedTuple):
@@ -82,6 +87,23 @@ async def write_past(dsn: str, age: timedelta) -> None:
         await session.close()
 
 
+async def write_tallies(dsn: str, since: datetime) -> None:
+    """Write what was counted in each minute of the last day: by the runs, up to that instant.
+
+    In the minutes since then roles have made up for what nobody had claimed: they are told as those
+    of an hour before.
+    """
+    session = await asyncpg.connect(dsn)
+    try:
+        begun = since.replace(second=0, microsecond=0) - _LATELY - timedelta(minutes=1)
+        bounds = [timedelta(seconds=bound) for bound in LAG_BOUNDS_S]
+        await session.execute("DELETE FROM tallies")
+        await session.execute(_TALLIES, begun - DAY, begun, bounds)
+        await session.execute(_LIKE_BEFORE, begun)
+    finally:
+        await session.close()
+
+
 async def _write_all(session: asyncpg.Connection, age: timedelta) -> None:
     now: datetime = await session.fetchval("SELECT clock_timestamp()")
     rows = await session.fetch(
@@ -106,7 +128,10 @@ async def _write_all(session: asyncpg.Connection, age: timedelta) -> None:
         ("dead_letters", _LETTER, past.letters),
     ):
         await session.copy_records_to_table(table, records=records, columns=columns)
+    names = [(_executor_id(number), f"fra-{number + 1}") for number in range(_EXECUTORS)]
+    await session.executemany(_GONE, names)
     await session.execute(_OLDER, age)
+    await session.execute(_OLDER_TEAMS, age)
     await session.execute("ANALYZE")
 
 
@@ -129,7 +154,7 @@ def _due(
     if schedule.chain is None:
         table = compile_schedule(schedule, seed=str(job.id), anchor=founded)
         often = len(table.due_between(now - DAY, now, _MOST))
-        since = max(founded, now - DAY * _MOST / max(often, 1))
+        since = max(founded, now - DAY * job.habit.known / max(often, 1))
         for due in table.due_between(since, now - _LATELY, _MOST):
             yield _Due(due, due, table.skip_reason(int(due.timestamp())))
         return
@@ -147,7 +172,8 @@ def _write(past: _Past, rng: Random, job: _Job, due: _Due, now: datetime) -> _En
     name = run_id(job.id, due.at, kind)
     claimed = due.claim_at + timedelta(milliseconds=rng.uniform(4, 30))
     state, tries = ("skipped", 0) if due.skipped else _fate(rng, job, age)
-    started = at = claimed + timedelta(milliseconds=8 + rng.expovariate(1 / 40))
+    crowd = _CROWDED_MS * rng.random() ** 2 * (due.claim_at.minute % 15 == 0)
+    started = at = claimed + timedelta(milliseconds=8 + rng.expovariate(1 / 40) + crowd)
     executor = _executor(rng)
     for number in range(1, tries + 1):
         failed = number < tries or state == "dead"
@@ -206,8 +232,23 @@ def _result(job: _Job, *, failed: bool) -> Result:
 
 
 def _executor(rng: Random) -> UUID:
-    return uuid5(_EXECUTOR, str(rng.randrange(4)))
+    return _executor_id(rng.randrange(_EXECUTORS))
 
+
+def _executor_id(number: int) -> UUID:
+    return uuid5(_EXECUTOR, str(number))
+
+
+_GONE = """
+INSERT INTO executors (
+    id, name, pools, slots, partition, first_heartbeat_at, heartbeat_at, first_seq, ended_at,
+    stopped, is_empty
+) VALUES (
+    $1, $2, '{default,batch,gpu}', 100, 0, now() - interval '40 days', now() - interval '3 days', 1,
+    now() - interval '3 days', true, true
+)
+"""
+"""Executors of before: a restarted one has another id."""
 
 _OLDER = """
 WITH older AS (
@@ -220,4 +261,50 @@ UPDATE revisions r
 SET effective_at = effective_at - $1, anchor = anchor - $1, since = since - $1
 FROM older
 WHERE r.job_id = older.id
+"""
+
+_OLDER_TEAMS = "UPDATE teams SET created_at = created_at - $1::interval"
+
+_TALLIES = """
+WITH happened AS (
+    SELECT date_trunc('minute', claimed_at) AS minute, (state <> 'skipped')::int AS claimed,
+           (state = 'skipped')::int AS skipped, 0 AS started, 0 AS failed, 0 AS succeeded,
+           0 AS dead, NULL::interval AS lag
+    FROM runs WHERE claimed_at >= $1 AND claimed_at < $2
+    UNION ALL
+    SELECT date_trunc('minute', a.started_at), 0, 0, 1, 0, 0, 0,
+           CASE WHEN a.number = 1 THEN a.started_at - r.claimed_at + interval '15 ms' END
+    FROM attempts a JOIN runs r ON r.id = a.run_id AND r.due_at = a.due_at
+    WHERE a.started_at >= $1 AND a.started_at < $2
+    UNION ALL
+    SELECT date_trunc('minute', finished_at), 0, 0, 0, (outcome <> 'succeeded')::int,
+           (outcome = 'succeeded')::int, 0, NULL
+    FROM attempts WHERE finished_at >= $1 AND finished_at < $2
+    UNION ALL
+    SELECT date_trunc('minute', dead_at), 0, 0, 0, 0, 0, 1, NULL
+    FROM dead_letters WHERE dead_at >= $1 AND dead_at < $2
+)
+INSERT INTO tallies (minute, claimed, skipped, missed, started, succeeded, failed, dead, lags)
+SELECT minute, sum(claimed), sum(skipped), 0, sum(started), sum(succeeded), sum(failed), sum(dead),
+       ARRAY(
+           SELECT count(*) FILTER (WHERE width_bucket(one.lag, $3::interval[]) = place)
+           FROM unnest(array_agg(h.lag)) AS one (lag)
+           RIGHT JOIN generate_series(0, cardinality($3::interval[])) AS place
+               ON one.lag IS NOT NULL
+           GROUP BY place
+           ORDER BY place
+       )
+FROM happened h
+GROUP BY minute
+"""
+
+_LIKE_BEFORE = """
+INSERT INTO tallies (minute, claimed, skipped, missed, started, succeeded, failed, dead, lags)
+SELECT minute + interval '1 hour', claimed, skipped, missed, started, succeeded, failed, dead, lags
+FROM tallies
+WHERE minute >= $1::timestamptz - interval '1 hour' AND minute + interval '1 hour' < now()
+ON CONFLICT (minute) DO UPDATE
+SET claimed = excluded.claimed, skipped = excluded.skipped, missed = excluded.missed,
+    started = excluded.started, succeeded = excluded.succeeded, failed = excluded.failed,
+    dead = excluded.dead, lags = excluded.lags
 """

@@ -17,7 +17,10 @@ LEAST: Final = 4
 
 
 class Bar(NamedTuple):
-    """A run's bar, in units of its picture from the upper left; `title` is told on hovering."""
+    """A run's bar, in units of its picture from the upper left; `title` is told on hovering.
+
+    Of all these only the title may have words of an owner.
+    """
 
     x: int
     y: int

@@ -13,7 +13,7 @@ from matins.api.dependencies import JobSearch
 from matins.domain.jobs.spec import Job, JobState
 from matins.domain.runs.recent import RECENT_MAX, RecentRun, RecentRuns
 from matins.domain.values.errors import InvalidInputError
-from matins.store.job_search import JobFilter
+from matins.store.job_search import JobFilter, JobsFound
 from matins.web.charts.bars import Bars, run_bars
 from matins.web.forms import read_labels
 from matins.web.live import LivePart
@@ -48,9 +48,9 @@ async def show_jobs(
 ) -> Response[bytes]:
     """Show jobs by team and name; each part of the filter stands in the address."""
     wanted = job_filter(q, team, in_state, label)
-    found = await job_search.find(wanted, after, PAGE)
-    counts, recent = await asyncio.gather(job_search.counts(wanted), job_search.recent(found.jobs))
-    rows = [_row(job, recent.get(str(job.id), RecentRuns())) for job in found.jobs]
+    counts, (found, rows) = await asyncio.gather(
+        job_search.counts(wanted), _rows(job_search, wanted, after)
+    )
     return page(
         request,
         "jobs.html",
@@ -62,6 +62,14 @@ async def show_jobs(
         states=[JobState.ACTIVE, JobState.PAUSED, JobState.QUARANTINED],
         bars_max=RECENT_MAX,
     )
+
+
+async def _rows(
+    job_search: JobSearch, wanted: JobFilter, after: str
+) -> tuple[JobsFound, list[ListedJob]]:
+    found = await job_search.find(wanted, after, PAGE)
+    recent = await job_search.recent(found.jobs)
+    return found, [_row(job, recent.get(str(job.id), RecentRuns())) for job in found.jobs]
 
 
 def _row(job: Job, recent: RecentRuns) -> ListedJob:

@@ -39,7 +39,7 @@ RECENT: Final = 10
 LAG_TARGET_S: Final = 1.0
 """99 % of runs are to start within so long after their due time."""
 
-PAGE_WAIT_S: Final = 0.1
+PAGE_WAIT_S: Final = 0.02
 LIVE_WAIT_S: Final = 2.0
 """For so long a page waits for the next hour, and its live part, which brings what takes longer:
 the first forecast reads all jobs, and goes on where it was left.

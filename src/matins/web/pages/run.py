@@ -104,6 +104,10 @@ async def _draw(dependencies: Dependencies, argument: str) -> str:
     return render("parts/run.html", now, view=view, line=line)
 
 
+async def _look(dependencies: Dependencies, argument: str) -> Run:
+    return await dependencies.reads.run(_id(argument))
+
+
 async def _view(sources: Dependencies, run_id: UUID) -> ShownRun:
     run = await sources.reads.run(run_id)
     attempts, explanation, outlook, failure = await asyncio.gather(
@@ -161,5 +165,5 @@ def _id(text: str) -> UUID:
         raise NotFoundError(f"there is no run {text[:40]!r}") from None
 
 
-LIVE = [LivePart("run", _draw)]
+LIVE = [LivePart("run", _draw, look=_look)]
 ROUTER = Router("/", route_handlers=[show_run, download_output, follow_output])

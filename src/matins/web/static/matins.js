@@ -39,7 +39,8 @@
   function tick() {
     for (const element of all("time.distance")) {
       const away = (Date.parse(element.dateTime) - now()) / 1000;
-      const text = away > 0 ? "in " + length(away) : length(-away) + " ago";
+      const size = length(Math.abs(away));
+      const text = element.hasAttribute("data-bare") ? size : away > 0 ? "in " + size : size + " ago";
       if (element.textContent !== text) element.textContent = text;
     }
     const clock = document.querySelector("[data-clock]");
