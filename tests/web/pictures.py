@@ -1,7 +1,7 @@
 """Takes pictures of the pages: `python -m tests.web.pictures [--only job] [--all --into DIR]`.
 
 They show a company with a month of runs, on a Matins that runs. With `--all` each page is taken
-wide and narrow, light and dark; without, only what the documentation shows. Where ImageMagick is
+wide and narrow, light and dark; without, only what the documentation shows. Where pngquant is
 installed it makes the files a third as large.
 """
 
@@ -111,13 +111,12 @@ async def _picture(page: Page, path: Path, address: str, pixels: tuple[int, int]
 
 def _squeeze(folder: Path) -> None:
     """Let pictures have 256 colours, which nobody sees."""
-    program = shutil.which("magick") or shutil.which("convert")
+    program = shutil.which("pngquant")
     if program is None:
-        print("ImageMagick is not installed: the pictures stay three times as large")
+        print("pngquant is not installed: the pictures stay three times as large")
         return
     for path in sorted(folder.glob("*.png")):
-        how = ("-dither", "None", "-colors", "256", "-strip", "-define", "png:compression-level=9")
-        subprocess.run([program, path, *how, f"PNG8:{path}"], check=True)
+        subprocess.run([program, "--strip", "--force", "--output", path, "256", path], check=True)
 
 
 @asynccontextmanager

@@ -322,6 +322,12 @@
   });
   document.addEventListener("htmx:sendError", () => { for (const button of all("[data-on-fault]")) button.hidden = false; });
 
+  // on a phone the page that is open may stand beyond the edge of the row
+  for (const link of all(".nav [aria-current], .tabs [aria-current]")) {
+    const row = link.parentElement, at = link.getBoundingClientRect(), room = row.getBoundingClientRect();
+    row.scrollLeft += at.left - room.left - (room.width - at.width) / 2;
+  }
+
   showZone();
   all("[data-output]").forEach(showOutput);
   reachScrolling(document);
