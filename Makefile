@@ -86,7 +86,7 @@ cases: $(VENV)/.installed-dev  ## Check a file of schedule cases: make cases FIL
 lock: $(VENV)/.installed-dev  ## Lock the newest dependencies that pyproject.toml allows
 	@$(PIP) install pip-tools
 	@$(BIN)/pip-compile -q --upgrade $(COMPILE) -o requirements/runtime.txt pyproject.toml requirements/build.in
-	@$(BIN)/pip-compile -q --upgrade $(COMPILE) --extra dev -c requirements/runtime.txt -o requirements/dev.txt pyproject.toml requirements/build.in
+	@$(BIN)/pip-compile -q --upgrade $(COMPILE) --extra dev --extra s3 -c requirements/runtime.txt -o requirements/dev.txt pyproject.toml requirements/build.in
 
 COMPILE := --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --no-header
 

@@ -71,7 +71,7 @@ class ValkeyStatusCache:
         return await asyncio.shield(answer)
 
     async def fault(self) -> str:
-        """See `domain.ports.status.CacheProbe`. Writes: one that only answers may be full."""
+        """See `domain.ports.status.Probe`. Writes: one that only answers may be full."""
         try:
             await self._client.set(_PROBE, b"1", px=_MOVING_MS)
         except Exception as error:

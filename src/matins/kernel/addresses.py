@@ -4,11 +4,16 @@ a token may stand in it.
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
+
+BUCKET = "s3://"
+"""How the address of a bucket begins."""
 
 _POSTGRES = "postgresql://USER:PASSWORD@HOST:5432/DATABASE"
 _VALKEY = "redis://HOST:6379"
 _API = "http://HOST:8600"
+_STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?")
 _VALKEY_SCHEMES = {"redis", "rediss", "unix", "valkey", "valkeys"}
 
 
@@ -43,6 +48,16 @@ def api_fault(urls: str) -> str:
         host = rest.partition("/")[0].rpartition("@")[2]
         if scheme not in ("http", "https") or not slashes or not host or not _is_host(host):
             return f"is no address of an API; write it as {_API}"
+    return ""
+
+
+def store_fault(place: str) -> str:
+    """Return what is wrong with a folder or a bucket; empty if nothing is."""
+    if "://" in place and not _STORE.fullmatch(place):
+        return (
+            "is neither a folder nor a bucket; write it as /srv/outputs or s3://BUCKET/PREFIX;"
+            " endpoint and credentials are in the variables AWS_*"
+        )
     return ""
 
 

@@ -16,7 +16,13 @@ from matins.domain.runs.output import BYTES_MAX, BYTES_MIN
 from matins.domain.values.durations import parse_duration
 from matins.domain.values.errors import ScheduleError, SettingsError
 from matins.domain.values.names import name_problems
-from matins.kernel.addresses import api_fault, postgres_fault, token_fault, valkey_fault
+from matins.kernel.addresses import (
+    api_fault,
+    postgres_fault,
+    store_fault,
+    token_fault,
+    valkey_fault,
+)
 from matins.kernel.request import read_url
 
 ADMIN = "admin"
@@ -90,9 +96,10 @@ class Settings(msgspec.Struct, frozen=True):
     """How many runs at once a team may have that has no quota set."""
     starts_per_minute: int | None = None
     """How many starts in a minute a team may have that has no quota set."""
-    output_store: Path | None = None
+    output_store: str | None = None
     """The folder in which APIs keep whole outputs, and from which schedulers purge them: one that
-    all of them share. Without it they are in PostgreSQL."""
+    all of them share; or a bucket of S3, as `s3://bucket/prefix`. Without it they are in
+    PostgreSQL."""
     output_bytes: int = 10 * 1024**2
     """How many bytes are kept of an output, for a team that keeps all and does not say how much."""
     output_bytes_max: int = 100 * 1024**2
@@ -273,6 +280,7 @@ _COUNTS = {
 _TEXTS: dict[str, Callable[[str], str]] = {
     "postgres": postgres_fault,
     "valkey": valkey_fault,
+    "output_store": store_fault,
     "switch_url": _switch_fault,
     "url": api_fault,
     "token": token_fault,

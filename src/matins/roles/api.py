@@ -20,8 +20,7 @@ from matins.api.pings import Pings
 from matins.api.principals import Principals
 from matins.cache.output import ValkeyLiveOutput
 from matins.cache.status import ValkeyStatusCache
-from matins.domain.ports.output import KeptOutput
-from matins.domain.ports.status import StatusView
+from matins.domain.ports.status import Probe, StatusView
 from matins.domain.runs.output import OutputBounds
 from matins.engines.endpoints import ApiEndpoint, Endpoints
 from matins.gateway.asgi import Gateway, GatewayPorts
@@ -43,7 +42,7 @@ from matins.store.locks import PostgresLocks
 from matins.store.migrate import check_database
 from matins.store.outbox import PostgresOutbox
 from matins.store.output import PostgresKeptOutput
-from matins.store.output_folder import FolderKeptOutput
+from matins.store.output_place import outside_output
 from matins.store.server import Server, ServerWatch
 from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
@@ -69,17 +68,17 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
         owners = await enter(pool("owners", 8))
         alerts = await enter(hot("alerts", 4))
         looks = await enter(hot("status", 1, deadline_s=LOOK_S))
-        hints = PostgresHints(owners)
-        cache = ValkeyStatusCache(endpoints.valkey())
+        hints, cache = PostgresHints(owners), ValkeyStatusCache(endpoints.valkey())
         stack.push_async_callback(cache.close)
         dispatch = PostgresDispatch(dequeues, records, heartbeats, bounds=_bounds(settings))
         live = ValkeyLiveOutput(endpoints.valkey())
         stack.push_async_callback(live.close)
-        kept = _kept_output(await enter(pool("output", 2)), settings)
+        outside = outside_output(settings.output_store)
+        kept = outside or PostgresKeptOutput(await enter(pool("output", 2)))
         ports = GatewayPorts(dispatch, hints, cache, live, kept)
         gateway = Gateway(ports, clock, rng, endpoints.executor_token(), settings)
         sealer = Sealer(endpoints.secret_keys())
-        system = _status_watch(looks, cache, clock, settings)
+        system = _status_watch(looks, cache, outside, clock, settings)
         deeds = postgres_deeds(owners, hints, sealer, rng)
         dependencies = dependencies_on(owners, deeds, cache, OutputPorts(live, kept), system)
         principals = Principals(endpoints.tokens())
@@ -107,12 +106,6 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             endpoints.withdraw_api(endpoint)
 
 
-def _kept_output(database: Database, settings: Settings) -> KeptOutput:
-    """Return where whole outputs are kept."""
-    folder = settings.output_store
-    return FolderKeptOutput(folder) if folder else PostgresKeptOutput(database)
-
-
 def _bounds(settings: Settings) -> OutputBounds:
     return OutputBounds(settings.output_bytes, settings.output_bytes_max)
 
@@ -138,12 +131,17 @@ def _alerting(
 
 
 def _status_watch(
-    looks: Database, cache: ValkeyStatusCache, clock: HostClock, settings: Settings
+    looks: Database,
+    cache: ValkeyStatusCache,
+    outputs: Probe | None,
+    clock: HostClock,
+    settings: Settings,
 ) -> StatusWatch:
     return StatusWatch(
         PostgresStatusReads(looks),
         cache,
         clock,
+        outputs=outputs,
         every_s=settings.status_every_s,
         report_after_s=settings.status_after_s,
     )

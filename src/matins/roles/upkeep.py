@@ -19,7 +19,7 @@ from matins.store.healing import PostgresRepairs
 from matins.store.leftovers import PostgresLeftovers
 from matins.store.limits import PostgresLimits
 from matins.store.locks import PostgresLocks
-from matins.store.output_folder import FolderKeptOutput
+from matins.store.output_place import outside_output
 from matins.store.retention import PostgresRetention
 from matins.store.snapshots import PostgresSnapshots
 from matins.store.timings import KnownCalendars
@@ -47,7 +47,7 @@ def make_upkeep(
     database.server.when_changed(known.forget)
     owners = postgres_owners(database, hints, rng)
     due_times = PostgresNextDueTimes(database, known)
-    outputs = FolderKeptOutput(settings.output_store) if settings.output_store else None
+    outputs = outside_output(settings.output_store)
     locks, days = PostgresLocks(history), PostgresDayTables(history, outputs)
     purge = Purge(
         locks,

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from matins.domain.ports import Clock
-from matins.domain.ports.status import CacheProbe, StatusReads
+from matins.domain.ports.status import Probe, StatusReads
 from matins.domain.status.facts import SystemFacts
 from matins.domain.status.findings import SystemStatus
 from matins.domain.status.judging import Outage, Sight, judge
@@ -24,7 +24,7 @@ LOOK_S: Final = 4.0
 
 
 class StatusWatch:
-    """Looks from the outside: at rows, at the database's clock, and at whether both engines answer.
+    """Looks from the outside: at rows, at the database's clock, and at whether the engines answer.
 
     A `domain.ports.status.StatusView`, and a `kernel.service.Service`. Who asks between two looks
     gets the last judgement; where the loop has been held up, a new one.
@@ -33,14 +33,16 @@ class StatusWatch:
     def __init__(
         self,
         reads: StatusReads,
-        cache: CacheProbe,
+        cache: Probe,
         clock: Clock,
         *,
+        outputs: Probe | None = None,
         every_s: float,
         report_after_s: float,
     ) -> None:
         self._reads = reads
-        self._cache = cache
+        self._cache = _Probed(cache)
+        self._outputs = _Probed(outputs)
         self._clock = clock
         self._every_s = every_s
         self._report_after = timedelta(seconds=report_after_s)
@@ -48,7 +50,6 @@ class StatusWatch:
         self._facts: SystemFacts | None = None
         self._read_s = 0.0
         self._looked_s = 0.0
-        self._cache_outage: Outage | None = None
         self._status: SystemStatus | None = None
         self._looking = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -79,11 +80,9 @@ class StatusWatch:
     async def _look(self) -> SystemStatus:
         database = await self._read()
         now = self._now(is_away=database is not None)
-        fault = await self._cache.fault()
-        since = now if self._cache_outage is None else self._cache_outage.since
-        self._cache_outage = Outage(since, fault) if fault else None
+        cache, outputs = await asyncio.gather(self._cache.look(now), self._outputs.look(now))
         self._first_at = self._first_at or now
-        sight = Sight(now, self._first_at, self._facts, database, self._cache_outage)
+        sight = Sight(now, self._first_at, self._facts, database, cache, outputs)
         status = judge(sight, self._report_after)
         _log_changes(self._status, status)
         show(status, has_answered=database is None)
@@ -113,6 +112,21 @@ class StatusWatch:
             return self._clock.now()
         away_s = self._clock.elapsed_s() - self._read_s if is_away else 0.0
         return self._facts.now + timedelta(seconds=away_s)
+
+
+class _Probed:
+    """Something that may be there, and since when it can't be used."""
+
+    def __init__(self, probe: Probe | None) -> None:
+        self._probe = probe
+        self._outage: Outage | None = None
+
+    async def look(self, now: datetime) -> Outage | None:
+        """Probe it."""
+        fault = await self._probe.fault() if self._probe else ""
+        since = now if self._outage is None else self._outage.since
+        self._outage = Outage(since, fault) if fault else None
+        return self._outage
 
 
 def _log_changes(before: SystemStatus | None, status: SystemStatus) -> None:

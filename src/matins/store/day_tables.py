@@ -8,8 +8,8 @@ from datetime import date
 
 import asyncpg
 
+from matins.domain.ports.output import OutsideOutput
 from matins.store.database import Database
-from matins.store.output_folder import FolderKeptOutput
 from matins.store.queries import load_queries
 
 LOCK_MS = 100
@@ -25,7 +25,7 @@ class PostgresDayTables:
     The sessions of `database` need a long deadline: indexes of whole days are built.
     """
 
-    def __init__(self, database: Database, outputs: FolderKeptOutput | None = None) -> None:
+    def __init__(self, database: Database, outputs: OutsideOutput | None = None) -> None:
         """`outputs`: where whole outputs are kept, if not in the tables."""
         self._database = database
         self._outputs = outputs

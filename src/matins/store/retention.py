@@ -11,9 +11,9 @@ import msgspec
 import structlog
 
 from matins.domain.jobs.keeping import Keep, Kept, kept
+from matins.domain.ports.output import OutsideOutput
 from matins.domain.upkeep.retention import Cut, DaySpan, JobRetention, OldRun, Scope, Walk
 from matins.store.database import Database
-from matins.store.output_folder import FolderKeptOutput
 from matins.store.past import DayRange, around, day_ranges
 from matins.store.queries import load_queries
 
@@ -31,7 +31,7 @@ class PostgresRetention:
     """
 
     def __init__(
-        self, database: Database, usual_days: int, outputs: FolderKeptOutput | None = None
+        self, database: Database, usual_days: int, outputs: OutsideOutput | None = None
     ) -> None:
         self._database = database
         self._outputs = outputs

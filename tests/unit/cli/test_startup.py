@@ -39,8 +39,15 @@ def test_a_command_leaves_out_what_it_does_not_need(
     assert without & imported(words, nowhere | {"MATINS_TOKEN": "t"}) == set()
 
 
-@pytest.mark.parametrize("role", ["scheduler", "executor", "migrate"])
-def test_a_role_without_an_api_leaves_the_web_out(role: str) -> None:
+@pytest.mark.parametrize(
+    ("role", "without"),
+    [
+        *((role, {"litestar", "jinja2", "apprise"}) for role in ("executor", "migrate")),
+        ("scheduler", {"litestar", "jinja2", "apprise", "obstore"}),
+        ("api", {"obstore"}),
+    ],
+)
+def test_a_role_leaves_out_what_it_does_not_need(role: str, without: set[str]) -> None:
     loaded = f"import sys, matins.roles.{role}; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert {"litestar", "jinja2", "apprise"} & set(ran.stdout.split()) == set()
+    assert without & set(ran.stdout.split()) == set()

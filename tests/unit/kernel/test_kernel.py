@@ -114,6 +114,8 @@ CANARY = "s3cret"
         ("MATINS_POOLS", ",", "names no pool"),
         ("MATINS_LOG_LEVEL", "loud", "write one of debug, info, warning, error"),
         ("MATINS_GRACE", "25h", "must not be over 1d"),
+        ("MATINS_OUTPUT_STORE", f"s3://key:{CANARY}@bucket", "s3://BUCKET/PREFIX"),
+        ("MATINS_OUTPUT_STORE", "https://bucket.example.com", "s3://BUCKET/PREFIX"),
     ],
 )
 def test_what_would_be_right_is_told_and_no_secret(name: str, value: str, told: str) -> None:
@@ -134,6 +136,8 @@ def test_what_would_be_right_is_told_and_no_secret(name: str, value: str, told: 
         ("MATINS_VALKEY", "unix:///run/valkey.sock?db=1"),
         ("MATINS_VALKEY", "rediss://:p@db:6379/0"),
         ("MATINS_URL", "https://one, http://[::1]:8600"),
+        ("MATINS_OUTPUT_STORE", "s3://my-bucket.of-mine/all/outputs/"),
+        ("MATINS_OUTPUT_STORE", "/srv/out puts"),
     ],
 )
 def test_an_address_that_can_be_read_is_taken_as_it_is(name: str, value: str) -> None:

@@ -135,6 +135,16 @@ def test_while_the_database_is_away_what_was_found_before_still_counts() -> None
     assert "refused" in status.findings[0].what
 
 
+def test_a_place_of_outputs_that_cannot_be_used_is_told_last_and_as_less_grave() -> None:
+    away = Outage(ago(60), "the bucket of outputs can't be used: NoSuchBucket")
+    facts = changed(schedulers=0, seen_at=ago(60))
+    status = judge(Sight(NOW, LONG_AGO, facts, cache=away, outputs=away), AFTER)
+    kinds = [(finding.kind, finding.grade) for finding in status.findings]
+    assert kinds[1:] == [(FindingKind.CACHE, "degraded"), (FindingKind.OUTPUT, "degraded")]
+    assert "NoSuchBucket" in status.findings[-1].what
+    assert "MATINS_OUTPUT_STORE" in status.findings[-1].remedy
+
+
 def test_a_database_that_was_never_seen_is_told() -> None:
     status = judge(Sight(NOW, LONG_AGO, None, Outage(None, "refused")), AFTER)
     assert [finding.kind for finding in status.findings] == [FindingKind.DATABASE]

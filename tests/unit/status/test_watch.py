@@ -55,6 +55,13 @@ class Rows:
         return self.cache_error
 
 
+class Outputs:
+    """A place of whole outputs that is away."""
+
+    async def fault(self) -> str:
+        return "NoSuchBucket"
+
+
 @pytest.fixture
 def hands() -> Hands:
     return Hands()
@@ -107,6 +114,14 @@ async def test_a_database_that_goes_away_is_told_after_a_while_since_it_was_last
     hands.at_s += 10
     assert await kinds(watch) == []
     assert figure("matins_overdue") == 0
+
+
+async def test_a_place_of_outputs_that_is_away_is_told(rows: Rows, hands: Hands) -> None:
+    watch = StatusWatch(rows, rows, hands, every_s=5, report_after_s=20, outputs=Outputs())
+    assert await kinds(watch) == []
+    hands.at_s += 20
+    assert await kinds(watch) == [FindingKind.OUTPUT]
+    assert figure("matins_findings", kind="output") == 1
 
 
 async def test_a_valkey_that_goes_away_is_told_and_forgotten_when_it_is_back(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import date
 from typing import Protocol
 from uuid import UUID
 
@@ -43,8 +44,28 @@ class KeptOutput(Protocol):
 
     async def length(self, run_id: UUID, number: int) -> int:
         """Return the end of what is kept of an attempt, in characters; 0 if nothing is: what its
-        row has is all then.
+        row has is all then. Raises UnavailableError.
         """
 
     async def read(self, run_id: UUID, number: int, start: int, end: int) -> str:
-        """Return what is kept between two offsets; what is not there is left out."""
+        """Return what is kept between two offsets; what is not there is left out.
+
+        Raises UnavailableError.
+        """
+
+
+class OutsideOutput(KeptOutput, Protocol):
+    """Whole outputs outside of the database, which don't go with the tables of their days. Also a
+    `domain.ports.status.Probe`.
+    """
+
+    async def fault(self) -> str:
+        """See `domain.ports.status.Probe`."""
+
+    async def forget(self, run_ids: Collection[UUID]) -> None:
+        """Delete what is kept of these runs. Raises UnavailableError: then some may be left."""
+
+    async def forget_day(self, day: date) -> None:
+        """Delete what is kept of the runs of a day. Raises UnavailableError: then some may be
+        left.
+        """

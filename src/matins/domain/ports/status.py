@@ -20,11 +20,11 @@ class StatusReads(Protocol):
         """
 
 
-class CacheProbe(Protocol):
-    """Whether Valkey can be used."""
+class Probe(Protocol):
+    """Whether something beside PostgreSQL can be used: Valkey, or the place of whole outputs."""
 
     async def fault(self) -> str:
-        """Return why nothing can be kept in it now; empty while it can. Never raises."""
+        """Return why nothing can be kept in it now; empty while it can. Soon, and never raises."""
 
 
 class StatusView(Protocol):

@@ -26,6 +26,7 @@ class FindingKind(StrEnum):
     BACKLOG = "backlog"
     RESTORE = "restore"
     CACHE = "cache"
+    OUTPUT = "output"
     CHANNEL = "channel"
 
 

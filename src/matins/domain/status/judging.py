@@ -38,6 +38,7 @@ class Sight(msgspec.Struct, frozen=True):
     facts: SystemFacts | None = None
     database: Outage | None = None
     cache: Outage | None = None
+    outputs: Outage | None = None
 
 
 def judge(sight: Sight, report_after: timedelta) -> SystemStatus:
@@ -52,7 +53,9 @@ def judge(sight: Sight, report_after: timedelta) -> SystemStatus:
         return now - (finding.since or sight.first_at) >= report_after
 
     findings = [
-        outage for outage in (*_database(sight), *_cache(sight)) if lasts(outage, sight.now)
+        outage
+        for outage in (*_database(sight), *_cache(sight), *_outputs(sight))
+        if lasts(outage, sight.now)
     ]
     if sight.facts:
         of_rows = chain.from_iterable(member(facts) for member in MEMBERS)
@@ -96,6 +99,19 @@ def _cache(sight: Sight) -> Iterator[Finding]:
             "Valkey can't be used; runs go on, and their status is read from PostgreSQL:"
             f" {sight.cache.reason}",
             "see that it runs and is reached under MATINS_VALKEY; nothing in it needs to be saved",
+        )
+
+
+def _outputs(sight: Sight) -> Iterator[Finding]:
+    if sight.outputs is not None:
+        yield Finding(
+            FindingKind.OUTPUT,
+            "degraded",
+            sight.outputs.since,
+            "whole outputs can't be kept; runs go on, and of their outputs head and tail are there:"
+            f" {sight.outputs.reason}",
+            "see that what MATINS_OUTPUT_STORE names is there and takes writes; executors hold what"
+            " is to be kept, as long as they have room",
         )
 
 
