@@ -76,6 +76,18 @@ async def test_all_that_match_are_meant_without_being_picked(
     assert states == ["paused", "paused", "active"]
 
 
+async def test_a_job_that_is_paused_keeps_its_own_pause(
+    browser: aiohttp.ClientSession, owner: Owner
+) -> None:
+    for name in ("one", "two"):
+        await owner.job(name=name)
+    await owner.post(f"{JOBS}/one/pause", {"reason": "the vendor is down"})
+    csrf = await signed_in(browser)
+    await post(browser, "/jobs/bulk", csrf, ["one", "two"], deed="pause", reason="release")
+    jobs = [(await owner.get(f"{JOBS}/{name}")).json for name in ("one", "two")]
+    assert [job["reason"] for job in jobs] == ["the vendor is down", "release"]
+
+
 async def test_very_many_are_done_part_by_part_and_each_answer_tells_how_far_it_is(
     browser: aiohttp.ClientSession, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ from tests.web.signing_in import sign_in
 
 REQUIRED = "MATINS_WEB_TESTS"
 
-SETTINGS = {"MATINS_LOG_LEVEL": "warning"}
+SETTINGS = {"MATINS_LOG_LEVEL": "warning", "MATINS_SECRET_KEYS": "c0" * 32}
 
 expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 

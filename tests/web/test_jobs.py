@@ -6,7 +6,9 @@ import re
 
 from playwright.async_api import Page, expect
 from tests.e2e.cluster import Cluster
-from tests.web.calling import call, put
+from tests.web.calling import HELLO, call, put
+
+from matins.web.pages.job_bulk import PART
 
 
 async def test_jobs_are_found_as_one_types_and_the_address_keeps_it(page: Page) -> None:
@@ -52,6 +54,28 @@ async def test_jobs_of_a_label_are_paused_and_resumed_at_once(page: Page, matins
     await question.get_by_role("button", name="Resume").click()
     await expect(page.get_by_role("status").get_by_text("Resumed 1 job.")).to_be_visible()
     assert (await _job(matins, "bulk-one"))["state"] == "active"
+
+
+async def test_very_many_jobs_are_labelled_while_the_page_tells_how_far_it_is(
+    page: Page, matins: Cluster
+) -> None:
+    jobs = [{"name": f"job-{number}", "target": HELLO} for number in range(PART + 5)]
+    await call(matins, "PUT", "teams/crowd/jobs", {"jobs": jobs})
+    await page.goto("/jobs?team=crowd")
+    await page.get_by_label("Pick all on this page").check()
+    await page.get_by_label("that match").check()
+    await page.get_by_role("button", name="Label").click()
+    question = page.get_by_role("dialog", name=f"Label {len(jobs)} jobs")
+    await question.get_by_label("Set").fill("tier=gold")
+    await question.get_by_role("button", name="Change labels").click()
+    bar = page.get_by_role("progressbar")
+    await expect(bar).to_have_attribute("max", str(len(jobs)))
+    await expect(page.get_by_text("That is all.")).to_be_visible()
+    await expect(bar).to_have_attribute("value", str(len(jobs)))
+    await page.get_by_role("link", name="Back to the jobs").click()
+    await page.get_by_label("Labels, as name=value").fill("tier=gold")
+    await page.get_by_label("Labels, as name=value").press("Enter")
+    await expect(page.get_by_text(f"{len(jobs)} jobs")).to_be_visible()
 
 
 async def test_the_list_is_used_by_keys_alone(page: Page) -> None:

@@ -114,17 +114,19 @@ class Jobs:
         pause: Pause = NO_END,
         author: Author = NOBODY,
         *,
+        keep: bool = False,
         dry_run: bool = False,
     ) -> Changed:
         """Stop claiming a job's due times, until it is resumed or the pause is over.
 
-        One that is paused is in the new pause from now on.
+        One that is paused is in the new pause from now on, or by `keep` stays in its own.
         """
         author = Author(author.name, pause.reason)
+        decide = decisions.pause_if_active if keep else decisions.pause
         return await self._change(
             team,
             name,
-            lambda job, moment: decisions.pause(job, pause, moment),
+            lambda job, moment: decide(job, pause, moment),
             author,
             dry_run=dry_run,
         )

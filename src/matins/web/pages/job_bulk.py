@@ -31,7 +31,7 @@ from matins.web.wording import plural
 ITEM = None
 LIVE: list[LivePart] = []
 
-PART: Final = 200
+PART: Final = 100
 """So many jobs are changed by one request."""
 
 COUNTED: Final = 500
@@ -198,7 +198,7 @@ async def _each(names: Sequence[str], act: Callable[[str, str], Awaitable[object
 
 
 async def _pause(owners: use_cases.Owners, team: str, job: str, wanted: Wanted) -> None:
-    await owners.jobs.pause(team, job, Pause(reason=wanted.author.reason), wanted.author)
+    await owners.jobs.pause(team, job, Pause(wanted.author.reason), wanted.author, keep=True)
 
 
 async def _resume(owners: use_cases.Owners, team: str, job: str, wanted: Wanted) -> None:
