@@ -15,6 +15,7 @@ from matins.domain.alerts.texts import message
 from matins.domain.ports import Clock
 from matins.domain.ports.alerts import Outbox
 from matins.domain.values.errors import MatinsError, UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import DELIVERIES
 from matins.kernel.sealing import SealedError, Sealer
 from matins.kernel.service import repeat
@@ -49,6 +50,7 @@ class DeliveryService:
         self._every_s = every_s
         self._stopping = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
+        self._contact = Contact(clock.elapsed_s, "delivery.unavailable", "delivery.available")
 
     async def run(self) -> None:
         """Work until stopped; what is being sent then is waited for."""
@@ -80,8 +82,9 @@ class DeliveryService:
             error = await self._try(taken)
             sent = taken.after(error, self._clock.elapsed_s() - begun_s)
             await self._outbox.record(taken, sent)
+            self._contact.worked()
         except UnavailableError as unavailable:  # it is sent again under its name
-            log.warning("delivery.unavailable", delivery=str(taken.id), error=str(unavailable))
+            self._contact.failed(unavailable, delivery=str(taken.id))
             return
         except Exception:  # a mistake of ours: the others are delivered all the same
             log.exception("delivery.failed", delivery=str(taken.id))

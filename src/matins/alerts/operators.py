@@ -21,6 +21,7 @@ from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus, beside_channels
 from matins.domain.values.ids import hashed_id
+from matins.kernel.contact import Contact
 from matins.kernel.service import repeat
 
 EVERY_S: Final = 1.0
@@ -52,6 +53,7 @@ class OperatorAlerts:
         self._from_s = clock.elapsed_s() + settle_s
         self._again_s = 0.0
         self._stopping = asyncio.Event()
+        self._contact = Contact(clock.elapsed_s, "operators.undelivered", "operators.delivered")
         self._standings: dict[tuple[FindingKind, str], RuleStanding] = {}
         self._waiting: deque[tuple[UUID, Message]] = deque(maxlen=_KEPT)
 
@@ -77,9 +79,12 @@ class OperatorAlerts:
                 async with asyncio.timeout(_TRY_S):
                     await self._notify(name, message)
             except (TimeoutError, UndeliveredError) as error:
-                log.warning("operators.undelivered", delivery=str(name), error=str(error))
+                self._contact.failed(
+                    str(error) or f"no answer within {_TRY_S:g} s", delivery=str(name)
+                )
                 self._again_s = self._clock.elapsed_s() + _AGAIN_S
                 return
+            self._contact.worked()
             self._waiting.popleft()
 
     def _edges(self, status: SystemStatus) -> list[Edge]:

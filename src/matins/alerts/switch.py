@@ -13,6 +13,7 @@ from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView
 from matins.domain.status.findings import beside_channels
 from matins.kernel.connection import ConnectError
+from matins.kernel.contact import Contact
 from matins.kernel.http_client import HttpClient, LostAnswerError
 from matins.kernel.service import repeat
 
@@ -35,6 +36,7 @@ class DeadMansSwitch:
         self._clock = clock
         self._stopping = asyncio.Event()
         self._http = HttpClient({})
+        self._contact = Contact(clock.elapsed_s, "switch.not_called", "switch.called")
 
     async def run(self) -> None:
         """Work until stopped."""
@@ -51,14 +53,15 @@ class DeadMansSwitch:
         """Call if all is well; return whether the call was answered well."""
         status = await self._system.status()
         if wrong := beside_channels(status):
-            log.warning("switch.not_called", findings=[finding.what for finding in wrong])
+            self._contact.failed("; ".join(finding.what for finding in wrong))
             return False
         try:
             code, _ = await self._http.exchange("GET", self._url, None, _CALL_S)
         except (ConnectError, LostAnswerError) as error:
-            log.warning("switch.unanswered", error=str(error))
+            self._contact.failed(error)
             return False
         if not 200 <= code < 300:
-            log.warning("switch.refused", status=code)
+            self._contact.failed(f"it was answered with status {code}")
             return False
+        self._contact.worked()
         return True

@@ -14,6 +14,7 @@ from valkey.asyncio.client import PubSub
 from matins.cache.connecting import DEADLINE_S, REST_S, connect
 from matins.domain.runs.output import LIVE_MAX, LiveChunk, LiveText, joined
 from matins.kernel.clock import elapsed_s
+from matins.kernel.contact import Contact
 from matins.kernel.followers import Followers
 
 log = structlog.get_logger()
@@ -55,6 +56,8 @@ class ValkeyLiveOutput:
         self._client = connect(url)
         self._append = self._client.register_script(_APPEND)
         self._rests_until = 0.0
+        self._calling = Contact(elapsed_s, "live_output.away", "live_output.found")
+        self._listening = Contact(elapsed_s, "live_output.unheard", "live_output.heard")
         self._calls = asyncio.Semaphore(_AT_ONCE)  # below the number of connections
         self._followers: Followers[bytes, LiveChunk] = Followers(waiting_max)
         self._subscribed: dict[bytes, asyncio.Event] = {}
@@ -80,6 +83,8 @@ class ValkeyLiveOutput:
                 await self._append(keys=keys, args=args)
         except Exception as error:
             self._rest(error)
+        else:
+            self._calling.worked()
 
     async def so_far(self, run_id: UUID, number: int) -> LiveText:
         """See `domain.ports.output.LiveOutput`."""
@@ -141,7 +146,7 @@ class ValkeyLiveOutput:
             try:
                 await self._listen_once()
             except Exception as error:
-                log.warning("live_output.away", error=f"{type(error).__name__}: {error}")
+                self._listening.failed(f"{type(error).__name__}: {error}")
             for event in self._subscribed.values():
                 event.clear()
             await asyncio.sleep(REST_S)
@@ -155,6 +160,7 @@ class ValkeyLiveOutput:
         try:
             await subscription.subscribe(_LISTENING, *begun)
             self._subscription = subscription
+            self._listening.worked()
             for key in self._subscribed.keys() - begun:  # those that came meanwhile
                 await subscription.subscribe(key)
             is_asked = False
@@ -182,7 +188,7 @@ class ValkeyLiveOutput:
 
     def _rest(self, error: Exception) -> None:
         self._rests_until = elapsed_s() + REST_S
-        log.warning("live_output.away", error=f"{type(error).__name__}: {error}")
+        self._calling.failed(f"{type(error).__name__}: {error}")
 
 
 def _read(raw: bytes) -> LiveChunk | None:

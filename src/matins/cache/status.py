@@ -14,6 +14,7 @@ from matins.cache.connecting import REST_S, connect
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.states import FINAL, LASTING
 from matins.kernel.clock import elapsed_s
+from matins.kernel.contact import Contact
 
 log = structlog.get_logger()
 
@@ -47,6 +48,7 @@ class ValkeyStatusCache:
         self._client = connect(url)
         self._put = self._client.register_script(_PUT)
         self._rests_until = 0.0
+        self._contact = Contact(elapsed_s, "cache.away", "cache.found")
         self._asked: dict[UUID, asyncio.Future[bytes | None]] = {}
         self._reader: asyncio.Task[None] | None = None
 
@@ -77,6 +79,7 @@ class ValkeyStatusCache:
         except Exception as error:
             await self._rest(error)
             return f"{type(error).__name__}: {error}"
+        self._contact.worked()
         return ""
 
     async def close(self) -> None:
@@ -92,6 +95,8 @@ class ValkeyStatusCache:
             await self._put(keys=keys, args=[mode, keep_ms, *values])
         except Exception as error:
             await self._rest(error)
+        else:
+            self._contact.worked()
 
     async def _read_all(self) -> None:
         while self._asked:
@@ -119,7 +124,7 @@ class ValkeyStatusCache:
         belong to another question.
         """
         self._rests_until = elapsed_s() + REST_S
-        log.warning("cache.away", error=f"{type(error).__name__}: {error}")
+        self._contact.failed(f"{type(error).__name__}: {error}")
         with suppress(Exception):
             await self._client.connection_pool.disconnect()
 

@@ -18,6 +18,7 @@ from matins.executor.in_flight import AttemptName, InFlight
 from matins.executor.outbox import ReportOutbox
 from matins.executor.polls import Polls
 from matins.executor.relay import Relay
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import ATTEMPTS_RUNNING, GATEWAY_ERRORS
 from matins.kernel.service import pause
 
@@ -56,6 +57,10 @@ class Incarnation:
             busy=self._busy,
             start=self._start,
             lose=self._lose,
+        )
+        self._contact = Contact(
+            *(context.clock.elapsed_s, "heartbeat.failed", "heartbeat.answered"),
+            executor=str(name),
         )
         self._idle = asyncio.Event()
         self._idle.set()
@@ -156,8 +161,9 @@ class Incarnation:
             if not self._gateway_lease.was_made and not isinstance(error, UnavailableError):
                 raise
             GATEWAY_ERRORS.inc()
-            log.warning("heartbeat.failed", executor=str(self.id), error=str(error))
+            self._contact.failed(error)
             return False
+        self._contact.worked()
         self._in_flight.heard(heartbeat)
         self._obey(answer, asked_at)
         return True

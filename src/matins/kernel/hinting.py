@@ -9,6 +9,8 @@ import structlog
 
 from matins.domain.ports import Hints
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.clock import elapsed_s
+from matins.kernel.contact import Contact
 
 log = structlog.get_logger()
 
@@ -22,6 +24,7 @@ class HintSender:
         self._words: set[str] = set()
         self._waiting = asyncio.Event()
         self._stopped = False
+        self._contact = Contact(elapsed_s, "hints.not_sent", "hints.sent", channel=channel)
 
     def send(self, words: Iterable[str]) -> None:
         """Have words sent soon. They may be lost: the receivers poll as well."""
@@ -46,5 +49,6 @@ class HintSender:
     async def _send(self, words: list[str]) -> None:
         try:
             await self._hints.send(self._channel, words)
+            self._contact.worked()
         except UnavailableError as error:
-            log.info("hints.not_sent", channel=self._channel, error=str(error))
+            self._contact.failed(error)

@@ -33,6 +33,9 @@ class Service(Protocol):
 class Stopwatch(Protocol):
     """What `repeat` needs of a clock."""
 
+    def elapsed_s(self) -> float:
+        """Return how long the host has been up, in seconds."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait so long."""
 
@@ -66,10 +69,10 @@ async def repeat(
 ) -> None:
     """Do the work again and again, `every_s` apart, until `stopping` is set.
 
-    While a peer is unavailable it is tried again after the same pause, and the log says so once,
-    and when that is over; anything else is raised.
+    While a peer is unavailable it is tried again after the same pause, and the log says when that
+    begins, now and then meanwhile, and when it is over; anything else is raised.
     """
-    contact = Contact("work.unavailable", "work.available", work=name)
+    contact = Contact(clock.elapsed_s, "work.unavailable", "work.available", work=name)
     while not stopping.is_set():
         try:
             await work()
@@ -95,7 +98,7 @@ async def repeat_at_hints(
     While a peer is unavailable, it is tried again after `retry_s`, and logged as by `repeat`;
     anything else is raised.
     """
-    contact = Contact("work.unavailable", "work.available", work=name)
+    contact = Contact(clock.elapsed_s, "work.unavailable", "work.available", work=name)
     while not stopping.is_set():
         try:
             pause_s = await look()

@@ -30,6 +30,7 @@ from matins.domain.runs.admission.waiting import (
 )
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.hinting import HintSender
 from matins.kernel.metrics import ADMISSIONS
 from matins.kernel.service import pause
@@ -88,14 +89,16 @@ class Admission:
 
     async def run(self) -> None:
         """Admit until `stop`: whatever has come due, and what could not be decided before."""
+        contact = Contact(self._clock.elapsed_s, "admission.unavailable", "admission.available")
         while not self._stopping.is_set():
             self._fired.clear()
             try:
                 await self._admit_all()
             except UnavailableError as error:
-                log.warning("admission.unavailable", error=str(error))
+                contact.failed(error)
                 await pause(self._pause_s, self._clock, self._stopping)
             else:
+                contact.worked()
                 await pause(self._pause_s, self._clock, self._stopping, self._fired)
 
     async def stop(self) -> None:

@@ -68,7 +68,7 @@ class Chaining:
 
     async def run(self) -> None:
         """Look until `stop`: at each hint, and every `pause_s`."""
-        contact = Contact("chains.unavailable", "chains.available")
+        contact = Contact(self._clock.elapsed_s, "chains.unavailable", "chains.available")
         async with background(self._listen, self._clock, name="scheduler.chains"):
             while not self._stopping.is_set():
                 self._hinted.clear()

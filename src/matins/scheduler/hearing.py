@@ -13,6 +13,7 @@ from matins.domain.runs.claims import BEGINNING
 from matins.domain.time.instants import SECOND
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.ids import partition_of
+from matins.kernel.contact import Contact
 from matins.kernel.service import background
 from matins.scheduler.working_set import WorkingSet
 
@@ -44,14 +45,16 @@ class AdmissionListener:
 
     async def run(self) -> None:
         """Read until `stop`."""
+        contact = Contact(self._clock.elapsed_s, "hints.not_read", "hints.read")
         async with background(self._listen, self._clock, name="scheduler.hear"):
             while not self._stopping:
                 await self._heard.wait()
                 self._heard.clear()
                 try:
                     await self._read()
+                    contact.worked()
                 except UnavailableError as error:
-                    log.info("hints.not_read", error=str(error))
+                    contact.failed(error)
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

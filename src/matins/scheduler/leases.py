@@ -14,6 +14,7 @@ from matins.domain.ports import Clock, Hints, Leases
 from matins.domain.runs.cluster import Figures
 from matins.domain.runs.placement import may_move, to_acquire, to_shed
 from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import PARTITIONS_HELD
 from matins.kernel.service import background, pause
 
@@ -130,6 +131,7 @@ class LeaseHolder:
             log.warning("leases.not_released", error=str(error))
 
     async def _hold(self) -> None:
+        contact = Contact(self._clock.elapsed_s, "leases.unavailable", "leases.available")
         while not self._stopping.is_set():
             self._called.clear()
             wait_s = self._term_s / 10
@@ -141,12 +143,13 @@ class LeaseHolder:
                 else:
                     wait_s = HAND_OVER_LOOK_S
                     await self._leave()
+                contact.worked()
             except BlockedError as error:
                 log.warning("leases.blocked", error=str(error), held=len(self.epochs()))
                 if not self.epochs():
                     self._change_name()
             except UnavailableError as error:
-                log.warning("leases.unavailable", error=str(error), held=len(self.epochs()))
+                contact.failed(error, held=len(self.epochs()))
                 # Ask again at the next turn, while what is held can still be trusted.
                 self._renew_at_s = self._clock.elapsed_s()
             await pause(wait_s, self._clock, self._stopping, self._called)

@@ -15,6 +15,7 @@ from matins.domain.ports import Agenda, Clock, Hints, WaitingRoom
 from matins.domain.runs.admission.waiting import Waiting
 from matins.domain.runs.claims import DueJob, Mark
 from matins.domain.values.errors import BlockedError, UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import QUARANTINED
 from matins.kernel.service import background, pause
 from matins.scheduler.coverage import PAGE, Coverage
@@ -84,12 +85,14 @@ class Loader:
 
     async def run(self) -> None:
         """Read until `stop`: at every hint, change of leases or stale job, and every `poll_s`."""
+        contact = Contact(self._clock.elapsed_s, "loader.unavailable", "loader.available")
         async with background(self._listen, self._clock, name="scheduler.listen"):
             while not self._stopping.is_set():
                 try:
                     await self.read()
+                    contact.worked()
                 except UnavailableError as error:
-                    log.warning("loader.unavailable", error=str(error))
+                    contact.failed(error)
                     await pause(self._poll_s, self._clock, self._stopping)
                 await pause(self._poll_s, self._clock, *self._wake_ups(), self._stopping)
                 if self._hinted.is_set():

@@ -12,6 +12,7 @@ from matins.domain.ports import Clock
 from matins.domain.ports.restores import RestoreMarks, SeenNotes
 from matins.domain.runs.restores import Restore, find_restore
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import RESTORE_UNRESOLVED
 from matins.kernel.service import pause
 from matins.scheduler.planning import seconds_of
@@ -40,24 +41,28 @@ class RestoreWatch:
 
     async def compare(self, stopping: asyncio.Event) -> bool:
         """Compare, once the database answers; False if it was stopped before."""
+        contact = Contact(self._clock.elapsed_s, "restore.not_compared", "restore.compared")
         while not stopping.is_set():
             try:
                 await self._compare()
             except UnavailableError as error:
-                log.warning("restore.not_compared", error=str(error))
+                contact.failed(error)
                 await pause(1.0, self._clock, stopping)
             else:
+                contact.worked()
                 return True
         return False
 
     async def run(self) -> None:
         """Look until `stop`."""
+        contact = Contact(self._clock.elapsed_s, "restore.not_read", "restore.read")
         while not self._stopping.is_set():
             await pause(LOOK_S, self._clock, self._stopping)
             try:
                 self._hold(await self._restores.unresolved_restore())
+                contact.worked()
             except UnavailableError as error:
-                log.debug("restore.not_read", error=str(error))
+                contact.failed(error)
 
     async def stop(self) -> None:
         """See `kernel.service.Service`."""

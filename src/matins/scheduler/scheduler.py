@@ -21,6 +21,7 @@ from matins.domain.runs.admission.hints import CHANNEL
 from matins.domain.runs.cluster import Figures
 from matins.domain.runs.restores import Seen
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.hinting import HintSender
 from matins.kernel.service import pause, run_services
 from matins.kernel.settings import Settings
@@ -177,13 +178,16 @@ class Scheduler:
         return self._leases.epochs()
 
     async def _read_clock(self) -> bool:
+        events = "scheduler.waits_for_database", "scheduler.found_database"
+        contact = Contact(self._clock.elapsed_s, *events)
         while not self._leaving.is_set():
             try:
                 await self._clock.measure()
             except UnavailableError as error:
-                log.warning("scheduler.waits_for_database", error=str(error))
+                contact.failed(error)
                 await pause(1.0, self._clock, self._leaving)
             else:
+                contact.worked()
                 return True
         return False
 

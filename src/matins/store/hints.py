@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.clock import elapsed_s
 from matins.kernel.contact import Contact
 from matins.store.database import Database, driver_errors, session_settings
 from matins.store.queries import load_queries
@@ -35,7 +36,7 @@ class PostgresHints:
 
     async def listen(self, channel: str) -> AsyncIterator[str]:
         """See `domain.ports.Hints`. Connects again by itself, for ever."""
-        contact = Contact("hints.disconnected", "hints.connected", channel=channel)
+        contact = Contact(elapsed_s, "hints.disconnected", "hints.connected", channel=channel)
         while True:
             try:
                 async for word in self._listen_once(f"matins_{channel}"):

@@ -11,6 +11,7 @@ import structlog
 
 from matins.domain.ports import Clock
 from matins.domain.values.errors import UnavailableError
+from matins.kernel.contact import Contact
 from matins.kernel.metrics import UPKEEP_FAILED
 from matins.kernel.service import repeat
 
@@ -30,6 +31,10 @@ class Upkeep:
         self._clock = clock
         self._every_s = every_s
         self._stopping = stopping
+        self._contacts = {
+            name: Contact(clock.elapsed_s, "upkeep.unavailable", "upkeep.available", task=name)
+            for name in tasks
+        }
 
     async def run(self) -> None:
         """Work until stopped."""
@@ -44,8 +49,9 @@ class Upkeep:
         for name, task in self._tasks.items():
             try:
                 await task()
+                self._contacts[name].worked()
             except UnavailableError as error:
-                log.warning("upkeep.unavailable", task=name, error=str(error))
+                self._contacts[name].failed(error)
             except Exception:  # a mistake of ours: the scheduler must go on claiming
                 UPKEEP_FAILED.inc()
                 log.exception("upkeep.failed", task=name)
