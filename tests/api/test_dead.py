@@ -69,7 +69,7 @@ async def test_alike_letters_are_one_group(owner: Owner, dead: list[str]) -> Non
     assert groups[0]["error"] == "exit code 1: what it wrote"
     assert groups[0]["first_dead_at"] < groups[0]["last_dead_at"]
     counts = (await owner.get(f"{DEAD}/counts")).json
-    assert counts == {"total": 3, "jobs": {"nightly": 2, "hourly": 1}}
+    assert counts == {"total": 3, "jobs": {"nightly": 2, "hourly": 1}, "complete": True}
 
 
 async def test_what_is_dismissed_says_by_whom_and_why(owner: Owner, dead: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import TypeVar
@@ -55,6 +56,31 @@ async def test_a_lease_outlives_the_sessions_that_it_was_taken_by(
     assert await again(lambda: ground.leases.renew(HOLDER, epochs, None, 10)) == epochs.keys()
     wanted = claim(JOB, START)
     assert (await ground.agenda.claim(HOLDER, epochs, [wanted])).made == {wanted.run_id}
+
+
+async def test_work_that_one_process_does_at_a_time_is_free_once_its_process_stands_still(
+    dsn: str,
+) -> None:
+    """Who only takes long goes on; who is frozen for longer than the bound holds up nobody."""
+    first, other = (Database(dsn, name=name, size=1) for name in ("one", "other"))
+
+    async def work() -> None:
+        async with PostgresLocks(first, idle_s=0.6).alone("purge"):
+            await asyncio.sleep(1.5)
+            async with PostgresLocks(other).alone("purge") as is_second:
+                assert not is_second
+            time.sleep(1.5)  # noqa: ASYNC251 # as a process that is stopped
+
+    with pytest.raises(UnavailableError):
+        await work()
+    async with PostgresLocks(other).alone("purge") as is_alone:
+        assert is_alone
+    async with PostgresLocks(first, idle_s=0.6).alone("other") as is_alone:
+        assert is_alone
+    async with first.session() as session:
+        assert await session.fetchval("SHOW idle_session_timeout") == "0"
+    for database in (first, other):
+        await database.close()
 
 
 async def test_work_that_one_process_does_at_a_time_is_free_once_its_session_was_ended(

@@ -68,13 +68,17 @@ async def list_dead_groups(
     until: Until = None,
     limit: Limit = 100,
 ) -> list[DeadGroup]:
-    """List groups of a team's open dead letters, by job and fingerprint, the largest first."""
+    """List groups of a team's open dead letters, by job and fingerprint, the largest first; of the
+    20,000 newest letters that are asked for.
+    """
     return await letters.groups(team, _wanted(job, fingerprint, since, until), limit)
 
 
 @get("/teams/{team:str}/dead/counts")
 async def count_dead_letters(letters: Letters, team: FromPath[str]) -> DeadCounts:
-    """Count a team's open dead letters, and those of each of its jobs that has any."""
+    """Count a team's open dead letters, up to 100,000, and those of the 1,000 of its jobs that have
+    most; `complete` says whether these are all.
+    """
     return await letters.counts(team)
 
 

@@ -17,6 +17,7 @@ from matins.domain.alerts.edges import RuleStanding
 from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import PUT_OFF, Judged, Subject, channels_of, depth
 from matins.domain.alerts.levels import RECENT
+from matins.domain.alerts.probing import RUNS, YOUNG, slices_between
 from matins.domain.jobs.alerting import AlertRules
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.windows import Window
@@ -56,6 +57,9 @@ class PostgresLookout:
             args = {"since": row["since"], "at": row["now"]}
             await self._run(session, "wake_changed", **args)
             await self._run(session, "wake_dead", **args)
+            slices = slices_between(row["woken_until"], row["now"])
+            bad = {"young": YOUNG, "slices": slices, "runs": RUNS, "at": row["now"]}
+            await self._run(session, "wake_bad", **bad)
             await self._run(session, "woken", at=row["now"])
 
     async def due(self, limit: int) -> list[Subject]:
@@ -235,6 +239,7 @@ def _watched(looked: Sequence[tuple[Subject, Judged]]) -> dict[str, list[object]
     return {
         "job_ids": [seen.job_id for seen in facts],
         "look_ats": [judged.look_at for _, judged in looked],
+        "bad_sinces": [judged.bad_since for _, judged in looked],
         "expect_froms": [seen.expect_from for seen in facts],
         "succeeded_ats": [seen.succeeded_at for seen in facts],
         "took_ss": [judged.took_s for _, judged in looked],

@@ -4,7 +4,8 @@
 -- name: begin
 -- From where the last look has woken watches, also where the clock was put back; held until the
 -- transaction ends. A statement may commit this much later than the time that it writes.
-SELECT least(l.woken_until, clock.now) - interval '30 seconds' AS since, clock.now
+SELECT least(l.woken_until, clock.now) - interval '30 seconds' AS since, l.woken_until,
+       clock.now
 FROM alert_looks l
 CROSS JOIN (SELECT coalesce(:now::timestamptz, clock_timestamp()) AS now) AS clock
 FOR UPDATE OF l
@@ -45,6 +46,36 @@ WHERE w.job_id = dead.job_id
   AND w.look_at > CASE
       WHEN dead.dead_at < w.looked_at THEN :at ELSE 'epoch'::timestamptz
   END
+
+-- name: wake_bad
+-- What is bad is looked at again once its job has changed, or a run of it was made, has started or has
+-- ended. That is asked by watches_bad_since of those that turned bad lately, and by watches_bad of as
+-- many sixtieths of the others as seconds have passed: of all, where the clock was put back. What is
+-- written later than it says (see `begin`) is seen all the same.
+UPDATE watches w
+SET look_at = greatest(:at::timestamptz, w.looked_at + interval '1 second')
+FROM (
+    SELECT job_id FROM watches WHERE bad_since > :at::timestamptz - :young::interval
+    UNION ALL
+    SELECT job_id
+    FROM watches
+    WHERE bad_since <= :at::timestamptz - :young::interval AND get_byte(uuid_send(job_id), 15) % 60 = ANY (:slices::integer[])
+) AS bad
+JOIN jobs j ON j.id = bad.job_id
+WHERE w.job_id = bad.job_id
+  AND w.look_at > greatest(:at, w.looked_at + interval '1 second')
+  AND (w.looked_at > :at OR w.revision <> j.revision OR EXISTS (
+      SELECT
+      FROM (
+          SELECT *
+          FROM runs
+          WHERE job_id = bad.job_id AND kind <> 'backfill'
+          ORDER BY due_at DESC
+          LIMIT :runs::integer
+      ) AS r
+      WHERE r.state <> 'dead'
+        AND greatest(r.claimed_at, r.started_at, r.finished_at) > w.looked_at - interval '30 seconds'
+  ))
 
 -- name: woken
 UPDATE alert_looks SET woken_until = :at::timestamptz
@@ -123,13 +154,14 @@ FOR UPDATE OF w
 
 -- name: write
 UPDATE watches w
-SET looked_at = :at::timestamptz, look_at = coalesce(n.look_at, 'infinity'),
+SET looked_at = :at::timestamptz, look_at = coalesce(n.look_at, 'infinity'), bad_since = n.bad_since,
     expect_from = n.expect_from, succeeded_at = n.succeeded_at, took_s = n.took_s,
     revision = n.revision, was_active = n.is_active
 FROM unnest(
-    :job_ids::uuid[], :look_ats::timestamptz[], :expect_froms::timestamptz[],
-    :succeeded_ats::timestamptz[], :took_ss::float8[], :revisions::integer[], :actives::boolean[]
-) AS n (job_id, look_at, expect_from, succeeded_at, took_s, revision, is_active)
+    :job_ids::uuid[], :look_ats::timestamptz[], :bad_sinces::timestamptz[],
+    :expect_froms::timestamptz[], :succeeded_ats::timestamptz[], :took_ss::float8[],
+    :revisions::integer[], :actives::boolean[]
+) AS n (job_id, look_at, bad_since, expect_from, succeeded_at, took_s, revision, is_active)
 WHERE w.job_id = n.job_id
 
 -- name: stand

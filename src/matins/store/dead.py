@@ -22,7 +22,13 @@ from matins.store.reads import LAST_ID
 _Q = load_queries("dead.sql")
 
 LOOK_MAX: Final = 20_000
-"""How many letters are looked at when those of all teams are grouped."""
+"""How many letters are looked at when they are grouped."""
+
+COUNT_MAX: Final = 100_000
+"""How many letters of a team are counted."""
+
+JOBS_MAX: Final = 1_000
+"""How many jobs are told of with their counts."""
 
 
 class PostgresDeadLetters:
@@ -47,10 +53,12 @@ class PostgresDeadLetters:
         return DeadPage(page, page[-1].run_id if len(page) == limit else None)
 
     async def groups(self, team: str, letters: DeadFilter, limit: int) -> list[DeadGroup]:
-        """Return the largest groups of a team's open letters, by job and fingerprint."""
+        """Return the largest groups of a team's open letters, by job and fingerprint; of so many
+        that are asked for as are the `LOOK_MAX` newest.
+        """
         check_name("team", team)
         args = filter_args(team, letters)
-        rows = await self._database.fetch(_Q["groups"], **args, limit=limit)
+        rows = await self._database.fetch(_Q["groups"], **args, look=LOOK_MAX, limit=limit)
         return [DeadGroup(**row) for row in rows]
 
     async def groups_of_all(self, limit: int) -> list[tuple[str, DeadGroup]]:
@@ -62,11 +70,15 @@ class PostgresDeadLetters:
         return [(record.pop("team"), DeadGroup(**record)) for record in records]
 
     async def counts(self, team: str) -> DeadCounts:
-        """Return how many open letters a team has, and each of its jobs."""
+        """Return how many open letters a team has, up to a bound, and those of its jobs that have
+        most.
+        """
         check_name("team", team)
-        rows = await self._database.fetch(_Q["counts"], team=team)
+        args = {"team": team, "look": COUNT_MAX, "limit": JOBS_MAX}
+        rows = await self._database.fetch(_Q["counts"], **args)
+        total = rows[0]["total"] if rows else 0
         jobs = {row["job"]: row["count"] for row in rows}
-        return DeadCounts(sum(jobs.values()), jobs)
+        return DeadCounts(total, jobs, total < COUNT_MAX and sum(jobs.values()) == total)
 
     async def of_run(self, run_id: UUID) -> DeadLetter | None:
         """Return the letter of a run, open or dismissed; None if it has none."""

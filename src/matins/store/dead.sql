@@ -20,16 +20,21 @@ JOIN teams t ON t.id = d.team_id
 ORDER BY d.run_id DESC
 
 -- name: groups
--- All open letters of the team are looked at, which is what lasts until somebody closes them.
+-- By dead_letters_of_team: the newest letters are looked at, of those that are asked for.
 SELECT j.name AS job, g.fingerprint, g.error, g.count, g.first_dead_at, g.last_dead_at
 FROM (
     SELECT d.job_id, d.fingerprint, max(d.error COLLATE "C") AS error, count(*)::integer AS count,
            min(d.dead_at) AS first_dead_at, max(d.dead_at) AS last_dead_at
-    FROM dead_letters d
-    WHERE (
-        -- include: chosen_letters
-    )
-      AND d.dismissed_at IS NULL
+    FROM (
+        SELECT job_id, fingerprint, error, dead_at
+        FROM dead_letters d
+        WHERE (
+            -- include: chosen_letters
+        )
+          AND d.dismissed_at IS NULL
+        ORDER BY d.run_id DESC
+        LIMIT :look
+    ) AS d
     GROUP BY d.job_id, d.fingerprint
     ORDER BY count(*) DESC, max(d.dead_at) DESC
     LIMIT :limit
@@ -59,17 +64,24 @@ JOIN teams t ON t.id = g.team_id
 ORDER BY g.count DESC, g.last_dead_at DESC
 
 -- name: counts
--- Of the jobs that had a name one after the other, all together.
-SELECT j.name AS job, sum(c.count)::integer AS count
-FROM (
+-- By dead_letters_of_team: the newest letters are counted, those of the jobs that have most of them
+-- are named, and of the jobs that had a name one after the other they are told all together.
+WITH counted AS MATERIALIZED (
     SELECT job_id, count(*) AS count
-    FROM dead_letters
-    WHERE team_id = (SELECT id FROM teams WHERE name = :team) AND dismissed_at IS NULL
+    FROM (
+        SELECT job_id
+        FROM dead_letters
+        WHERE team_id = (SELECT id FROM teams WHERE name = :team) AND dismissed_at IS NULL
+        ORDER BY run_id DESC
+        LIMIT :look
+    ) AS d
     GROUP BY job_id
-) AS c
+)
+SELECT j.name AS job, sum(c.count)::integer AS count, (SELECT sum(count) FROM counted)::integer AS total
+FROM (SELECT * FROM counted ORDER BY count DESC, job_id LIMIT :limit) AS c
 JOIN jobs j ON j.id = c.job_id
 GROUP BY j.name
-ORDER BY j.name
+ORDER BY sum(c.count) DESC, j.name
 
 -- name: of_run
 -- By the primary key.

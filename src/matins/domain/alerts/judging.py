@@ -20,12 +20,6 @@ from matins.domain.jobs.windows import Window, window_at
 from matins.domain.runs.states import RunState
 from matins.domain.timetables.timetable import Timetable
 
-SOON: Final = timedelta(seconds=5)
-"""A job that has just turned bad is looked at again after this, later on less often."""
-
-SELDOM: Final = timedelta(minutes=1)
-"""What is bad for long is looked at so often."""
-
 IN_ANY_CASE: Final = timedelta(days=1)
 """Nothing goes without a look for longer."""
 
@@ -64,6 +58,15 @@ class Judged(NamedTuple):
     edges: list[tuple[AlertRule, Edge]]
     look_at: datetime
     rules: Mapping[str, AlertRule]
+
+    @property
+    def bad_since(self) -> datetime | None:
+        """When the job turned bad by the last of the rules by which it is; None if it is by none.
+
+        Only a change makes it well again, and that is looked for: see `Lookout.wake`.
+        """
+        bad = [standing.since for standing in self.standings.values() if standing.is_bad]
+        return max(bad, default=None)
 
 
 def depth(spec: JobSpec, of_team: Iterable[AlertRules]) -> int:
@@ -166,9 +169,6 @@ def _newest_success(runs: Sequence[SeenRun]) -> SeenRun | None:
 def _changes_by_time(standing: RuleStanding, rule: AlertRule) -> list[datetime]:
     """Return when what is told of a standing may change though the level stays."""
     look_ats = []
-    if standing.is_bad or standing.is_notified:
-        age = standing.looked_at - standing.since
-        look_ats.append(standing.looked_at + min(SELDOM, max(SOON, age / 10)))
     if standing.is_flapping:
         look_ats.append(standing.since + STEADY)
     if standing.is_notified and standing.notified_at is not None and rule.remind_s is not None:

@@ -99,7 +99,9 @@ class Lookout(Protocol):
     """The jobs that are looked at."""
 
     async def wake(self) -> None:
-        """Let jobs be looked at that have changed since the last call, or of which a run died."""
+        """Let jobs be looked at that have changed since the last call, or of which a run died; and
+        within a minute those that are bad and of which a run was made, has started or has ended.
+        """
 
     async def due(self, limit: int) -> list[Subject]:
         """Return jobs that are to be looked at now. One that can't be read is put off."""

@@ -131,10 +131,14 @@ class DeadGroup(msgspec.Struct, frozen=True):
 
 
 class DeadCounts(msgspec.Struct, frozen=True):
-    """How many open dead letters a team has, and its jobs that have any."""
+    """How many open dead letters a team has, and its jobs that have most, the most first.
+
+    Not `complete` where it has more letters than are counted, or more jobs than are named.
+    """
 
     total: int
     jobs: dict[str, int]
+    complete: bool = True
 
 
 class LastSuccess(msgspec.Struct, frozen=True):

@@ -45,6 +45,7 @@ class WatchRow:
     took_s: float = 0.0
     revision: int = 0
     was_active: bool = False
+    bad_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from uuid import UUID
 from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, DeliveryKind, delivery_id, kind_of
 from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import Judged, Subject, channels_of, depth
+from matins.domain.alerts.probing import RUNS, YOUNG, slice_of, slices_between
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.alerts import Announcement
-from matins.domain.runs.states import Kind
+from matins.domain.runs.states import Kind, RunState
 from matins.domain.timetables.timetable import Timetable
 from matins.testing.memory.alert_rows import DeliveryRow, NoticeRow, WatchRow
 from matins.testing.memory.rows import RunRow
@@ -44,6 +45,12 @@ class MemoryLookout:
             if letter.dead_at > since and watch is not None:
                 is_seen = watch.looked_at is not None and letter.dead_at < watch.looked_at
                 tables.wake(watch, now if is_seen else _FIRST)
+        slices = slices_between(tables.woken_until or now, now)
+        for watch in list(tables.watches.values()):
+            if watch.bad_since is None:
+                continue
+            if watch.bad_since > now - YOUNG or slice_of(watch.job_id) in slices:
+                self._wake_bad(watch, now)
         tables.woken_until = now
 
     async def due(self, limit: int) -> list[Subject]:
@@ -85,6 +92,19 @@ class MemoryLookout:
             tables.put(WatchRow(job.id, job.team, now, told_from, told_from))
         elif watch.revision != job.revision:
             tables.wake(watch, now)
+
+    def _wake_bad(self, watch: WatchRow, now: datetime) -> None:
+        assert watch.looked_at is not None
+        job, since = self._world.jobs[watch.job_id], watch.looked_at - _COMMITS_WITHIN
+        newest = self._recent(job, RUNS)
+        changed = any(
+            max(at for at in (run.claimed_at, run.started_at, run.finished_at) if at) > since
+            for run in newest
+            if run.state is not RunState.DEAD
+        )
+        if changed or watch.looked_at > now or watch.revision != job.revision:
+            tables = self._world.alerts
+            tables.wake(watch, max(now, watch.looked_at + timedelta(seconds=1)))
 
     def _subject(self, watch: WatchRow, now: datetime) -> Subject:
         job, tables = self._world.jobs[watch.job_id], self._world.alerts
@@ -177,6 +197,7 @@ def _looked_at(watch: WatchRow, subject: Subject, judged: Judged, at: datetime) 
         watch,
         looked_at=at,
         look_at=judged.look_at,
+        bad_since=judged.bad_since,
         expect_from=judged.facts.expect_from,
         succeeded_at=judged.facts.succeeded_at,
         took_s=judged.took_s,
