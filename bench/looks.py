@@ -9,6 +9,7 @@ this process, of which an API process has the share of its own looks.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -38,6 +39,9 @@ HOUR: Final = timedelta(hours=1)
 MS: Final = timedelta(milliseconds=1)
 LATE: Final = timedelta(seconds=20)
 TIMES: Final = 20
+BAD: Final = 100_000
+MINUTE_S: Final = 60.0
+EVERY_S: Final = 5.0
 
 
 async def main(jobs: int) -> None:
@@ -66,17 +70,23 @@ async def main(jobs: int) -> None:
                 return await watch.look()
 
             await _time(path, f"alerts, {PAGE} jobs are", page)
+            await _stay_bad(session, ids[-BAD:])
+            await _steadily(path, f"alerts, {BAD} jobs stay bad", watch.look)
             await database.close()
             await session.close()
 
 
-async def _run(session: asyncpg.Connection, jobs: list[UUID]) -> None:
-    """Let some jobs have run twenty times."""
+async def _run(session: asyncpg.Connection, jobs: list[UUID], times: int = 20) -> None:
+    """Let some jobs have run so many times."""
     now = whole_ms(await session.fetchval("SELECT clock_timestamp()"))
     runs = [
-        (run_id(job, now - number * MS, Kind.MANUAL), job) for number in range(20) for job in jobs
+        (run_id(job, now - number * MS, Kind.MANUAL), job)
+        for number in range(times)
+        for job in jobs
     ]
-    await session.execute("CREATE TEMP TABLE made (id uuid, job_id uuid)")
+    await session.execute(
+        "DROP TABLE IF EXISTS made; CREATE TEMP TABLE made (id uuid, job_id uuid)"
+    )
     await session.copy_records_to_table("made", records=runs, columns=["id", "job_id"])
     await session.execute(
         "INSERT INTO runs (id, job_id, due_at, fire_at, claimed_at, started_at, finished_at, epoch,"
@@ -100,6 +110,55 @@ async def _watch(session: asyncpg.Connection) -> None:
         " FROM jobs"
     )
     await session.execute("VACUUM ANALYZE")
+
+
+async def _stay_bad(session: asyncpg.Connection, jobs: list[UUID]) -> None:
+    """Let some jobs have died an hour ago, and their owner have been told."""
+    await _run(session, jobs, times=1)
+    await session.execute(
+        "UPDATE runs SET state = 'dead', claimed_at = now() - interval '1 hour',"
+        " started_at = now() - interval '1 hour', finished_at = now() - interval '1 hour'"
+        " WHERE job_id = ANY ($1)",
+        jobs,
+    )
+    await session.execute(
+        "INSERT INTO dead_letters (run_id, due_at, job_id, team_id, dead_at, reason, error,"
+        " fingerprint) SELECT id, due_at, job_id, team_id, finished_at, 'exit code 1', '', ''"
+        " FROM runs WHERE job_id = ANY ($1)",
+        jobs,
+    )
+    await session.execute(
+        "INSERT INTO alerts (job_id, rule, team_id, is_bad, told, since, why, standing)"
+        " SELECT id, 'dead', team_id, true, true, died, '', jsonb_build_object("
+        "'looked_at', died, 'is_bad', true, 'since', died, 'is_notified', true,"
+        " 'notified_at', died, 'edges', 1, 'mark', now())"
+        " FROM jobs, (SELECT now() - interval '1 hour' AS died) AS an_hour_ago"
+        " WHERE id = ANY ($1)",
+        jobs,
+    )
+    await session.execute(
+        "UPDATE watches SET look_at = now() + random() * interval '1 minute',"
+        " looked_at = now() - interval '1 minute', bad_since = now() - interval '1 hour'"
+        " WHERE job_id = ANY ($1)",
+        jobs,
+    )
+    await session.execute("VACUUM ANALYZE")
+
+
+async def _steadily(path: Path, name: str, work: Callable[[], Awaitable[int]]) -> None:
+    """Let looks go on for two minutes, and tell what the second one cost."""
+    for minute in range(2):
+        begin_s, looked = elapsed_s(), 0
+        spent_s, own_s = postgres_cpu_s(path), time.process_time()
+        while (left_s := begin_s + MINUTE_S - elapsed_s()) > 0:
+            looked += await work()
+            await asyncio.sleep(min(EVERY_S, max(0.0, left_s)))
+        spent = (postgres_cpu_s(path) - spent_s, time.process_time() - own_s)
+        print(
+            f"{name}, minute {minute + 1}: {looked} looked at; of a core:"
+            f" postgres {spent[0] / MINUTE_S:.1%}, own {spent[1] / MINUTE_S:.1%}",
+            flush=True,
+        )
 
 
 async def _time(path: Path, name: str, work: Callable[[], Awaitable[object]]) -> None:

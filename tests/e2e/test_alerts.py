@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 
 from tests.alerts.receivers import Hooks, webhooks
-from tests.e2e.cluster import Cluster, until
+from tests.e2e.cluster import Cluster, Role, until
 
 KEY = "c0" * 32
 JOBS = 12
@@ -76,6 +76,31 @@ async def test_that_a_job_is_late_is_told_while_all_schedulers_are_frozen() -> N
         await until(lambda: _turns(hooks, "well") == {"late 3s", "did_not_run 4s"}, 30)
 
 
+async def test_who_stands_still_in_the_middle_of_a_look_is_relieved_by_another() -> None:
+    """The lock of looks is lost by a process that is frozen: what dies then is told in time."""
+    settings = {"MATINS_SECRET_KEYS": KEY, "MATINS_ALERT_LOOK": "300ms"}
+    async with webhooks() as hooks, Cluster(None, **settings) as cluster:
+        first = await cluster.start("api")
+        url = f"{cluster.urls[0]}/v1/teams/e2e/channels/oncall"
+        async with cluster.http.put(url, json={"name": "oncall", "webhook": hooks.url}) as answer:
+            assert answer.status == 200
+        target = {"command": {"argv": ["false"]}}
+        await cluster.put_job("doomed", target=target, retry={"attempts": 1})
+        await _watched(cluster, 1)
+        await _freeze_in_a_look(cluster, first)
+        other = await cluster.start("api")
+        await cluster.ready(other, cluster.urls[1])
+        await cluster.start("scheduler")
+        await cluster.start("executor")
+        path = f"{cluster.urls[1]}/v1/teams/e2e/jobs/doomed/trigger"
+        async with cluster.http.post(path) as answer:
+            assert answer.status in (200, 202)
+        await until(lambda: cluster.value("SELECT count(*) = 1 FROM dead_letters"), 30)
+        await until(lambda: cluster.value("SELECT count(*) = 1 FROM notices"), 20)
+        first.signal(signal.SIGCONT)
+        await until(lambda: _turns(hooks, "bad") == {"dead"}, 30)
+
+
 def _turns(hooks: Hooks, turn: str) -> set[str]:
     """Return the rules of which this was told."""
     notices = [notice for event in hooks.events for notice in event["data"]["notices"]]
@@ -108,3 +133,17 @@ async def _trigger(cluster: Cluster, name: str) -> None:
         return False
 
     await until(triggered, 30)
+
+
+async def _freeze_in_a_look(cluster: Cluster, api: Role) -> None:
+    """Stop an API at a moment at which it holds the lock."""
+    held = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = $1"
+    key = await cluster.value("SELECT hashtext('matins.alerts')::bigint & 4294967295")
+    async with asyncio.timeout(60):
+        while True:
+            api.signal(signal.SIGSTOP)
+            await asyncio.sleep(0.05)
+            if await cluster.value(held, key):
+                return
+            api.signal(signal.SIGCONT)
+            await asyncio.sleep(0.01)

@@ -54,7 +54,9 @@ class PostgresLocks:
     def _idle_ms(self) -> str:
         return str(int(self._idle_s * 1000))
 
-    async def _hold(self, session: asyncpg.pool.PoolConnectionProxy, is_over: asyncio.Event) -> None:
+    async def _hold(
+        self, session: asyncpg.pool.PoolConnectionProxy, is_over: asyncio.Event
+    ) -> None:
         while not is_over.is_set():
             try:
                 async with asyncio.timeout(self._idle_s / 3):

@@ -51,7 +51,7 @@ async def show_groups(
         "dead.html",
         groups=groups,
         total=sum(group.count for _, group in groups),
-        look=None if team else LOOK_MAX,
+        look=LOOK_MAX,
         replays=shown,
         team=team,
         rate=RATE,
