@@ -165,8 +165,8 @@ moved AS (
       AND r.executor = :executor::uuid
     RETURNING r.id, r.job_id, r.team_id, r.due_at, r.fire_at, r.claimed_at, r.started_at,
               r.finished_at, r.retry_at, r.kind, r.state, r.reason, r.attempt, r.partition,
-              r.holds_permits, e.retry_in,
-              e.outcome, e.attempt_reason, e.exit_code, e.http_status, e.output, e.output_cut,
+              r.holds_permits, r.awaits_replay, e.retry_in, e.outcome, e.attempt_reason,
+              e.exit_code, e.http_status, e.output, e.output_cut,
               e.fingerprint, e.error, e.results
 ),
 given_back AS MATERIALIZED (
@@ -185,7 +185,8 @@ buried AS (
 SELECT m.id, m.due_at, m.fire_at, m.claimed_at, m.started_at, m.finished_at, m.retry_at, m.kind,
        m.state, m.reason, m.attempt, t.name AS team, j.name AS job,
        EXISTS (SELECT FROM upstreams WHERE team_id = j.team_id AND name = j.name) AS is_followed,
-       CASE WHEN j.overlap IN ('queue', 'replace') OR m.kind = 'backfill' THEN m.job_id END AS awaited
+       CASE WHEN j.overlap IN ('queue', 'replace') OR m.kind = 'backfill'
+            OR m.awaits_replay IS NOT NULL THEN m.job_id END AS awaited
 FROM given_back
 CROSS JOIN moved m
 JOIN jobs j ON j.id = m.job_id

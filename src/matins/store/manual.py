@@ -162,4 +162,5 @@ def _open_run(row: asyncpg.Record) -> OpenRun:
         state=RunState(row["state"]),
         attempt=row["attempt"],
         cancel_at=row["cancel_at"],
+        awaits_replay=bool(row["awaits_replay"]),
     )

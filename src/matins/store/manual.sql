@@ -4,14 +4,15 @@
 -- With its first unfinished run, if that decides: by the unique key (job_id, due_at, kind).
 SELECT j.id, j.overlap, coalesce(:now::timestamptz, clock_timestamp()) AS now,
        j.spec ->> 'target' AS target, k.run_id, k.fingerprint, d.run_id IS NOT NULL AS has_letter,
-       r.id AS open_id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
+       r.id AS open_id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at,
+       r.awaits_replay
 FROM jobs j
 JOIN teams t ON t.id = j.team_id
 LEFT JOIN trigger_keys k ON k.job_id = j.id AND k.key = :key::text
 LEFT JOIN dead_letters d
     ON d.run_id = :replay_of::uuid AND d.job_id = j.id AND d.replayed_as IS NULL
 LEFT JOIN LATERAL (
-    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at
+    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at, awaits_replay
     FROM runs
     WHERE job_id = j.id AND due_at >= j.open_since AND finished_at IS NULL
     ORDER BY due_at

@@ -201,6 +201,7 @@ class PostgresWaitingRoom:
                 state=_STATES[row["state"]],
                 attempt=row["attempt"],
                 cancel_at=row["cancel_at"],
+                awaits_replay=bool(row["awaits_replay"]),
                 cause=runs[row["id"]].cause_under(row["job_revision"]),
                 fire_at=row["fire_at"],
                 job_id=row["job_id"],
@@ -225,6 +226,7 @@ def _open_run(row: asyncpg.Record) -> OpenRun:
         _STATES[row["state"]],
         row["attempt"],
         row["cancel_at"],
+        bool(row["awaits_replay"]),
     )
 
 

@@ -80,8 +80,8 @@ SELECT r.*, j.id AS job_id, j.revision AS job_revision, j.open_since,
        ) AS gate_ids
 FROM unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS w (run_id, due_at)
 CROSS JOIN LATERAL (
-    SELECT id, job_id, due_at, kind, state, fire_at, claimed_at, attempt, cancel_at, allow_overlap,
-           priority
+    SELECT id, job_id, due_at, kind, state, fire_at, claimed_at, attempt, cancel_at, awaits_replay,
+           allow_overlap, priority
     FROM runs
     WHERE id = w.run_id AND due_at = w.due_at
     LIMIT 1
@@ -91,16 +91,18 @@ JOIN jobs j ON j.id = r.job_id
 -- name: open_runs
 -- By the unique key (job_id, due_at, kind) and by runs_id: what was due later, what is known, and what
 -- backfills have made, by backfills_unfinished.
-SELECT w.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
+SELECT w.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at,
+       r.awaits_replay
 FROM unnest(:job_ids::uuid[], :sinces::timestamptz[]) AS w (job_id, since)
 CROSS JOIN LATERAL (
-    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at
+    SELECT id, due_at, claimed_at, kind, state, attempt, cancel_at, awaits_replay
     FROM runs
     WHERE job_id = w.job_id AND due_at >= w.since AND finished_at IS NULL
     OFFSET 0
 ) AS r
 UNION
-SELECT r.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at
+SELECT r.job_id, r.id, r.due_at, r.claimed_at, r.kind, r.state, r.attempt, r.cancel_at,
+       r.awaits_replay
 FROM (
     SELECT * FROM unnest(:known_ids::uuid[], :known_due_ats::timestamptz[])
     UNION ALL
@@ -110,7 +112,7 @@ FROM (
     WHERE b.job_id = ANY (:job_ids) AND b.finished_at IS NULL
 ) AS w (run_id, due_at)
 CROSS JOIN LATERAL (
-    SELECT job_id, id, due_at, claimed_at, kind, state, attempt, cancel_at
+    SELECT job_id, id, due_at, claimed_at, kind, state, attempt, cancel_at, awaits_replay
     FROM runs
     WHERE id = w.run_id AND due_at = w.due_at AND finished_at IS NULL
     LIMIT 1

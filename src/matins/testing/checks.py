@@ -194,7 +194,7 @@ class Checker:
             self._seen["run passed a gate"] += bool(run.holds_permits)
             for fault in gate_faults(self._world, run, begun):
                 self._broken(fault)
-        if run.state is RunState.QUEUED and before in (None, RunState.WAITING):
+        if run.state is RunState.QUEUED and before is not RunState.RUNNING:
             is_timed = not self._back
             for fault in overlap_faults(self._world, run, unfinished.values(), is_timed=is_timed):
                 self._broken(fault)
@@ -206,6 +206,9 @@ class Checker:
         if run.state in FINAL:
             del unfinished[run.id]
         self._seen[f"{before or 'new'} -> {run.state}"] += 1
+        self._seen["replay waits for another run"] += bool(
+            run.awaits_replay and "is still" in run.reason
+        )
         self._seen[f"overlap: {run.state}"] += run.reason.startswith("overlap:")
         if run.lost_count != self._lost.get(run.id, 0):
             self._lost[run.id] = run.lost_count

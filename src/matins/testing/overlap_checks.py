@@ -19,10 +19,11 @@ def overlap_faults(
     One that is replaced is waited for within bounds, which mean nothing if not `is_timed`.
     """
     policy, now = world.jobs[run.job_id].spec.overlapping.policy, world.now()
-    if policy == "allow" or run.allow_overlap or run.attempt:
+    if policy == "allow" or run.allow_overlap or (run.attempt and not run.awaits_replay):
         return
     for other in unfinished:
-        is_waiting = other.state is RunState.WAITING and not other.attempt
+        is_apart = other.state in (RunState.WAITING, RunState.RETRYING)
+        is_waiting = is_apart and (not other.attempt or other.awaits_replay)
         are_backfills = run.kind is other.kind is Kind.BACKFILL
         if other.id == run.id or is_waiting or are_backfills:
             continue

@@ -56,11 +56,13 @@ class Scene:
         handout = await self.ground.dispatch.dequeue(poll, "default")
         return [attempt.run_id for attempt in handout.attempts] if handout else []
 
-    async def end(self, run: UUID, state: RunState = RunState.SUCCEEDED) -> UUID | None:
+    async def end(
+        self, run: UUID, state: RunState = RunState.SUCCEEDED, *, attempt: int = 1
+    ) -> UUID | None:
         """Record the end of a run; gives the job of which others may wait for it."""
         outcome = Outcome.SUCCEEDED if state is RunState.SUCCEEDED else Outcome.FAILED
         wait_s = 5.0 if state is RunState.RETRYING else None
-        ending = Ending(End(run, 1, Result(outcome)), state, "", wait_s)
+        ending = Ending(End(run, attempt, Result(outcome)), state, "", wait_s)
         [recorded] = await self.ground.dispatch.record(EXECUTOR, [ending])
         return recorded.awaited
 
@@ -135,6 +137,49 @@ async def test_a_run_that_is_replayed_is_looked_for_again(scene: Scene, ground: 
     [later] = await scene.claim(1, since=-9)
     facts = await ground.room.admission_facts(await ground.waiting(JOB))
     assert facts.candidates[later].open_since <= START - 9 * SECOND
+
+
+@with_policy("skip", "queue", "replace")
+async def test_replays_wait_for_what_runs_and_go_one_after_the_other(
+    scene: Scene, ground: Ground, overlap: WrittenOverlap
+) -> None:
+    dead = []
+    for second in (-9, -8):
+        await scene.claim(second, since=second)
+        [run] = await scene.begin()
+        await scene.end(run, RunState.DEAD)
+        dead.append(run)
+    await scene.claim(0)
+    for run in dead:
+        await ground.owners.runs.replay(run)
+    await scene.admit()
+    assert await scene.states() == ["waiting", "waiting", "queued"]
+    reason = f"overlap: run {scene.of(0).run_id} due 2026-11-29T12:00:00Z is still queued"
+    assert [row.reason for row in await ground.rows.runs(JOB)] == [reason, reason, ""]
+    [today] = await scene.begin()
+    assert await scene.end(today) == (None if overlap == "skip" else JOB)
+    for number, states in enumerate((["queued", "waiting"], ["succeeded", "queued"])):
+        assert len(await ground.room.wake_waiting([JOB])) == 2 - number
+        await scene.admit()
+        assert await scene.states() == [*states, "succeeded"]
+        assert await scene.begin() == [dead[number]]
+        assert await scene.end(dead[number], attempt=2) == JOB
+    assert await scene.states() == ["succeeded"] * 3
+
+
+async def test_a_replay_between_two_attempts_is_unfinished_as_any_run(
+    scene: Scene, ground: Ground
+) -> None:
+    await scene.claim(-9, since=-9)
+    [run] = await scene.begin()
+    await scene.end(run, RunState.DEAD)
+    await ground.owners.runs.replay(run)
+    await scene.admit()
+    assert await scene.begin() == [run]
+    await scene.end(run, RunState.RETRYING, attempt=2)
+    assert await scene.claim(1, since=-9) == [scene.of(1).run_id]
+    await scene.admit()
+    assert await scene.states() == ["retrying", "skipped"]
 
 
 async def test_a_skipped_run_says_because_of_which(scene: Scene, ground: Ground) -> None:

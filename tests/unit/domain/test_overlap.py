@@ -26,6 +26,7 @@ from matins.domain.runs.admission.overlap import (
 from matins.domain.runs.admission.waiting import (
     CLAIM,
     GATE,
+    RETRY,
     AdmissionFacts,
     Candidate,
     Question,
@@ -212,6 +213,70 @@ def test_of_a_batch_one_is_admitted_at_most_and_only_where_nothing_has_started(
     assert left == ({run.id for run in others} | set(candidates)) - skipped
 
 
+replays = st.builds(
+    candidate,
+    st.integers(-30, 30),
+    st.sampled_from([Overlap("skip"), Overlap("queue"), Overlap("replace")]),
+    attempt=st.integers(1, 3),
+    cause=st.sampled_from([RETRY, CAUSE, GATE]),
+    state=st.sampled_from([RunState.WAITING, RunState.RETRYING]),
+    awaits_replay=st.just(True),
+)
+
+
+@given(
+    st.lists(runs, max_size=3, unique_by=lambda run: run.id),
+    st.lists(replays, min_size=1, max_size=5, unique_by=lambda run: run.id),
+)
+def test_replays_go_one_after_the_other_once_nothing_else_is_left(
+    others: Sequence[OpenRun], replayed: Sequence[Candidate]
+) -> None:
+    candidates = {run.id: run for run in replayed}
+    others = [run for run in others if run.id not in candidates]
+    while candidates:
+        batch = [Waiting(run.id, 0, run.due_at, 1, run.cause) for run in candidates.values()]
+        open_runs = {JOB: [*others, *candidates.values()]}
+        facts = AdmissionFacts(at(10), {1: Rules(1)}, candidates, open_runs=open_runs)
+        decisions = decide(batch, facts)
+        verdicts = {decision.waiting.run_id: decision.verdict for decision in decisions}
+        assert not any(found.replaces for found in verdicts.values())
+        admitted = [run for run, found in verdicts.items() if found.state is RunState.QUEUED]
+        waiting = [found for found in verdicts.values() if found.state is RunState.WAITING]
+        assert {found.cause for found in waiting} <= {CAUSE}
+        assert len(admitted) + len(waiting) == len(candidates)
+        if others:
+            assert admitted == []
+            others = others[1:]
+        else:
+            first = min(candidates.values(), key=lambda run: run.claimed_at)
+            assert admitted == [first.id]
+            del candidates[first.id]
+
+
+@pytest.mark.parametrize("policy", ["skip", "queue", "replace"])
+def test_a_replay_that_waits_is_minded_by_no_run_of_today(policy: OverlapPolicy) -> None:
+    replay = unfinished(-9, RunState.RETRYING, awaits_replay=True)
+    assert verdict(candidate(5, Overlap(policy)), replay).state is RunState.QUEUED
+    admitted = msgspec.structs.replace(replay, state=RunState.QUEUED)
+    assert verdict(candidate(5, Overlap(policy)), admitted).state is not RunState.QUEUED
+
+
+def test_a_replay_says_for_which_run_it_waits() -> None:
+    running = unfinished(1)
+    replay = candidate(-9, attempt=1, cause=RETRY, state=RunState.RETRYING, awaits_replay=True)
+    found = verdict(replay, running)
+    assert (found.state, found.cause) == (RunState.WAITING, CAUSE)
+    assert found.reason == f"overlap: run {running.id} due 2026-03-02T12:01:00Z is still running"
+    assert found.until == at(5) + FIRST_RECHECK
+
+
+def test_a_replay_minds_nobody_where_its_job_or_its_owner_allows_it() -> None:
+    replay = candidate(-9, Overlap("allow"), attempt=1, cause=RETRY, awaits_replay=True)
+    assert verdict(replay, unfinished(1)).state is RunState.QUEUED
+    allowed = msgspec.structs.replace(replay, overlap=SKIP, allow_overlap=True)
+    assert verdict(allowed, unfinished(1)).state is RunState.QUEUED
+
+
 def test_where_to_look_moves_to_what_was_asked_about_last_and_keeps_what_is_left() -> None:
     old, backfill, waiting = unfinished(1), unfinished(-9, kind=Kind.BACKFILL), candidate(5)
     place = OpenRuns(at(0)).advanced([waiting], [old, backfill, waiting])
@@ -228,6 +293,7 @@ def test_where_to_look_moves_to_what_was_asked_about_last_and_keeps_what_is_left
         ("skip", False, unfinished(1), RunState.SKIPPED),
         ("skip", True, unfinished(1), RunState.WAITING),
         ("skip", False, unfinished(1, kind=Kind.BACKFILL), RunState.WAITING),
+        ("skip", False, unfinished(1, RunState.RETRYING, awaits_replay=True), RunState.WAITING),
         ("queue", False, None, RunState.WAITING),
         ("replace", False, None, RunState.WAITING),
     ],

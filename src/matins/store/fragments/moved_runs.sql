@@ -4,6 +4,7 @@ SET state = d.state,
     reason = CASE WHEN d.state = 'queued' AND r.state = 'retrying' THEN r.reason
                   ELSE d.reason END,
     retry_at = NULL,
+    awaits_replay = CASE WHEN r.awaits_replay IS NOT NULL THEN d.state = 'waiting' END,
     rank = coalesce(d.rank, rank_at(coalesce(:now, clock_timestamp()), r.priority)),
     holds_permits = r.id IN (SELECT run_id FROM promised),
     finished_at = CASE d.state WHEN 'skipped' THEN coalesce(:now, clock_timestamp()) END

@@ -151,6 +151,7 @@ def reopen(world: World, run: RunRow) -> bool:
     if job.spec.target.checkin is not None:
         return False
     run.retry_at, run.reason, run.finished_at = world.now(), "replayed by its owner", None
+    run.awaits_replay = True
     del world.dead_letters[run.id]
     world.wait(run, run.retry_at, RETRY)
     world.move(run, RunState.RETRYING)

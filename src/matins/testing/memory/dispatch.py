@@ -305,7 +305,8 @@ def _end(world: World, run: RunRow, executor: UUID, ending: Ending) -> Recorded:
     world.give_back(run)
     world.move(run, state)
     is_awaited = world.jobs[run.job_id].spec.overlapping.policy in ("queue", "replace")
-    awaited = run.job_id if is_awaited or run.kind is Kind.BACKFILL else None
+    makes_up = run.kind is Kind.BACKFILL or run.awaits_replay is not None
+    awaited = run.job_id if is_awaited or makes_up else None
     return Recorded(status_of(world, run), awaited)
 
 

@@ -22,7 +22,14 @@ def rows_of(world: World, job_id: UUID, since: datetime = BEGINNING) -> list[Run
 def open_run(run: RunRow) -> OpenRun:
     """Return what admission knows of an unfinished run."""
     return OpenRun(
-        run.id, run.due_at, run.claimed_at, run.kind, run.state, run.attempt, run.cancel_at
+        run.id,
+        run.due_at,
+        run.claimed_at,
+        run.kind,
+        run.state,
+        run.attempt,
+        run.cancel_at,
+        bool(run.awaits_replay),
     )
 
 

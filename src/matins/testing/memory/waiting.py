@@ -243,6 +243,8 @@ class MemoryWaitingRoom:
         self._world.gates.grant(run.id, decision.permits)
         if run.state is not verdict.state:
             self._world.move(run, verdict.state)
+        if run.awaits_replay is not None:
+            run.awaits_replay = run.state is RunState.WAITING
         if verdict.state is RunState.QUEUED:
             self._world.enqueue(run, decision.rank)
 

@@ -29,14 +29,25 @@ class OpenRun(msgspec.Struct, frozen=True):
     state: RunState
     attempt: int = 0
     cancel_at: datetime | None = None
+    awaits_replay: bool = False
+    """It was dead, is to be replayed, and was not admitted since."""
 
     @property
     def is_started(self) -> bool:
         """Whether it was admitted: it is on the queue, runs, or waits for another attempt."""
-        return self.state is not RunState.WAITING or self.attempt > 0
+        if self.state not in (RunState.WAITING, RunState.RETRYING):
+            return True
+        return self.attempt > 0 and not self.awaits_replay
+
+    @property
+    def makes_up(self) -> bool:
+        """Whether it makes up for the past: on-time runs go before it."""
+        return self.kind is Kind.BACKFILL or self.awaits_replay
 
     def goes_before(self, other: OpenRun) -> bool:
-        """Return whether it is admitted first: first come, first served, and backfills last."""
+        """Return whether it is admitted first: first come, first served, and what makes up for
+        the past last.
+        """
         return _turn(self) < _turn(other)
 
 
@@ -64,4 +75,4 @@ class OpenRuns(msgspec.Struct, frozen=True):
 
 
 def _turn(run: OpenRun) -> tuple[bool, datetime, datetime, UUID]:
-    return run.kind is Kind.BACKFILL, run.claimed_at, run.due_at, run.id
+    return run.makes_up, run.claimed_at, run.due_at, run.id

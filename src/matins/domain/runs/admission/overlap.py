@@ -12,6 +12,7 @@ from matins.domain.jobs.overlap import OverlapPolicy
 from matins.domain.runs.admission.open_runs import OpenRun
 from matins.domain.runs.admission.waiting import (
     CLAIM,
+    RETRY,
     TO_BE_ADMITTED,
     Question,
     Verdict,
@@ -24,7 +25,9 @@ RECHECK: Final = timedelta(seconds=15)
 """After so long a run that waits is asked about anew, should the hint of an end be lost."""
 
 FIRST_RECHECK: Final = timedelta(seconds=1)
-"""As `RECHECK`, for a run that waits since a moment: the end may have come in between."""
+"""As `RECHECK`, for a run that waits since a moment: the end may have come in between; and for a
+replay that is next.
+"""
 
 REPLACED_WITHIN: Final = timedelta(seconds=60)
 """So long the end of a run that is replaced is waited for: longer than until an executor that has
@@ -40,8 +43,8 @@ def ask_overlap(question: Question) -> Verdict | None:
     before = [other for other in question.others if _counts(question, other)]
     if not before:
         return None
-    if run.kind is Kind.BACKFILL or any(other.kind is Kind.BACKFILL for other in before):
-        return _waits(question, _is_still(before))
+    if run.makes_up or any(other.kind is Kind.BACKFILL for other in before):
+        return _waits(question, before)
     match run.overlap.policy:
         case "queue":
             return _in_turn(question, before)
@@ -66,7 +69,7 @@ def ask_trigger(
     if overlap == "allow":
         return Verdict(RunState.QUEUED)
     skips = overlap == "skip" and not allow_overlap
-    if first_open is not None and first_open.kind is not Kind.BACKFILL and skips:
+    if first_open is not None and not first_open.makes_up and skips:
         return Verdict(RunState.SKIPPED, _is_still([first_open]))
     return Verdict(RunState.WAITING, TO_BE_ADMITTED)
 
@@ -88,7 +91,7 @@ def _in_turn(question: Question, before: Sequence[OpenRun]) -> Verdict:
     waiting = sum(not other.is_started for other in before)
     next_in_line = waiting == len(before)  # if none has started, the first that waits will
     if waiting - next_in_line < question.run.overlap.places:
-        return _waits(question, _is_still(before))
+        return _waits(question, before)
     more = f"{waiting} more wait" if waiting > 1 else "another waits"
     return Verdict(RunState.SKIPPED, f"{_is_still(before)}, and {more}")
 
@@ -96,19 +99,24 @@ def _in_turn(question: Question, before: Sequence[OpenRun]) -> Verdict:
 def _in_place(question: Question, before: Sequence[OpenRun]) -> Verdict:
     replaces = tuple(other.id for other in before if other.cancel_at is None)
     ends = [other.cancel_at + REPLACED_WITHIN for other in before if other.cancel_at]
-    reason = f"{_is_still(before)}, and is replaced"
-    held = _waits(question, reason, min(ends, default=None))
-    return msgspec.structs.replace(held, replaces=replaces)
+    held = _waits(question, before, min(ends, default=None))
+    return msgspec.structs.replace(
+        held, reason=f"{held.reason}, and is replaced", replaces=replaces
+    )
 
 
-def _waits(question: Question, reason: str, until: datetime | None = None) -> Verdict:
-    recheck = question.now + (FIRST_RECHECK if question.run.cause == CLAIM else RECHECK)
+def _waits(question: Question, before: Sequence[OpenRun], until: datetime | None = None) -> Verdict:
+    """Return that a run waits. Of replays the next looks often: not every end sends a hint."""
+    run = question.run
+    is_next = run.awaits_replay and all(other.is_started for other in before)
+    is_soon = is_next or run.cause in (CLAIM, RETRY)
+    recheck = question.now + (FIRST_RECHECK if is_soon else RECHECK)
     return Verdict(
         RunState.WAITING,
-        reason,
+        _is_still(before),
         until=recheck if until is None else min(recheck, until),
         cause=CAUSE,
-        blocker=str(question.run.job_id),
+        blocker=str(run.job_id),
     )
 
 

@@ -13,7 +13,7 @@ from matins.domain.jobs.overlap import Overlap
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.admission.gates import Gate, LinePlace, Permit, RankedRun
 from matins.domain.runs.admission.open_runs import OpenRun
-from matins.domain.runs.states import Kind, RunState
+from matins.domain.runs.states import RunState
 
 CLAIM: Final = "claim"
 """The cause of a run that was claimed a moment ago, and is to be asked about."""
@@ -81,10 +81,10 @@ class Candidate(OpenRun, frozen=True, kw_only=True):
         """Whether it matters which runs of its job are unfinished.
 
         A retry has been admitted, and what stands in a gate's line, too; but on-time runs go before
-        a backfill there as well.
+        what makes up for the past there as well.
         """
-        was_admitted = self.cause == GATE and self.kind is not Kind.BACKFILL
-        return self.overlap.policy != "allow" and self.attempt == 0 and not was_admitted
+        was_admitted = self.is_started or (self.cause == GATE and not self.makes_up)
+        return self.overlap.policy != "allow" and not was_admitted
 
 
 class Rules(msgspec.Struct, frozen=True):
