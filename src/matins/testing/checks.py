@@ -21,7 +21,7 @@ from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
 from matins.testing.memory.rows import RunRow
 from matins.testing.memory.world import JobRow, World
-from matins.testing.overlap_checks import overlap_faults
+from matins.testing.overlap_checks import overlap_faults, overlap_paths
 from matins.testing.window_checks import window_faults
 from matins.upkeep.auto_delete import REASON as AUTO_DELETED
 
@@ -206,10 +206,7 @@ class Checker:
         if run.state in FINAL:
             del unfinished[run.id]
         self._seen[f"{before or 'new'} -> {run.state}"] += 1
-        self._seen["replay waits for another run"] += bool(
-            run.awaits_replay and "is still" in run.reason
-        )
-        self._seen[f"overlap: {run.state}"] += run.reason.startswith("overlap:")
+        self._seen.update(overlap_paths(run))
         if run.lost_count != self._lost.get(run.id, 0):
             self._lost[run.id] = run.lost_count
             self._seen["attempt lost"] += 1

@@ -31,3 +31,11 @@ def overlap_faults(
         if is_replaced and (not is_timed or now >= (other.cancel_at or now) + REPLACED_WITHIN):
             continue
         yield f"run {run.id} was admitted beside run {other.id} of its job"
+
+
+def overlap_paths(run: RunRow) -> Iterator[str]:
+    """Yield what overlap has made of a run that has just changed."""
+    if run.reason.startswith("overlap:"):
+        yield f"overlap: {run.state}"
+        if run.awaits_replay:
+            yield "replay waits for another run"
