@@ -20,7 +20,7 @@ from matins.domain.runs.output import last_lines
 from matins.domain.runs.states import FINAL, RunState
 from matins.domain.values.errors import MatinsError, NotFoundError, TooManyRequestsError
 from matins.kernel.http import Receive, Scope, Send
-from matins.kernel.streams import EVENTS, begin, send_events, send_text
+from matins.kernel.streams import EVENTS, begin, cut, send_events, send_text, until_left
 from matins.store.stored_output import StoredOutput
 
 log = structlog.get_logger()
@@ -103,10 +103,14 @@ class TextAnswer:
         self._number = number
         self._pieces = pieces
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await begin(send, _TEXT, [(b"matins-attempt", b"%d" % self._number)])
-        await send_text(send, self._pieces)
+        try:
+            await send_text(scope, receive, send, self._pieces)
+        except MatinsError as error:  # it has begun: all that can be told is that it has no end
+            log.info("output.broken_off", path=scope["path"], error=str(error))
+            await cut(scope, until_left(receive))
 
 
 class EventAnswer:
@@ -116,10 +120,10 @@ class EventAnswer:
         self._events = events
         self._stopping = stopping
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await begin(send, EVENTS)
-        await send_events(receive, send, self._events, self._stopping)
+        await send_events(scope, receive, send, self._events, self._stopping)
 
 
 async def _one(text: str) -> AsyncIterator[str]:

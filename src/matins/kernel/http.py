@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import structlog
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from matins.domain.values.errors import (
     MatinsError,
@@ -30,6 +31,9 @@ RETRY_AFTER_S = 1
 
 SAFE_METHODS = ("GET", "HEAD")
 """Methods that change nothing."""
+
+DROP = "matins.drop"
+"""Among the extensions of a scope: cuts the connection, with all that waits to be sent."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -81,6 +85,7 @@ class HttpServer:
         self.url = f"http://{name}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
             app,
+            http=_Protocol,
             loop="none",
             lifespan="off",
             access_log=False,
@@ -108,6 +113,14 @@ def _told(error: Exception) -> str:
     """
     number = getattr(error, "errno", None)
     return os.strerror(number) if number and number > 0 else str(error).partition(" (while")[0]
+
+
+class _Protocol(HttpToolsProtocol):
+    """Lets an application cut its connection: closing waits until all is read."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {DROP: self.transport.abort}  # type: ignore[dict-item] # ours
 
 
 class _QuietServer(uvicorn.Server):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing
 from typing import Final
 
 import structlog
 
-from matins.kernel.http import Receive, Send
+from matins.kernel.http import DROP, Receive, Scope, Send
 
 log = structlog.get_logger()
 
@@ -39,35 +39,55 @@ async def until_left(receive: Receive) -> None:
         pass
 
 
+async def cut(scope: Scope, left: Awaitable[None]) -> None:
+    """Cut the connection: there is no end, by which the reader knows that it does not have all.
+
+    What waits for a slow reader goes with it. Who returns without an end before the server has seen
+    that the client `left` is taken for broken.
+    """
+    scope["extensions"][DROP]()
+    await left
+
+
 async def is_taken(send: Send, piece: bytes, *, more: bool = True) -> bool:
     """Send, and return whether the reader has taken it in time."""
     try:
         async with asyncio.timeout(SEND_S):
             await send({"type": "http.response.body", "body": piece, "more_body": more})
     except TimeoutError:
-        log.info("stream.dropped")
         return False
     return True
 
 
-async def send_text(send: Send, pieces: AsyncIterator[str]) -> None:
-    """Send pieces of a text, and then the end; to a slow reader no end, by which it knows."""
+async def send_text(scope: Scope, receive: Receive, send: Send, pieces: AsyncIterator[str]) -> None:
+    """Send pieces of a text, and then the end; a slow reader is dropped."""
     async for piece in pieces:
         if not await is_taken(send, piece.encode()):
+            break
+    else:
+        if await is_taken(send, b"", more=False):
             return
-    await is_taken(send, b"", more=False)
+    log.info("stream.dropped", path=scope["path"])
+    await cut(scope, until_left(receive))
 
 
 async def send_events(
-    receive: Receive, send: Send, events: AsyncGenerator[bytes], stopping: asyncio.Event
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    events: AsyncGenerator[bytes],
+    stopping: asyncio.Event,
 ) -> None:
-    """Send events as they come until they end, the client hangs up, or we stop."""
+    """Send events as they come until they end, the client hangs up, or we stop; a slow reader is
+    dropped.
+    """
     leaving = asyncio.create_task(until_left(receive))
     stopped = asyncio.create_task(stopping.wait())
     upcoming: asyncio.Task[bytes | None] | None = None
     async with aclosing(events):
         try:
-            while not (leaving.done() or stopped.done()):
+            is_read = True
+            while is_read and not (leaving.done() or stopped.done()):
                 upcoming = upcoming or asyncio.create_task(_next(events))
                 done, _ = await asyncio.wait(
                     [upcoming, leaving, stopped],
@@ -79,10 +99,12 @@ async def send_events(
                     event, upcoming = upcoming.result(), None
                 elif done:
                     break
-                if event is None or not await is_taken(send, event):
+                if event is None:
                     break
-            if not leaving.done():
-                await is_taken(send, b"", more=False)
+                is_read = await is_taken(send, event)
+            if not leaving.done() and not (is_read and await is_taken(send, b"", more=False)):
+                log.info("stream.dropped", path=scope["path"])
+                await cut(scope, leaving)
         finally:
             for task in (leaving, stopped, upcoming):
                 if task is not None:

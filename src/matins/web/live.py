@@ -90,7 +90,7 @@ class Live:
             if view.drawing is None:
                 view.drawing = asyncio.create_task(self._draw(part, argument, view))
             await begin(send, EVENTS)
-            await send_events(receive, send, _events(view), self._stopping)
+            await send_events(scope, receive, send, _events(view), self._stopping)
         finally:
             self._viewers -= 1
             LIVE_VIEWS.dec()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from matins.kernel import streams
+from matins.kernel.http import DROP
 from matins.kernel.streams import BEAT, send_events
 
 Message = MutableMapping[str, Any]
@@ -21,7 +22,12 @@ class Connection:
         self.got: list[bytes] = []
         self.is_over = False
         self.hung_up = asyncio.Event()
+        self.is_cut = False
         self._reads = reads
+
+    def cut(self) -> None:
+        self.is_cut = True
+        self.hung_up.set()
 
     async def receive(self) -> Message:
         await self.hung_up.wait()
@@ -54,7 +60,8 @@ class Events:
 
 async def sent(connection: Connection, events: Events, stopping: asyncio.Event) -> None:
     async with asyncio.timeout(20):
-        await send_events(connection.receive, connection.send, events.give(), stopping)
+        scope = {"path": "/", "extensions": {DROP: connection.cut}}
+        await send_events(scope, connection.receive, connection.send, events.give(), stopping)
     assert events.is_closed
 
 
@@ -62,6 +69,7 @@ async def test_events_are_sent_up_to_their_end() -> None:
     connection = Connection()
     await sent(connection, Events(b"one", b"two", then_waits=False), asyncio.Event())
     assert (connection.got, connection.is_over) == ([b"one", b"two"], True)
+    assert not connection.is_cut
 
 
 async def test_who_hangs_up_is_sent_nothing_more() -> None:
@@ -82,6 +90,7 @@ async def test_who_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(streams, "SEND_S", 0.05)
     connection = Connection(reads=False)
     await sent(connection, Events(b"one"), asyncio.Event())
+    assert connection.is_cut
     assert not connection.is_over
 
 
