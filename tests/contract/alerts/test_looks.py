@@ -106,6 +106,37 @@ async def test_a_death_is_seen_within_the_look_after_it(watched: Watched) -> Non
     assert (await watched.ports.rows.standings(job))["dead"].is_notified
 
 
+async def test_what_stays_bad_is_looked_at_once_it_has_changed(watched: Watched) -> None:
+    """A success is seen within a minute, however long the job has been bad."""
+    await watched.channel()
+    job = await watched.job()
+    await watched.look()
+    await watched.end()
+    await watched.look()
+    await watched.look(3600)
+    await watched.look(3600)
+    assert [await watched.look(5) for _ in range(12)] == [0] * 12
+    await watched.end(result=GOOD)
+    assert [await watched.look(5) for _ in range(12)].count(1) >= 1
+    standing = (await watched.ports.rows.standings(job))["dead"]
+    assert (standing.is_bad, standing.edges) == (False, 2)
+
+
+async def test_what_is_bad_and_changes_while_the_clock_is_behind_is_seen(watched: Watched) -> None:
+    await watched.channel()
+    job = await watched.job()
+    await watched.look()
+    await watched.end()
+    await watched.look()
+    await watched.look(3600)
+    watched.ground.clock.move(-1800)
+    await watched.look()
+    await watched.end(result=GOOD)
+    for _ in range(40):
+        await watched.look(60)
+    assert not (await watched.ports.rows.standings(job))["dead"].is_bad
+
+
 async def test_a_death_is_seen_though_the_clock_was_put_back(watched: Watched) -> None:
     await watched.channel()
     job = await watched.job()
