@@ -14,15 +14,18 @@ from matins.domain.jobs.spec import JobSpec
 from matins.domain.jobs.targets import HttpTarget, Target
 from matins.domain.runs.attempts import Attempt, Result
 from matins.domain.runs.states import Outcome, RunState
+from matins.domain.schedules.after_jobs import AfterJobs
 from matins.domain.schedules.schedule import Schedule
 from matins.domain.values.ids import PARTITIONS
 from matins.executor.fleet import Executor
 from matins.executor.news import Tell
 from matins.kernel.settings import Settings
+from matins.owners.runs import Runs
 from matins.testing.alert_checks import AlertChecker
 from matins.testing.checks import Checker
 from matins.testing.memory.faulty import FaultRates, Process, faulty
 from matins.testing.memory.link import MemoryLink
+from matins.testing.memory.runs import MemoryRunChanges
 from matins.testing.memory.world import World
 from matins.testing.roles import Role, Stage, open_doors, rng_of, run_gateway, run_scheduler
 from matins.testing.virtual import VirtualClock, VirtualTime, in_virtual_time
@@ -43,7 +46,8 @@ class Scene:
         self.time = VirtualTime()
         self.world = World(self.time.now)
         self.rng = Random(seed)
-        self.checker = Checker(self.world, Counter())
+        self.seen: Counter[str] = Counter()
+        self.checker = Checker(self.world, self.seen)
         settings = Settings(lost_after_s=20.0, cut_off_s=12.0, lease_term_s=TERM_S)
         alert_checker = AlertChecker(self.world, self.checker.violations, Counter())
         self.stage = Stage(self.world, settings, self.checker, alert_checker)
@@ -144,3 +148,41 @@ async def test_a_partition_is_without_a_holder_for_a_lease_term_at_the_most() ->
     scene.close()
     assert 0 < longest_s < TERM_S / 2
     assert len(holders) == 3
+
+
+class FirstFails(FirstHangs):
+    """A target whose first attempt fails for good; all others are done at once."""
+
+    async def run(self, attempt: Attempt, cancel: asyncio.Event, _tell: Tell) -> Result:
+        """See `executor.targets.Runner`."""
+        self.started.append((attempt.run_id, attempt.number))
+        is_first = len(self.started) == 1
+        return Result(Outcome.FAILED, permanent=True) if is_first else Result(Outcome.SUCCEEDED)
+
+
+@in_virtual_time
+async def test_what_was_skipped_since_another_run_died_runs_once_that_is_replayed() -> None:
+    """skipped -> waiting, which seeds come by only now and then."""
+    scene = Scene()
+    target = FirstFails()
+    scene.start(run_scheduler)
+    scene.start(run_gateway)
+    scene.start(target.execute)
+    world = scene.world
+    leading = msgspec.structs.replace(SPEC, name="first", schedule=Schedule(every="1h"))
+    chain = Schedule(after=AfterJobs(["first"]))
+    leader = world.add_job(UUID(int=7), leading)
+    led = world.add_job(UUID(int=8), msgspec.structs.replace(SPEC, name="second", schedule=chain))
+    await asyncio.sleep(3700)
+    [dead] = world.scheduled(leader.id)
+    [skipped] = world.runs_by_job[led.id]
+    assert (dead.state, skipped.state) == (RunState.DEAD, RunState.SKIPPED)
+    await Runs(MemoryRunChanges(world), scene.stage.hints).replay(dead.id)
+    await asyncio.sleep(60)
+    runs = [world.runs_by_id[run.id] for run in (dead, skipped)]
+    scene.checker.check_ledger(scene.time.now())
+    scene.close()
+    assert scene.checker.violations == []
+    assert [run.state for run in runs] == [RunState.SUCCEEDED, RunState.SUCCEEDED]
+    assert scene.seen["skipped -> waiting"] == 1
+    assert target.started == [(dead.id, 1), (dead.id, 2), (skipped.id, 1)]
