@@ -51,8 +51,8 @@ _HEAD = ("p50", "p95", "CPU", "paint", "usable", "KiB")
 
 
 class Figures(NamedTuple):
-    """Milliseconds: of the server (the first time, median and 95 %), its processor time, to the
-    first paint, and until the page can be used.
+    """Milliseconds: of the server (the first time, then median and 95 %), its processor time,
+    to the first paint, and until the page can be used.
     """
 
     first: float
@@ -150,8 +150,8 @@ async def _page(client: aiohttp.ClientSession, page: Page, address: str, served:
         paint, load = await page.evaluate(_PAINTED)
         painted.append(paint)
         loaded.append(load)
-    p95 = quantiles(spent, n=20)[-1]
-    server = (spent[0], median(spent), p95, 1000 * used_s / _TIMES)
+    first, *spent = spent
+    server = (first, median(spent), quantiles(spent, n=20)[-1], 1000 * used_s / _TIMES)
     return Figures(*server, median(painted), median(loaded), size / 1024)
 
 

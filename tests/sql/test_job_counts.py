@@ -1,4 +1,4 @@
-"""How many jobs are in each state: counted anew, unless counting takes long."""
+"""How many jobs are in each state: counted anew, unless they are many."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tests.sql.owned import TEAM, spec
 from tests.sql.upkept import Upkept, upkept
 
-from matins.store import job_search
+from matins.store import kept
 from matins.store.database import Database
 from matins.store.job_search import JobFilter, PostgresJobSearch
 
@@ -28,25 +28,29 @@ async def search(dsn: str) -> AsyncIterator[PostgresJobSearch]:
     await database.close()
 
 
-async def test_a_few_jobs_are_counted_each_time(
-    world: Upkept, search: PostgresJobSearch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job_search, "_QUICK_S", 60.0)  # on a busy machine, too
+async def test_a_few_jobs_are_counted_each_time(world: Upkept, search: PostgresJobSearch) -> None:
     assert await search.counts(JobFilter()) == {"active": 3}
     await world.execute("UPDATE jobs SET state = 'paused' WHERE name = 'one'")
     assert await search.counts(JobFilter()) == {"active": 2, "paused": 1}
 
 
-async def test_what_takes_long_to_count_is_kept_for_a_while(
+async def test_a_count_of_many_is_kept_for_a_while(
     world: Upkept, search: PostgresJobSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_search, "_QUICK_S", 0.0)
-    monkeypatch.setattr(job_search, "_KEPT", 1_000_000)
+    monkeypatch.setattr(kept, "MANY", 2)
     assert await search.counts(JobFilter()) == {"active": 3}
     await world.execute("UPDATE jobs SET state = 'paused' WHERE name = 'one'")
     assert await search.counts(JobFilter()) == {"active": 3}
-    assert await search.counts(JobFilter(text="o")) == {"active": 2, "paused": 1}
-    monkeypatch.setattr(job_search, "_KEPT", 0)
-    assert await search.counts(JobFilter(text="two")) == {"active": 1}
-    await world.execute("UPDATE jobs SET state = 'paused' WHERE name = 'two'")
-    assert await search.counts(JobFilter(text="two")) == {"paused": 1}
+    assert await search.counts(JobFilter(text="one")) == {"paused": 1}
+    await world.execute("UPDATE jobs SET state = 'active' WHERE name = 'one'")
+    assert await search.counts(JobFilter(text="one")) == {"active": 1}
+
+
+async def test_a_kept_count_grows_too_old(
+    world: Upkept, search: PostgresJobSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "MANY", 2)
+    monkeypatch.setattr(kept, "KEPT_S", 0.0)
+    assert await search.counts(JobFilter()) == {"active": 3}
+    await world.execute("UPDATE jobs SET state = 'paused' WHERE name = 'one'")
+    assert await search.counts(JobFilter()) == {"active": 2, "paused": 1}

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from matins.domain.jobs.spec import Job, JobState
 from matins.domain.runs.recent import RECENT_MAX, RecentRuns
 from matins.domain.views import UnreadableJob
-from matins.kernel.clock import elapsed_s
 from matins.store.database import Database
 from matins.store.job_rows import readable
+from matins.store.kept import KeptCounts
 from matins.store.queries import load_queries
 from matins.store.recent import recent_runs
 
 _Q = load_queries("job_search.sql")
-
-_QUICK_S: Final = 0.02
-_KEPT: Final = 100
-"""Counts that took longer than that are good for so many times as long as they took."""
 
 
 class JobFilter(NamedTuple):
@@ -71,19 +67,12 @@ class ChainLink(NamedTuple):
     condition: str
 
 
-class _Counts(NamedTuple):
-    """How many jobs are in each state, and for how long that is good enough."""
-
-    numbers: dict[str, int]
-    until_s: float
-
-
 class PostgresJobSearch:
     """Reads for the web page. A replica will do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._counts: dict[tuple[object, ...], _Counts] = {}
+        self._counts = KeptCounts[dict[str, int]](lambda counts: sum(counts.values()))
 
     async def find(self, wanted: JobFilter, after: str, limit: int) -> JobsFound:
         """Return jobs by team and name, from that one (`team/name`) on."""
@@ -103,21 +92,14 @@ class PostgresJobSearch:
     async def counts(self, wanted: JobFilter) -> dict[str, int]:
         """Return how many jobs of a filter are in each state, whatever state it asks for.
 
-        Counting goes through all of them. What took long is good for longer: of a hundred thousand
-        jobs for seconds, of a few for no time that anybody notices.
+        Counting goes through all of them: of many the answer may be some seconds old.
         """
-        key = tuple(wanted.args.values())
-        begun_s = elapsed_s()
-        kept = self._counts.get(key)
-        if kept is not None and begun_s < kept.until_s:
-            return kept.numbers
-        rows = await self._database.fetch(_Q["counts"], **wanted.args)
-        numbers = {row["state"]: row["number"] for row in rows}
-        now_s = elapsed_s()
-        self._counts = {k: c for k, c in self._counts.items() if c.until_s > now_s}
-        if now_s - begun_s > _QUICK_S:
-            self._counts[key] = _Counts(numbers, now_s + _KEPT * (now_s - begun_s))
-        return numbers
+
+        async def read() -> dict[str, int]:
+            rows = await self._database.fetch(_Q["counts"], **wanted.args)
+            return {row["state"]: row["number"] for row in rows}
+
+        return await self._counts.get(tuple(wanted.args.values()), read)
 
     async def recent(self, jobs: Sequence[Job], count: int = RECENT_MAX) -> dict[str, RecentRuns]:
         """Return the last runs of jobs, by the ids of those that have any."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +16,7 @@ from matins.domain.values.errors import NotFoundError, check
 from matins.domain.values.names import check_name
 from matins.store.database import Database
 from matins.store.job_rows import as_json
+from matins.store.kept import KeptCounts
 from matins.store.queries import load_queries
 
 _Q = load_queries("teams.sql")
@@ -38,6 +41,7 @@ class PostgresTeams:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._counts = KeptCounts[dict[int, tuple[int, int]]](_jobs_in_all)
 
     async def keep(self, team: str) -> Keep:
         """Return what a team's jobs keep that don't say it themselves. Raises NotFoundError."""
@@ -52,9 +56,24 @@ class PostgresTeams:
         return [TeamRecord(**row) for row in await self._database.fetch(_Q["all"])]
 
     async def find(self, text: str, after: str, limit: int) -> list[TeamLine]:
-        """Return the teams with a text in their name, by name, from after that one on."""
+        """Return the teams with a text in their name, by name, from after that one on.
+
+        How many jobs they have may be some seconds old, if these are many.
+        """
         rows = await self._database.fetch(_Q["find"], text=text.lower(), after=after, limit=limit)
-        return [TeamLine(**dict(row)) for row in rows]
+        teams = tuple(row["id"] for row in rows)
+        counts = await self._counts.get(teams, partial(self._count_jobs, teams))
+        lines = []
+        for row in rows:
+            jobs, paused = counts.get(row["id"], (0, 0))
+            fields = {name: value for name, value in row.items() if name != "id"}
+            lines.append(TeamLine(**fields, jobs=jobs, paused=paused))
+        return lines
+
+    async def _count_jobs(self, teams: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return how many jobs teams have, and how many of these are paused."""
+        rows = await self._database.fetch(_Q["jobs"], teams=list(teams))
+        return {row["team_id"]: (row["jobs"], row["paused"]) for row in rows}
 
     async def share(self, team: str) -> TeamShare:
         """Return how a team shares the pools. Raises NotFoundError."""
@@ -96,3 +115,7 @@ class PostgresTeams:
         check(keep.problems())
         await self._database.fetch(_Q["put_keep"], team=team, keep=as_json(keep))
         return keep
+
+
+def _jobs_in_all(counts: Mapping[int, tuple[int, int]]) -> int:
+    return sum(jobs for jobs, _ in counts.values())

@@ -5,8 +5,8 @@ SELECT keep::text AS keep FROM teams WHERE name = :team
 SELECT name, weight, created_at FROM teams ORDER BY name LIMIT 10000
 
 -- name: find
--- By teams_name_key; jobs are counted by jobs_name, of the teams of a page only.
-SELECT t.name, t.weight, t.created_at, j.jobs, j.paused, c.channels, c.failing
+-- By teams_name_key.
+SELECT t.id, t.name, t.weight, t.created_at, c.channels, c.failing
 FROM (
     SELECT *
     FROM teams
@@ -15,17 +15,19 @@ FROM (
     LIMIT :limit
 ) AS t
 CROSS JOIN LATERAL (
-    SELECT count(*)::integer AS jobs,
-           count(*) FILTER (WHERE state = 'paused')::integer AS paused
-    FROM jobs
-    WHERE team_id = t.id AND state <> 'deleted'
-) AS j
-CROSS JOIN LATERAL (
     SELECT count(*)::integer AS channels, count(failing_since)::integer AS failing
     FROM channels
     WHERE team_id = t.id
 ) AS c
 ORDER BY t.name
+
+-- name: jobs
+-- By jobs_name, or through all jobs where that is shorter.
+SELECT team_id, count(*)::integer AS jobs,
+       count(*) FILTER (WHERE state = 'paused')::integer AS paused
+FROM jobs
+WHERE team_id = ANY (:teams::integer[]) AND state <> 'deleted'
+GROUP BY team_id
 
 -- name: share
 SELECT weight FROM teams WHERE name = :team
