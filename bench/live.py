@@ -43,7 +43,7 @@ class Viewers:
     def __init__(self, client: aiohttp.ClientSession, paths: Sequence[str]) -> None:
         self._client = client
         self._paths = paths
-        self.arrivals: dict[bytes, list[float]] = defaultdict(list)
+        self.arrivals: dict[int, list[float]] = defaultdict(list)
         self.opened = 0
         self.ended = 0
 
@@ -53,13 +53,9 @@ class Viewers:
         async with self._client.get(path, headers={"Accept": "text/event-stream"}) as answer:
             assert answer.status == 200, answer.status
             self.opened += 1
-            event = b""
-            async for line in answer.content:
-                event += line
-                if line == b"\n":
-                    if event.startswith(b"event"):
-                        self.arrivals[path.encode() + event].append(elapsed_s())
-                    event = b""
+            while event := await answer.content.readuntil(b"\n\n"):
+                if event.startswith(b"event"):
+                    self.arrivals[hash((path, event))].append(elapsed_s())
         self.ended += 1
 
 

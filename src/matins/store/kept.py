@@ -35,7 +35,9 @@ class KeptCounts(Generic[T]):
             return kept.value
         value = await read()
         now_s = elapsed_s()
-        self._answers = {key: one for key, one in self._answers.items() if one.until_s > now_s}
+        self._answers = {
+            key: answer for key, answer in self._answers.items() if answer.until_s > now_s
+        }
         if self._total(value) >= MANY:
             self._answers[asked] = _Answer(value, now_s + KEPT_S)
         return value
