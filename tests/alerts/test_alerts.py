@@ -419,3 +419,22 @@ async def test_hundreds_of_jobs_that_die_while_the_receiver_is_down_are_one_mess
     assert event["data"]["count"] == count
     assert event["data"]["title"] == f"payments: {count} alerts turned bad"
     assert await ground.value("SELECT count(*) FROM deliveries") == 1
+
+
+async def test_a_message_names_the_fields_that_changed_since_the_last_success(
+    ground: Ground, hooks: Hooks
+) -> None:
+    job = await ground.watched_job(hooks)
+    ground.go(seconds=5)
+    await ground.run(job, "succeeded")
+    await ground.tell()
+    ground.go(seconds=5)
+    await ground.job(target={"command": {"argv": ["load", "-v"], "env": {"KEY": "s3cret"}}})
+    ground.go(seconds=5)
+    await ground.run(job, "dead")
+    await ground.tell()
+    [event] = hooks.events
+    text = event["data"]["text"]
+    assert "Changed since the last success:\n  command, env.KEY (revision 1 → 2, " in text
+    assert ", by admin)" in text
+    assert "s3cret" not in text

@@ -169,3 +169,15 @@ async def test_a_failure_of_a_deleted_job_tells_nothing_of_the_next_one_of_its_n
     await owner.job()
     failure = (await owner.get(f"/v1/runs/{bad}/failure")).json
     assert (failure["failed_alike"], failure["looked_at"]) == (1, 1)
+
+
+async def test_who_replayed_a_run_is_kept(owner: Owner, dead: list[str]) -> None:
+    again = await owner.post(f"/v1/runs/{dead[0]}/replay")
+    assert again.json["reason"] == "replayed by admin"
+    assert (await owner.get(f"/v1/runs/{dead[0]}/input")).json["replayed_by"] == "admin"
+    made = await owner.post(f"/v1/runs/{dead[1]}/replay", {"body": "other"})
+    assert made.status == 202, made.json
+    given = (await owner.get(f"/v1/runs/{made.json['id']}/input")).json
+    assert (given["replay_of"], given["replayed_by"]) == (dead[1], "admin")
+    [closed] = (await owner.get(DEAD, dismissed=True)).json["letters"]
+    assert (closed["replayed_as"], closed["dismissed_by"]) == (made.json["id"], "admin")

@@ -71,7 +71,7 @@ async def list_attempts(reads: Reads, run_id: FromPath[UUID]) -> list[AttemptRec
 @get("/runs/{run_id:uuid}/input")
 async def show_input(reads: Reads, run_id: FromPath[UUID]) -> GivenInput:
     """Show what a trigger or a replay changed of the target for this run, and for which dead run it
-    stands; empty for any other run.
+    stands; and who replayed it. Empty for any other run.
     """
     return await reads.run_input(run_id)
 
@@ -125,6 +125,7 @@ async def stop_retrying(
 @post("/runs/{run_id:uuid}/replay", status_code=202, dto=Strict[Trigger], return_dto=None)
 async def replay_run(
     owners: Owners,
+    principal: Principal,
     run_id: FromPath[UUID],
     key: Key = None,
     data: JSONBody[Trigger | None] = None,
@@ -144,8 +145,9 @@ async def replay_run(
             changes.run_input,
             key=None if key is None else bare(key),
             allow_overlap=changes.allow_overlap,
+            author=Author(principal),
         )
-    return await owners.runs.replay(run_id)
+    return await owners.runs.replay(run_id, Author(principal))
 
 
 ROUTER = Router(

@@ -29,11 +29,7 @@ def failure_pairs(failure: RunFailure) -> list[tuple[str, Cell]]:
     if failure.last_success is not None:
         success = f"{failure.last_success.run_id}, due {local(failure.last_success.due_at)}"
         pairs.append(("last success", success))
-        changes = [
-            f"{', '.join(change.changes)} (revision {change.revision}, {local(change.at)}"
-            f"{f', by {change.author}' if change.author else ''})"
-            for change in failure.changes
-        ]
+        changes = [change.words(local(change.at)) for change in failure.changes]
         pairs.append(("changed since", "\n".join(changes) or "nothing of the job"))
     return pairs + (_closed_pairs(failure.letter) if failure.letter else [])
 
@@ -43,6 +39,7 @@ def _closed_pairs(letter: DeadLetter) -> list[tuple[str, Cell]]:
     if letter.dismissed_at is None:
         return []
     if letter.replayed_as is not None:
-        return [("replayed as", f"{letter.replayed_as}, {local(letter.dismissed_at)}")]
+        by = f" by {letter.dismissed_by}" if letter.dismissed_by else ""
+        return [("replayed as", f"{letter.replayed_as}, {local(letter.dismissed_at)}{by}")]
     by = letter.dismissed_by or "unknown"
     return [("dismissed", f"{local(letter.dismissed_at)} by {by}"), ("note", letter.note)]

@@ -27,7 +27,7 @@ from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.dead import RunFailure
 from matins.domain.runs.inputs import NOTHING_GIVEN, GivenInput
 from matins.domain.runs.outlook import Outlook
-from matins.domain.runs.states import Kind, RunState
+from matins.domain.runs.states import RunState
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.texts import clean
 from matins.domain.views import AttemptRecord, Run, RunPage
@@ -130,8 +130,7 @@ def show(run: TheRun, failed: Failed = False, as_json: AsJson = False) -> None:
 
     async def work(client: Matins) -> RunView:
         status = await client.get_run(await find_run(client, run, failed=failed))
-        is_manual = status.kind == Kind.MANUAL
-        run_input = await client.get_run_input(status.id) if is_manual else NOTHING_GIVEN
+        run_input = await client.get_run_input(status.id)
         outlook = await find_outlook(client, status)
         failure = await find_failure(client, status)
         return RunView(status, await client.list_attempts(status.id), run_input, outlook, failure)

@@ -17,7 +17,7 @@ SKIPPED = Counter("matins_skipped", "Due times that a scheduler skipped", ["reas
 ADMISSIONS = Counter("matins_admissions", "Decisions about runs that wait", ["state"])
 RUNS_RETRIED = Counter("matins_runs_retried", "Runs that are tried again after an attempt")
 RUNS_DEAD = Counter("matins_runs_dead", "Runs that were given up")
-REPLAYED = Counter("matins_replayed", "Dead runs replayed by replays of many, at their rates")
+REPLAYED = Counter("matins_replayed", "Dead runs replayed: single ones, and by replays of many")
 CLAIM_LAG = Histogram(
     "matins_claim_lag_seconds", "Claim time minus fire time", buckets=LAG_BOUNDS_S
 )

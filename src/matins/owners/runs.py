@@ -25,6 +25,7 @@ from matins.domain.values.ids import names_instant, partition_of, run_id, whole_
 from matins.domain.values.names import check_name
 from matins.kernel.ends import note_ends
 from matins.kernel.hints import notify
+from matins.kernel.metrics import REPLAYED
 
 CANCELLED = "cancelled by its owner"
 """The reason of a run that its owner ends."""
@@ -68,6 +69,7 @@ class Runs:
         *,
         key: str | None = None,
         allow_overlap: bool = False,
+        author: Author = NOBODY,
     ) -> RunStatus:
         """Run the job of a dead run now, with another input, in its place: its letter is closed.
 
@@ -79,7 +81,10 @@ class Runs:
             raise InvalidInputError.at("input", message)
         status = await self._status(run)
         return await self._make(
-            status.team, status.job, run_input, key, allow_overlap=allow_overlap, replay_of=run
+            *(status.team, status.job, run_input, key),
+            allow_overlap=allow_overlap,
+            replay_of=run,
+            by=author.name,
         )
 
     async def _make(
@@ -91,6 +96,7 @@ class Runs:
         *,
         allow_overlap: bool,
         replay_of: UUID | None = None,
+        by: str = "",
     ) -> RunStatus:
         check(key_problems(key) if key is not None else [])
         due_at = None
@@ -116,7 +122,9 @@ class Runs:
                 key,
                 allow_overlap=allow_overlap,
                 replay_of=replay_of,
+                by=by,
             ):
+                REPLAYED.inc(replay_of is not None)
                 await self._notify(job.id, made)
                 return made.status
         raise NotFoundError(f"team {team} has no job {name!r}")
@@ -163,14 +171,15 @@ class Runs:
         await notify(self._hints, CHANNEL, job_word(stopped.job_id))
         return stopped.status
 
-    async def replay(self, run: UUID) -> RunStatus:
+    async def replay(self, run: UUID, author: Author = NOBODY) -> RunStatus:
         """Give a dead run one attempt more, as the same run, and close its dead letter.
 
         If that succeeds, what chains have skipped because of it starts. Raises ConflictError when
         the run is not dead or can't go on, NotFoundError when there is none.
         """
         _check_id(run)
-        if status := await self._changes.replay(run):
+        if status := await self._changes.replay(run, author.name):
+            REPLAYED.inc()
             await notify(self._hints, "jobs", str(run))
             return status
         status = await self._status(run)

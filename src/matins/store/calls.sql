@@ -3,7 +3,7 @@
 -- name: call
 -- By the index on id, on the day of the run; then by the primary key of revisions: the run's own
 -- revision if it has one, else the one that was in force when its last attempt began.
-SELECT r.job_id, r.pool, r.input::text AS input, r.replay_of, v.revision, v.spec::text AS spec
+SELECT r.job_id, r.pool, r.input::text AS input, r.replay_of, r.replayed_by, v.revision, v.spec::text AS spec
 FROM all_runs r
 LEFT JOIN LATERAL (
     SELECT revision, spec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -11,7 +11,7 @@ import asyncpg
 
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.attempts import Result
-from matins.domain.runs.dead import ChangeSince, LastSuccess, RunFailure
+from matins.domain.runs.dead import LastSuccess, RunFailure
 from matins.domain.runs.fingerprint import Failure, failure_of
 from matins.domain.runs.states import Outcome
 from matins.domain.values.errors import ConflictError
@@ -21,7 +21,7 @@ from matins.store.dead import PostgresDeadLetters
 from matins.store.past import around
 from matins.store.queries import load_queries
 from matins.store.reads import PostgresReads
-from matins.store.revisions import PostgresRevisions
+from matins.store.revisions import changes_since
 
 _Q = load_queries("dead.sql")
 
@@ -40,7 +40,6 @@ class PostgresFailures:
         self._database = database
         self._reads = reads
         self._letters = PostgresDeadLetters(database)
-        self._revisions = PostgresRevisions(database, reads)
 
     async def of_run(self, run_id: UUID) -> RunFailure:
         """Return why a run failed. Raises NotFoundError, and ConflictError if no attempt of it
@@ -52,7 +51,8 @@ class PostgresFailures:
         success, changes = None, []
         if before["run_id"]:
             success = LastSuccess(before["run_id"], before["due_at"], before["started_at"])
-            changes = await self._changes(before["job_id"], success.started_at, attempt.started_at)
+            span = success.started_at, attempt.started_at
+            changes = await changes_since(self._database, before["job_id"], *span, REVISIONS_MAX)
         return RunFailure(
             run_id=run_id,
             team=status.team,
@@ -73,14 +73,6 @@ class PostgresFailures:
         args = {"run_id": status.id, "due_at": status.due_at, "fingerprint": fingerprint}
         [row] = await self._database.fetch(query, **args, limit=RUNS_MAX)
         return row
-
-    async def _changes(self, job_id: UUID, after: datetime, until: datetime) -> list[ChangeSince]:
-        page = await self._revisions.page_of(job_id, None, REVISIONS_MAX)
-        return [
-            ChangeSince(record.revision, record.at, record.author, record.reason, record.changes)
-            for record in page.revisions
-            if after < record.at <= until
-        ]
 
 
 def _last_failure(attempts: Sequence[AttemptRecord]) -> tuple[AttemptRecord, Failure]:

@@ -67,6 +67,7 @@ class PostgresRunChanges:
         *,
         allow_overlap: bool = False,
         replay_of: UUID | None = None,
+        by: str = "",
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`. The status says why the run waits."""
 
@@ -83,6 +84,7 @@ class PostgresRunChanges:
                 key=key,
                 fingerprint=run_input.fingerprint(allow_overlap=allow_overlap, replay_of=replay_of),
                 replay_of=replay_of,
+                by=by,
             )
 
         try:
@@ -124,7 +126,7 @@ class PostgresRunChanges:
         await wake_followers(self._database)
         return ChangedRun(status_of(row), row["job_id"])
 
-    async def replay(self, run_id: UUID) -> RunStatus | None:
+    async def replay(self, run_id: UUID, by: str = "") -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`. A day that is over is opened again."""
         due_at = due_of(run_id)
         status = await self.status(run_id)
@@ -132,7 +134,7 @@ class PostgresRunChanges:
             return None
         if not await self._database.fetch(_Q["reopen_day"], due_at=due_at):
             return None
-        row = await self._database.fetchrow(_Q["replay"], run_id=run_id, due_at=due_at)
+        row = await self._database.fetchrow(_Q["replay"], run_id=run_id, due_at=due_at, by=by)
         return None if row is None else status_of(row)
 
     async def status(self, run_id: UUID) -> RunStatus | None:

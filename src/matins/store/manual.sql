@@ -33,14 +33,15 @@ WITH letter AS (
 made AS (
     INSERT INTO runs (
         id, job_id, due_at, fire_at, claimed_at, finished_at, epoch, rank, team_id, partition,
-        priority, kind, state, reason, pool, input, allow_overlap, replay_of
+        priority, kind, state, reason, pool, input, allow_overlap, replay_of, replayed_by
     )
     SELECT :run_id::uuid, j.id, :due_at::timestamptz, :due_at, now,
            CASE :state::text WHEN 'skipped' THEN now END, 0, rank_at(now, j.priority), j.team_id,
            j.partition, j.priority, 'manual',
            CASE WHEN :state = 'queued' AND is_gated THEN 'waiting' ELSE :state END,
            CASE WHEN :state = 'queued' AND is_gated THEN 'to be admitted' ELSE :reason::text END,
-           j.pool, :input::jsonb, :allow_overlap::boolean, :replay_of
+           j.pool, :input::jsonb, :allow_overlap::boolean, :replay_of,
+           CASE WHEN :replay_of IS NOT NULL THEN :by::text END
     FROM coalesce(:now::timestamptz, clock_timestamp()) AS now, jobs j
     CROSS JOIN LATERAL (
         SELECT
@@ -60,7 +61,7 @@ keyed AS (
 ),
 closed AS (
     UPDATE dead_letters d
-    SET replayed_as = m.id, dismissed_at = m.claimed_at, note = 'replayed as run ' || m.id
+    SET replayed_as = m.id, dismissed_at = m.claimed_at, dismissed_by = :by, note = 'replayed as run ' || m.id
     FROM made m
     WHERE d.run_id = m.replay_of
 ),
@@ -180,7 +181,7 @@ WHERE coalesce(dropped_until <= :due_at, true)
 
 -- name: replay
 WITH wanted AS (
-    SELECT run_id, due_at
+    SELECT run_id, due_at, :by::text AS by
     FROM dead_letters
     WHERE run_id = :run_id::uuid AND due_at = :due_at::timestamptz AND replayed_as IS NULL
     FOR UPDATE

@@ -17,11 +17,15 @@ from matins.store.database import Database
 from matins.store.job_rows import as_json
 from matins.store.past import around
 from matins.store.queries import load_queries
+from matins.store.revisions import changes_since
 
 _Q = load_queries("outbox.sql")
 
 READ_MOST: Final = 500
 """The most notices that a message names."""
+
+CHANGES_MOST: Final = 5
+"""So many changes of a job it tells, the newest."""
 
 
 class PostgresOutbox:
@@ -66,12 +70,7 @@ class PostgresOutbox:
         """Return what a message tells of a job beyond the notice itself."""
         if notice.turn is Turn.WELL:
             return Detail()
-        rows = await self._database.fetch(_Q["changed"], job_id=notice.job_id)
-        changed = [
-            f"revision {row['revision']} at {instant_text(row['effective_at'])}"
-            f" by {row['changed_by'] or 'somebody'} {row['change_reason']}".rstrip()
-            for row in rows
-        ]
+        changed = await self._changed(notice.job_id)
         if notice.run_id is None:
             return Detail(changed=changed)
         due_at = due_of(notice.run_id)
@@ -80,6 +79,15 @@ class PostgresOutbox:
         if row is None:
             return Detail(changed=changed)
         return Detail(row["output"], changed, row["is_dead_letter"])
+
+    async def _changed(self, job_id: UUID) -> list[str]:
+        """Return what was changed of a job since its last success that is known."""
+        row = await self._database.fetchrow(_Q["good_until"], job_id=job_id)
+        if row is None or row["good_until"] is None:
+            return []
+        span = row["good_until"], row["now"]
+        changes = await changes_since(self._database, job_id, *span, CHANGES_MOST)
+        return [change.words(instant_text(change.at)) for change in changes]
 
 
 def _notice(row: dict[str, object]) -> Notice:

@@ -64,15 +64,12 @@ WHERE a.run_id = :run_id::uuid AND a.due_at = :due_at::timestamptz
 ORDER BY a.number DESC
 LIMIT 1
 
--- name: changed
--- Revisions of a job since its last success that is known, by the primary key.
-SELECT r.revision, r.effective_at, r.changed_by, r.change_reason
-FROM revisions r
-LEFT JOIN watches w ON w.job_id = r.job_id
-WHERE r.job_id = :job_id::uuid AND r.revision > 1
-  AND r.effective_at > coalesce(w.succeeded_at, w.expect_from, 'infinity')
-ORDER BY r.revision DESC
-LIMIT 5
+-- name: good_until
+-- The last success of a job that is known, by the primary key.
+SELECT coalesce(succeeded_at, expect_from) AS good_until,
+       coalesce(:now::timestamptz, clock_timestamp()) AS now
+FROM watches
+WHERE job_id = :job_id::uuid
 
 -- name: record
 -- Whoever took it meanwhile has written more tries: then nothing is changed.

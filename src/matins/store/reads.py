@@ -295,7 +295,8 @@ class PostgresReads:
 def given_of(row: asyncpg.Record) -> GivenInput:
     """Return what was given for a run, from its row."""
     given = msgspec.json.decode(row["input"] or "{}", type=GivenInput)
-    return msgspec.structs.replace(given, replay_of=row["replay_of"])
+    by = row["replayed_by"] or ""
+    return msgspec.structs.replace(given, replay_of=row["replay_of"], replayed_by=by)
 
 
 def _until(before: UUID | None) -> datetime:

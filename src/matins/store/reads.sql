@@ -199,7 +199,7 @@ WHERE r.id = :run_id AND r.due_at = :due_at AND r.state = 'running'
 ORDER BY number
 
 -- name: input
-SELECT r.input::text AS input, r.replay_of
+SELECT r.input::text AS input, r.replay_of, r.replayed_by
 FROM all_runs r
 WHERE r.id = :run_id::uuid AND r.due_at = :due_at::timestamptz
   AND r.due_at >= :first::timestamptz AND r.due_at < :past::timestamptz

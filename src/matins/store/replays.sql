@@ -86,13 +86,13 @@ LIMIT :limit
 -- A step: one statement that is step and replays. Who believed an older step does nothing, so that
 -- whoever takes it, it is taken once. What has died again since it began has a newer letter, and stays.
 WITH current AS (
-    SELECT id, until, coalesce(:now::timestamptz, clock_timestamp()) AS now
+    SELECT id, until, made_by, coalesce(:now::timestamptz, clock_timestamp()) AS now
     FROM replays
     WHERE id = :id::uuid AND step = :step AND finished_at IS NULL
     FOR NO KEY UPDATE
 ),
 wanted AS (
-    SELECT n.run_id, n.due_at
+    SELECT n.run_id, n.due_at, c.made_by AS by
     FROM current c
     CROSS JOIN unnest(:run_ids::uuid[], :due_ats::timestamptz[]) AS n (run_id, due_at)
     JOIN dead_letters d ON d.run_id = n.run_id AND d.dead_at < c.until

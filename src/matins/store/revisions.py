@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import msgspec
 
 from matins.domain.jobs.history import Snapshot, changes_between
 from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.runs.dead import ChangeSince
 from matins.domain.schedules.schedule import Override
 from matins.domain.values.errors import NotFoundError
 from matins.domain.views import RevisionPage, RevisionRecord
@@ -54,6 +56,18 @@ class PostgresRevisions:
             if page.revisions and page.revisions[0].revision == revision:
                 return page.revisions[0]
         raise NotFoundError(f"the job {name!r} has no revision {revision} (any more)")
+
+
+async def changes_since(
+    database: Database, job_id: UUID, after: datetime, until: datetime, limit: int
+) -> list[ChangeSince]:
+    """Return the changes of a job between two instants, newest first, of its newest revisions."""
+    rows = await database.fetch(_Q["page"], job_id=job_id, before=_LAST, limit=limit)
+    return [
+        ChangeSince(record.revision, record.at, record.author, record.reason, record.changes)
+        for record in _records(rows)[:limit]
+        if after < record.at <= until and record.revision > 1
+    ]
 
 
 def _records(rows: Sequence[asyncpg.Record]) -> list[RevisionRecord]:

@@ -20,6 +20,7 @@ from matins.domain.runs.inputs import NO_INPUT, RunInput
 from matins.domain.runs.states import Kind, Outcome, RunState
 from matins.domain.values.errors import ConflictError, InvalidInputError, NotFoundError
 from matins.domain.values.ids import run_id
+from matins.kernel.metrics import REPLAYED
 
 TEAM = "default"
 EXECUTOR = UUID(int=7)
@@ -100,7 +101,9 @@ async def test_a_replay_closes_the_letter_and_a_second_death_writes_another(
 ) -> None:
     ground = graveyard.ground
     run = await graveyard.die("load")
-    await ground.owners.runs.replay(run)
+    before = REPLAYED._value.get()
+    assert (await ground.owners.runs.replay(run, Author("ops"))).reason == "replayed by ops"
+    assert REPLAYED._value.get() == before + 1
     assert await ground.rows.letters() == []
     epochs = await ground.all_leases(EXECUTOR)
     await ground.admit(EXECUTOR, epochs, await ground.waiting())
@@ -114,10 +117,16 @@ async def test_a_replay_with_another_input_is_a_new_run_that_closes_the_letter_o
 ) -> None:
     ground, replay = graveyard.ground, graveyard.ground.owners.runs.replay_changed
     run, other = await graveyard.die("load"), await graveyard.die("load")
-    made = await replay(run, CHANGED, key="mended")
+    before = REPLAYED._value.get()
+    made = await replay(run, CHANGED, key="mended", author=Author("ops"))
+    assert [(letter.run, letter.dismissed_by) for letter in await ground.rows.letters()] == [
+        (run, "ops"),
+        (other, None),
+    ]
     assert (made.kind, made.state, made.id != run) == ("manual", RunState.QUEUED, True)
     assert await graveyard.open() == [other]
     assert (await replay(run, CHANGED, key="mended")).id == made.id
+    assert REPLAYED._value.get() == before + 1
     with pytest.raises(InvalidInputError, match="with other content"):
         await replay(other, CHANGED, key="mended")
     for again in (replay(run, CHANGED), ground.owners.runs.replay(run)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from matins.domain.jobs.spec import JobSpec, JobState
+from matins.domain.jobs.targets import Target
 from matins.domain.schedules.schedule import Override
 
 _STATES: Final = {
@@ -13,6 +14,9 @@ _STATES: Final = {
     (JobState.PAUSED, JobState.ACTIVE): "resumed",
     (JobState.QUARANTINED, JobState.ACTIVE): "resumed",
 }
+
+_NAMED: Final = {"env": "env", "headers": "header"}
+"""Parts of a target whose entries are told one by one."""
 
 
 class Snapshot(NamedTuple):
@@ -36,13 +40,31 @@ def changes_between(older: Snapshot, newer: Snapshot) -> list[str]:
     if older.state is not newer.state:
         changes.append(_STATES.get((older.state, newer.state), newer.state.value))
     if older.spec is not None and newer.spec is not None:
-        changes += [
-            field
-            for field in newer.spec.__struct_fields__
-            if getattr(older.spec, field) != getattr(newer.spec, field)
-        ]
+        for field in newer.spec.__struct_fields__:
+            if getattr(older.spec, field) != getattr(newer.spec, field):
+                changes += (
+                    _target_changes(older.spec.target, newer.spec.target)
+                    if field == "target"
+                    else [field]
+                )
     if list(older.overrides) != list(newer.overrides):
         changes.append("overrides")
     if list(older.calendars) != list(newer.calendars) and "schedule" not in changes:
         changes.append("calendars")
+    return changes
+
+
+def _target_changes(older: Target, newer: Target) -> list[str]:
+    """Return which parts of a target differ, by their names alone: values may be secrets."""
+    if older.kind is None or older.kind != newer.kind:
+        return ["target"]
+    before, after = older.given()[older.kind], newer.given()[older.kind]
+    changes = []
+    for part in after.__struct_fields__:
+        was, now = getattr(before, part), getattr(after, part)
+        if part in _NAMED and isinstance(was, dict) and isinstance(now, dict):
+            names = sorted(name for name in was | now if was.get(name) != now.get(name))
+            changes += [f"{_NAMED[part]}.{name}" for name in names]
+        elif was != now:
+            changes.append("command" if part == "argv" else part)
     return changes

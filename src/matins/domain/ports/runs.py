@@ -73,11 +73,13 @@ class RunChanges(Protocol):
         *,
         allow_overlap: bool = False,
         replay_of: UUID | None = None,
+        by: str = "",
     ) -> TriggeredRun | None:
         """Make a manual run: queued, skipped, or waiting to be asked about. None if there is one
         due then or made with this key, or the job is deleted.
 
-        Where it stands for a dead run of the job, the letter of that is closed; None without one.
+        Where it stands for a dead run of the job, the letter of that is closed `by` somebody; None
+        without one.
         """
 
     async def cancel(self, run_id: UUID, reason: str) -> ChangedRun | None:
@@ -94,10 +96,10 @@ class RunChanges(Protocol):
         Its last failure stands behind the reason.
         """
 
-    async def replay(self, run_id: UUID) -> RunStatus | None:
-        """Let a dead run wait for one attempt more, and close its dead letter; None if it has
-        none, its job is deleted, its day was purged, or a due time was counted
-        from its end.
+    async def replay(self, run_id: UUID, by: str = "") -> RunStatus | None:
+        """Let a dead run wait for one attempt more, as somebody wants, whose name it keeps, and
+        close its dead letter; None if it has none, its job is deleted, its day was
+        purged, or a due time was counted from its end.
         """
 
     async def status(self, run_id: UUID) -> RunStatus | None:

@@ -158,6 +158,13 @@ class ChangeSince(msgspec.Struct, frozen=True):
     reason: str
     changes: list[str]
 
+    def words(self, at: str) -> str:
+        """Return it in one line; `at` is its instant as the reader's clock writes it."""
+        by = f", by {self.author}" if self.author else ""
+        why = f": {self.reason}" if self.reason else ""
+        fields = ", ".join(self.changes) or "other zone data, or another pause"
+        return f"{fields} (revision {self.revision - 1} → {self.revision}, {at}{by}{why})"
+
 
 class RunFailure(msgspec.Struct, frozen=True):
     """Why a run failed, at its last attempt that did; with its dead letter, if it has one.

@@ -47,9 +47,12 @@ NO_INPUT: Final = RunInput()
 
 
 class GivenInput(RunInput, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The input of a run; `replay_of` is the dead run for which it stands."""
+    """The input of a run; `replay_of` is the dead run for which it stands, and `replayed_by` the
+    name of the token by which it was replayed last, or made in place of that one.
+    """
 
     replay_of: UUID | None = None
+    replayed_by: str = ""
 
 
 NOTHING_GIVEN: Final = GivenInput()

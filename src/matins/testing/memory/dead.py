@@ -124,7 +124,7 @@ class MemoryReplays:
             return 0
         chosen = {letter.run_id for letter in _chosen_letters(self._world, row.team, row.letters)}
         runs = [self._world.runs_by_id[run] for run in step.run_ids if run in chosen]
-        count = sum(reopen(self._world, run) for run in runs)
+        count = sum(reopen(self._world, run, row.made_by) for run in runs)
         self._world.replays[row.id] = replace(
             row,
             step=row.step + 1,
@@ -138,7 +138,7 @@ class MemoryReplays:
         return count
 
 
-def reopen(world: World, run: RunRow) -> bool:
+def reopen(world: World, run: RunRow, by: str) -> bool:
     """Let a dead run wait for one attempt more, and close its letter; False if it can't go on."""
     job = world.jobs[run.job_id]
     schedules = [revision.spec.schedule for revision in world.revisions[job.id]]
@@ -150,7 +150,8 @@ def reopen(world: World, run: RunRow) -> bool:
         return False
     if job.spec.target.checkin is not None:
         return False
-    run.retry_at, run.reason, run.finished_at = world.now(), "replayed by its owner", None
+    run.reason, run.replayed_by = f"replayed by {by or 'its owner'}", by
+    run.retry_at, run.finished_at = world.now(), None
     run.awaits_replay = True
     del world.dead_letters[run.id]
     world.wait(run, run.retry_at, RETRY)

@@ -238,6 +238,7 @@ class RunRow:
     holds_permits: bool = False
     allow_overlap: bool = False
     replay_of: UUID | None = None
+    replayed_by: str | None = None
     awaits_replay: bool | None = None
     """Whether a replay of it is yet to be admitted; None: it was never replayed."""
 

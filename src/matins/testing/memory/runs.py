@@ -60,6 +60,7 @@ class MemoryRunChanges:
         *,
         allow_overlap: bool = False,
         replay_of: UUID | None = None,
+        by: str = "",
     ) -> TriggeredRun | None:
         """See `domain.ports.runs.RunChanges`."""
         job, now = self._world.jobs[job_id], self._world.now()
@@ -88,8 +89,7 @@ class MemoryRunChanges:
         is_late = replay_of is not None and not self._has_letter(job_id, replay_of)
         if is_late or not self._world.insert(run):
             return None
-        if replay_of is not None:
-            self._close_letter(replay_of, run)
+        self._close_letter(replay_of, run, by)
         if key is not None:
             self._world.trigger_keys[job_id, key] = TriggerKeyRow(
                 run_id,
@@ -100,9 +100,12 @@ class MemoryRunChanges:
         self._world.wake_chains(job, due_at)
         return TriggeredRun(status_of(self._world, run), run.pool)
 
-    def _close_letter(self, run_id: UUID, stand_in: RunRow) -> None:
+    def _close_letter(self, run_id: UUID | None, stand_in: RunRow, by: str) -> None:
+        if run_id is None:
+            return
+        stand_in.replayed_by = by
         letter = self._world.dead_letters[run_id]
-        dismissal = Dismissal(letter.dismissal.by, f"replayed as run {stand_in.id}")
+        dismissal = Dismissal(by, f"replayed as run {stand_in.id}")
         self._world.dead_letters[run_id] = replace(
             letter,
             dismissed_at=stand_in.claimed_at,
@@ -149,10 +152,10 @@ class MemoryRunChanges:
         self._world.move(run, RunState.DEAD)
         return ChangedRun(status_of(self._world, run), run.job_id)
 
-    async def replay(self, run_id: UUID) -> RunStatus | None:
+    async def replay(self, run_id: UUID, by: str = "") -> RunStatus | None:
         """See `domain.ports.runs.RunChanges`."""
         run = self._world.runs_by_id.get(run_id)
-        if run is None or not reopen(self._world, run):
+        if run is None or not reopen(self._world, run, by):
             return None
         return status_of(self._world, run)
 

@@ -50,16 +50,20 @@ async def stop_retrying(
 
 @post("/runs/{run_id:uuid}/replay")
 async def replay_run(
-    request: WebRequest, owners: Owners, run_id: FromPath[UUID]
+    request: WebRequest, owners: Owners, principal: Principal, run_id: FromPath[UUID]
 ) -> Response[bytes]:
     """Give a dead run one attempt more."""
-    await owners.runs.replay(run_id)
+    await owners.runs.replay(run_id, Author(principal))
     return done(request, "Replayed: the run gets one attempt more.", run_path(run_id))
 
 
 @post("/runs/{run_id:uuid}/replay-edited")
 async def replay_edited(
-    request: WebRequest, owners: Owners, calls: Calls, run_id: FromPath[UUID]
+    request: WebRequest,
+    owners: Owners,
+    calls: Calls,
+    principal: Principal,
+    run_id: FromPath[UUID],
 ) -> Response[bytes]:
     """Run the job of a dead run with another input, in its place.
 
@@ -72,6 +76,7 @@ async def replay_edited(
         read_input(form, given),
         key=str(form.get("key", "")) or None,
         allow_overlap=bool(form.get("allow_overlap")),
+        author=Author(principal),
     )
     text = (
         "Started with the edited input. This run stands for the dead one, whose letter is closed."
