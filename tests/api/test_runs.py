@@ -367,6 +367,47 @@ async def test_a_run_that_waits_says_what_is_before_it(owner: Owner) -> None:
     assert second.json["before"] == told[0]["before"]
 
 
+async def test_a_run_that_waits_for_others_of_its_job_names_them(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job(overlap="queue")
+    runs = [UUID((await trigger(owner))["id"]) for _ in range(3)]
+    async with database.session() as session:
+        await session.execute("UPDATE runs SET state = 'queued' WHERE id = $1", runs[0])
+        await session.execute("DELETE FROM waiting WHERE run_id = $1", runs[0])
+        await session.execute(
+            "UPDATE waiting SET cause = 'overlap', blocker = (SELECT job_id FROM runs LIMIT 1)"
+        )
+    told = (await owner.get(f"/v1/runs/{runs[2]}/outlook")).json
+    [holder] = told["holders"]
+    assert (holder["run"], holder["state"], told["held_by"]) == (str(runs[0]), "queued", 1)
+
+
+async def test_a_run_in_a_gates_line_names_who_is_in_and_counts_who_is_before_it(
+    owner: Owner, database: Database
+) -> None:
+    await owner.job(max_running=4)
+    runs = [UUID((await trigger(owner))["id"]) for _ in range(6)]
+    async with database.session() as session:
+        gate_id = await session.fetchval("SELECT id FROM gates WHERE kind = 'job'")
+        for run in runs[:4]:
+            await session.execute("DELETE FROM waiting WHERE run_id = $1", run)
+            await session.execute(
+                "INSERT INTO permits (gate_id, run_id, due_at)"
+                " SELECT $1, id, due_at FROM runs WHERE id = $2",
+                *(gate_id, run),
+            )
+        for rank, run in enumerate(runs[4:]):
+            await session.execute(
+                "UPDATE waiting SET cause = 'gate', ready_at = 'infinity', gate_id = $1,"
+                " line_rank = $2 WHERE run_id = $3",
+                *(gate_id, rank, run),
+            )
+    views = [(await owner.get(f"/v1/runs/{run}/outlook")).json for run in runs[4:]]
+    assert [(view["held_by"], view["in_line"]) for view in views] == [(4, 0), (4, 1)]
+    assert [holder["run"] for holder in views[1]["holders"]] == [*map(str, sorted(runs[:4])[:3])]
+
+
 async def test_beside_an_unfinished_run_a_trigger_is_skipped_and_says_so(
     owner: Owner, database: Database
 ) -> None:

@@ -27,8 +27,19 @@ def outlook_pairs(outlook: Outlook) -> list[tuple[str, str]]:
     """Return what people are told of it."""
     more = "" if outlook.is_all else "more than "
     before = f"{more}{counted(outlook.before, 'run')} on the queue of pool {outlook.pool}"
+    line = f"{counted(outlook.in_line, 'run')} before it" if outlook.in_line else ""
     return [
+        ("held by", _holders(outlook)),
+        ("in line", line),
         ("before it", before if outlook.before else ""),
         ("waits until", local(outlook.until) if outlook.until else ""),
         ("starts", f"probably {local(outlook.starts_at)}" if outlook.starts_at else ""),
     ]
+
+
+def _holders(outlook: Outlook) -> str:
+    """Return which runs hold what it waits for: the first of them, and how many more."""
+    lines = [f"{holder.run} of {holder.job}, {holder.state}" for holder in outlook.holders]
+    if more := outlook.held_by - len(lines):
+        lines.append(f"and {counted(more, 'other run')}")
+    return "\n".join(lines) if outlook.held_by else ""

@@ -12,6 +12,7 @@ import msgspec
 
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
+from matins.domain.runs.outlook import HOLDERS_TOLD, Holder
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import ConflictError, NotFoundError
 from matins.domain.views import Run
@@ -28,7 +29,6 @@ from matins.insight.why.facts import (
     DueFacts,
     ExplainedJob,
     GateSeen,
-    PermitHolder,
     PoolExecutor,
     RunFacts,
     SameDue,
@@ -49,9 +49,6 @@ from matins.store.windows import windows_of
 _Q = load_queries("explanations.sql")
 _DUE = [Kind.SCHEDULED, Kind.CHAINED]
 _NOT_MADE_UP = [*_DUE, Kind.MANUAL]
-
-HOLDERS_TOLD = 3
-"""How many runs are named that are in the gate for which another waits."""
 
 LOOK_BACK = timedelta(days=12)
 """How far the runs that a chain follows are looked for."""
@@ -180,7 +177,7 @@ class PostgresExplanations:
         )
         holders = await self._database.fetch(_Q["holders"], gate_id=gate_id, limit=HOLDERS_TOLD)
         assert gate is not None, "gates are never removed"
-        permit_holders = [PermitHolder(**holder) for holder in holders]
+        permit_holders = [Holder(**holder) for holder in holders]
         return msgspec.structs.replace(place, gate=GateSeen(**gate, holders=permit_holders))
 
     async def _of_due(self, asked: Asked, at: datetime) -> Explanation:

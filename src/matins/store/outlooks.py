@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from matins.domain.runs.outlook import BEFORE_MAX, Outlook, QueuePlace, outlook
+import msgspec
+
+from matins.domain.runs.outlook import (
+    BEFORE_MAX,
+    HOLDERS_TOLD,
+    Holder,
+    Outlook,
+    QueuePlace,
+    outlook,
+)
 from matins.domain.runs.states import RunState
 from matins.domain.values.errors import ConflictError
 from matins.domain.values.ids import due_of
@@ -30,4 +39,16 @@ class PostgresOutlooks:
         if row is None:
             raise ConflictError(f"run {run} does not wait: it runs, is over, or is not known")
         place = QueuePlace(**{**row, "state": RunState(row["state"])})
-        return outlook(place, await self._fleet.served())
+        found = outlook(place, await self._fleet.served())
+        if place.state is not RunState.WAITING:
+            return found
+        rows = await self._database.fetch(
+            _Q["holders"], run_id=run, most=BEFORE_MAX, limit=HOLDERS_TOLD
+        )
+        return msgspec.structs.replace(
+            found,
+            held_by=max((row["held_by"] for row in rows), default=0),
+            holders=[
+                Holder(row["run"], row["job"], row["state"], row["started_at"]) for row in rows
+            ],
+        )

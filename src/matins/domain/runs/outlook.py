@@ -15,11 +15,25 @@ BEFORE_MAX: Final = 10_000
 """No more runs than that are counted before one."""
 
 
+HOLDERS_TOLD: Final = 3
+"""Of those who hold what a run waits for so many are named."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A run that holds what another one waits for: a permit of a gate, or the place of its job."""
+
+    run: UUID
+    job: str
+    state: str
+    started_at: datetime | None = None
+
+
 class QueuePlace(msgspec.Struct, frozen=True):
     """Where a run stands: `before` are on the queue of its pool and would start first.
 
     `until`: when it is asked about again, or tried again. `gap_s`: the time from one start in its
-    pool to the next, if that was ever measured.
+    pool to the next, if that was ever measured. `in_line`: how many stand before it in a gate's
+    line.
     """
 
     id: UUID
@@ -30,12 +44,15 @@ class QueuePlace(msgspec.Struct, frozen=True):
     before: int
     until: datetime | None = None
     gap_s: float | None = None
+    in_line: int = 0
 
 
 class Outlook(msgspec.Struct, frozen=True):
     """Why a run waits, what is before it, and when it will probably start; None: nobody knows.
 
     `before`: how many runs of its pool start first; `is_all` says that they were all counted.
+    `held_by`: how many runs hold what it waits for, the first of them are `holders`; `in_line`: how
+    many stand before it in the line of a gate. Both are counted up to a bound.
     """
 
     run: UUID
@@ -46,6 +63,9 @@ class Outlook(msgspec.Struct, frozen=True):
     is_all: bool
     until: datetime | None = None
     starts_at: datetime | None = None
+    held_by: int = 0
+    holders: list[Holder] = []
+    in_line: int = 0
 
 
 def outlook(place: QueuePlace, served: Container[str]) -> Outlook:
@@ -67,4 +87,5 @@ def outlook(place: QueuePlace, served: Container[str]) -> Outlook:
         is_all=is_all,
         until=place.until,
         starts_at=starts_at,
+        in_line=place.in_line,
     )

@@ -13,7 +13,7 @@ from matins.domain.executors.fleet import Fleet
 from matins.domain.jobs.spec import JobState
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
-from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.outlook import Holder, Outlook
 from matins.domain.views import AttemptRecord, Run
 
 
@@ -54,15 +54,6 @@ class WaitingPlace(msgspec.Struct, frozen=True):
     gate: GateSeen | None = None
 
 
-class PermitHolder(msgspec.Struct, frozen=True):
-    """A run that has passed a gate, and holds a permit of it."""
-
-    run: UUID
-    job: str
-    state: str
-    started_at: datetime | None = None
-
-
 class GateSeen(msgspec.Struct, frozen=True):
     """The gate in whose line a run stands.
 
@@ -74,7 +65,7 @@ class GateSeen(msgspec.Struct, frozen=True):
     name: str
     taken: int
     before: int
-    holders: list[PermitHolder] = []
+    holders: list[Holder] = []
 
 
 class PoolExecutor(msgspec.Struct, frozen=True):
