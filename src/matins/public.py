@@ -66,7 +66,7 @@ from matins.domain.runs.dead import (
     RunFailure,
 )
 from matins.domain.runs.inputs import GivenInput, RunInput
-from matins.domain.runs.outlook import Outlook
+from matins.domain.runs.outlook import Outlook, RunHolder
 from matins.domain.runs.output import TeamOutput
 from matins.domain.runs.recent import RecentRun, RecentRuns
 from matins.domain.runs.replays import Replay, ReplayDead, ReplayState
@@ -214,6 +214,7 @@ __all__ = [
     "Run",
     "RunEnd",
     "RunFailure",
+    "RunHolder",
     "RunInput",
     "RunPage",
     "RunState",

@@ -12,7 +12,7 @@ import msgspec
 
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
-from matins.domain.runs.outlook import HOLDERS_TOLD, Holder
+from matins.domain.runs.outlook import HOLDERS_TOLD, RunHolder
 from matins.domain.runs.states import Kind, RunState
 from matins.domain.values.errors import ConflictError, NotFoundError
 from matins.domain.views import Run
@@ -177,7 +177,7 @@ class PostgresExplanations:
         )
         holders = await self._database.fetch(_Q["holders"], gate_id=gate_id, limit=HOLDERS_TOLD)
         assert gate is not None, "gates are never removed"
-        permit_holders = [Holder(**holder) for holder in holders]
+        permit_holders = [RunHolder(**holder) for holder in holders]
         return msgspec.structs.replace(place, gate=GateSeen(**gate, holders=permit_holders))
 
     async def _of_due(self, asked: Asked, at: datetime) -> Explanation:

@@ -9,9 +9,9 @@ import msgspec
 from matins.domain.runs.outlook import (
     BEFORE_MAX,
     HOLDERS_TOLD,
-    Holder,
     Outlook,
     QueuePlace,
+    RunHolder,
     outlook,
 )
 from matins.domain.runs.states import RunState
@@ -49,6 +49,6 @@ class PostgresOutlooks:
             found,
             held_by=max((row["held_by"] for row in rows), default=0),
             holders=[
-                Holder(row["run"], row["job"], row["state"], row["started_at"]) for row in rows
+                RunHolder(row["run"], row["job"], row["state"], row["started_at"]) for row in rows
             ],
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from uuid import UUID
 
 from matins.cli.outlooks import outlook_pairs
-from matins.domain.runs.outlook import Holder, Outlook
+from matins.domain.runs.outlook import Outlook, RunHolder
 from matins.domain.runs.states import RunState
 
 WAITS = (UUID(int=9), RunState.WAITING, "limit of 5 for its job is taken", "default", 0, True)
 
 
 def test_the_first_who_hold_what_it_waits_for_are_named_and_the_others_counted() -> None:
-    holders = [Holder(UUID(int=number), "crawl", "running") for number in range(3)]
+    holders = [RunHolder(UUID(int=number), "crawl", "running") for number in range(3)]
     shown = dict(outlook_pairs(Outlook(*WAITS, held_by=5, holders=holders, in_line=2)))
     first, *_, last = shown["held by"].splitlines()
     assert (first, last) == (f"{UUID(int=0)} of crawl, running", "and 2 other runs")

@@ -21,7 +21,7 @@ from tests.unit.why.ground import (
 
 from matins.domain.jobs.spec import JobState
 from matins.domain.runs.admission.waiting import TO_BE_ADMITTED
-from matins.domain.runs.outlook import Holder, Outlook
+from matins.domain.runs.outlook import Outlook, RunHolder
 from matins.domain.runs.states import RunState
 from matins.insight.why.explanation import Explanation, Standing
 from matins.insight.why.facts import (
@@ -149,7 +149,7 @@ def test_what_waits_says_for_what(reason: str, place: WaitingPlace | None, so: s
 
 
 def test_who_is_in_a_gate_is_named() -> None:
-    holder = Holder(JOB, "extract", "running", second(5))
+    holder = RunHolder(JOB, "extract", "running", second(5))
     place = WaitingPlace("gate", gate=GateSeen("key", "vendor", 1, 0, [holder]))
     run = msgspec.structs.replace(facts(RunState.WAITING, reason="taken"), place=place)
     told = explain_run(asked(), run)

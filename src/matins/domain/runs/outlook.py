@@ -19,7 +19,7 @@ HOLDERS_TOLD: Final = 3
 """Of those who hold what a run waits for so many are named."""
 
 
-class Holder(msgspec.Struct, frozen=True):
+class RunHolder(msgspec.Struct, frozen=True):
     """A run that holds what another one waits for: a permit of a gate, or the place of its job."""
 
     run: UUID
@@ -64,7 +64,7 @@ class Outlook(msgspec.Struct, frozen=True):
     until: datetime | None = None
     starts_at: datetime | None = None
     held_by: int = 0
-    holders: list[Holder] = []
+    holders: list[RunHolder] = []
     in_line: int = 0
 
 

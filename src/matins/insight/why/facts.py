@@ -13,7 +13,7 @@ from matins.domain.executors.fleet import Fleet
 from matins.domain.jobs.spec import JobState
 from matins.domain.jobs.windows import Window
 from matins.domain.runs.chains import Link
-from matins.domain.runs.outlook import Holder, Outlook
+from matins.domain.runs.outlook import Outlook, RunHolder
 from matins.domain.views import AttemptRecord, Run
 
 
@@ -65,7 +65,7 @@ class GateSeen(msgspec.Struct, frozen=True):
     name: str
     taken: int
     before: int
-    holders: list[Holder] = []
+    holders: list[RunHolder] = []
 
 
 class PoolExecutor(msgspec.Struct, frozen=True):
