@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.console import Group
-from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
+from matins.cli import watching
 from matins.cli.connecting import Named, split_name, with_api
-from matins.cli.showing import NEVER, AsJson, local, print_json, print_json_line, tell
+from matins.cli.showing import NEVER, AsJson, local, print_json, tell
 from matins.cli.tables import Cell, console, facts, state, table
+from matins.cli.watching import Watch
 from matins.client.sdk import Matins
 from matins.domain.runs.backfills.values import (
     LIMIT_MAX,
@@ -26,22 +25,14 @@ from matins.domain.runs.backfills.values import (
     LeftOut,
     Order,
 )
-from matins.domain.values.errors import UnavailableError
 from matins.domain.values.names import DEFAULT_TEAM
-from matins.domain.values.texts import clean
 from matins.insight.explain.english import counted
 from matins.kernel.clock import HostClock
 from matins.kernel.moments import HELP, parse_moment
 
-REFRESH_S = 1.0
-"""How often a watched backfill is looked at."""
-
 commands = typer.Typer()
 
 TheBackfill = Annotated[UUID, typer.Argument(metavar="BACKFILL", help="The backfill's id.")]
-Watch = Annotated[
-    bool, typer.Option("--watch", help="Show its progress until it ends; Ctrl-C ends the show.")
-]
 
 _HEADS = ("BACKFILL", "JOB", "STATE", "FROM", "TO", "ENDED", "OF", "UNFINISHED", "ENDS")
 _STACKS = (("BACKFILL", "JOB"), ("STATE", "ENDS"), ("FROM", "TO"), ("ENDED", "OF", "UNFINISHED"))
@@ -95,7 +86,7 @@ def start(  # noqa: PLR0913, PLR0917 # a command's options
         if not as_json:
             tell(f"started  {started.backfill.id}")
         if watch:
-            await _watch(client, started.backfill, as_json=as_json)
+            await _watched(client, started.backfill, as_json=as_json)
 
     with contextlib.suppress(KeyboardInterrupt):
         with_api(work)
@@ -128,7 +119,7 @@ def show(backfill: TheBackfill, watch: Watch = False, as_json: AsJson = False) -
     async def work(client: Matins) -> None:
         shown = await client.get_backfill(backfill)
         if watch:
-            await _watch(client, shown, as_json=as_json)
+            await _watched(client, shown, as_json=as_json)
         else:
             _print(shown, as_json=as_json)
 
@@ -162,26 +153,9 @@ def cancel(
     _tell(with_api(lambda client: client.cancel_backfill(backfill, runs=runs)), as_json=as_json)
 
 
-async def _watch(client: Matins, backfill: Backfill, *, as_json: bool) -> None:
-    """Show a backfill until it is finished. An API that goes away is waited for."""
-    last, fault = None, ""
-    live = contextlib.nullcontext() if as_json else Live(console=console(), auto_refresh=False)
-    with live as screen:
-        while True:
-            if as_json and backfill != last:
-                print_json_line(backfill)
-            if screen is not None:
-                now = local(HostClock().now())
-                line = Text(fault or f"{now}  (Ctrl-C ends the show)", "red" if fault else "dim")
-                screen.update(Group(line, _facts(backfill)), refresh=True)
-            last = backfill
-            if backfill.finished_at is not None:
-                return
-            await asyncio.sleep(REFRESH_S)
-            try:
-                backfill, fault = await client.get_backfill(backfill.id), ""
-            except UnavailableError as error:
-                fault = clean(f"{error}; trying again")
+async def _watched(client: Matins, backfill: Backfill, *, as_json: bool) -> None:
+    look = partial(client.get_backfill, backfill.id)
+    await watching.watch(backfill, look, _facts, as_json=as_json)
 
 
 def _print(backfill: Backfill, *, as_json: bool) -> None:

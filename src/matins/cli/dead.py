@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
 import msgspec
 import typer
+from rich.text import Text
 
+from matins.cli import watching
 from matins.cli.connecting import change, split_name, with_api
 from matins.cli.failing import failure_pairs
 from matins.cli.inputs import Args, Body, Env, Headers, Key, read_input
@@ -17,6 +21,7 @@ from matins.cli.run_names import TheRun, find_runs
 from matins.cli.runs import show_attempts, standing
 from matins.cli.showing import AsJson, local, print_json
 from matins.cli.tables import Cell, console, facts, state, table
+from matins.cli.watching import Watch
 from matins.client.sdk import Matins
 from matins.domain.executors.protocol import RunStatus
 from matins.domain.runs.dead import (
@@ -132,7 +137,7 @@ def show(run: TheRun, as_json: AsJson = False) -> None:
     show_attempts(view.attempts)
 
 
-@commands.command(epilog="Example: matins dead replay --job payments/nightly --rate 100/m")
+@commands.command(epilog="Example: matins dead replay --job payments/nightly --rate 100/m --watch")
 def replay(  # noqa: PLR0913, PLR0917 # a command's options
     runs: TheRuns = None,
     job: OfJob = None,
@@ -149,6 +154,7 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
     body: Body = None,
     key: Key = None,
     allow_overlap: AllowOverlap = False,
+    watch: Watch = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay dead runs: a single one at once; several, or all that meet the options, at a rate.
@@ -161,6 +167,8 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
     run_input = read_input(args, env, headers, body)
     is_single = chosen == DeadFilter() and not everything and rate is None
     if is_single and runs is not None and len(runs) == 1:
+        if watch:
+            raise InvalidInputError.at("--watch", "is for replays at a rate; see `runs show`")
 
         async def replay_one(client: Matins) -> RunStatus:
             [run] = await find_runs(client, runs)
@@ -172,15 +180,11 @@ def replay(  # noqa: PLR0913, PLR0917 # a command's options
         raise InvalidInputError.at("RUN", "must be a single one if it is replayed with an input")
     fields = msgspec.structs.asdict(chosen)
     wanted = ReplayDead(**fields, everything=everything, rate=rate or RATE)
-
-    async def work(client: Matins) -> list[Replay]:
-        if not runs:
-            return [await client.replay_dead(team, wanted)]
-        return [
-            await client.replay_dead(of_team, msgspec.structs.replace(wanted, runs=own))
-            for of_team, own in (await _by_team(client, await find_runs(client, runs))).items()
-        ]
-
+    work = partial(_start_replays, team=team, wanted=wanted, runs=runs or ())
+    if watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            with_api(partial(_watch_replays, work, as_json=as_json))
+        return
     change(work, lambda replays: "\n".join(map(_replay_words, replays)), as_json=as_json)
 
 
@@ -262,6 +266,30 @@ async def _by_team(client: Matins, runs: Sequence[UUID]) -> dict[str, list[UUID]
 def _replay_words(replay: Replay) -> str:
     done = f"{replay.replayed} of {counted(replay.planned, 'dead letter')}"
     return f"{replay.state}  {replay.id}  {done}, {replay.rate}"
+
+
+async def _start_replays(
+    client: Matins, team: str, wanted: ReplayDead, runs: Sequence[str]
+) -> list[Replay]:
+    """Replay the runs that are named, or what is wanted of a team."""
+    if not runs:
+        return [await client.replay_dead(team, wanted)]
+    return [
+        await client.replay_dead(of_team, msgspec.structs.replace(wanted, runs=own))
+        for of_team, own in (await _by_team(client, await find_runs(client, runs))).items()
+    ]
+
+
+async def _watch_replays(
+    start: Callable[[Matins], Awaitable[list[Replay]]], client: Matins, *, as_json: bool
+) -> None:
+    for replay in await start(client):
+        look = partial(client.get_replay, replay.id)
+        await watching.watch(replay, look, _replay_progress, as_json=as_json)
+
+
+def _replay_progress(replay: Replay) -> Text:
+    return Text(_replay_words(replay))
 
 
 def _replay_row(replay: Replay) -> tuple[Cell, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -110,6 +113,28 @@ async def test_a_single_run_and_everything_are_not_both_replayed(
     refused = await typed("dead", "replay", str(run), "--everything")
     assert (refused.code, "and none of these" in refused.err) == (2, True)
     assert (await matins.get_dead_counts("demo")).total == 1
+
+
+async def test_a_watched_replay_is_shown_until_it_is_finished(
+    typed: Typist, matins: Matins, database: Database
+) -> None:
+    await die(matins, database, 2)
+    words = ("dead", "replay", "--job", "demo/broken", "--rate", "1/d", "--watch", "--json")
+    watched = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "matins", *words), stdout=asyncio.subprocess.PIPE
+    )
+    assert watched.stdout is not None
+    try:
+        first = json.loads(await watched.stdout.readline())
+        await matins.cancel_replay(UUID(first["id"]))
+        *_, last = map(json.loads, (await watched.stdout.read()).splitlines())
+        assert await watched.wait() == 0
+    finally:
+        if watched.returncode is None:
+            watched.kill()
+    assert (first["state"], first["planned"], last["state"]) == ("active", 2, "cancelled")
+    refused = await typed("dead", "replay", "demo/broken", "--watch")
+    assert (refused.code, "is for replays at a rate" in refused.err) == (2, True)
 
 
 async def test_for_programs_all_of_it_is_json(
