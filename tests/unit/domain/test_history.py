@@ -13,7 +13,7 @@ from matins.domain.jobs.targets import CommandTarget, HttpTarget, Target
 from matins.domain.runs.dead import ChangeSince
 
 AT = datetime(2026, 12, 1, 12, tzinfo=UTC)
-COMMAND = CommandTarget(["load"], env={"DAY": "1", "KEY": "a"})
+COMMAND = CommandTarget(["load"], env={"DAY": "1", "KEY": "a", "ZONE": "x"})
 HTTP = HttpTarget("https://example.com/", headers={"Accept": "text/plain"})
 
 
@@ -29,7 +29,7 @@ def snapshot(target: Target, state: JobState = JobState.ACTIVE, timeout: str = "
         (COMMAND, msgspec.structs.replace(COMMAND, cwd="/srv"), ["cwd"]),
         (
             COMMAND,
-            msgspec.structs.replace(COMMAND, argv=["x"], env={"DAY": "2", "NEW": "b"}),
+            msgspec.structs.replace(COMMAND, argv=["x"], env={"DAY": "2", "NEW": "b", "ZONE": "x"}),
             ["command", "env.DAY", "env.KEY", "env.NEW"],
         ),
     ],
