@@ -55,8 +55,12 @@ class Viewers:
             self.opened += 1
             while event := await answer.content.readuntil(b"\n\n"):
                 if event.startswith(b"event"):
-                    self.arrivals[hash((path, event))].append(elapsed_s())
+                    self.saw(path, event)
         self.ended += 1
+
+    def saw(self, path: str, event: bytes) -> None:
+        """Note when a state came."""
+        self.arrivals[hash((path, event))].append(elapsed_s())
 
 
 async def main(given: argparse.Namespace) -> None:
@@ -74,12 +78,12 @@ async def main(given: argparse.Namespace) -> None:
                 begun = running.cpu()
                 alone = await _lags(session, given.seconds)
                 idle = {role: used - begun[role] for role, used in running.cpu().items()}
-                before = _memory_mib(running)
+                before = memory_mib(running)
                 paths = ["/live/overview"]
                 if given.of == "run":
                     paths = await _waiting_runs(running.urls[0], given.runs)
                 async with _viewing(running, given.views, paths) as viewers:
-                    opened = _memory_mib(running)
+                    opened = memory_mib(running)
                     begun = running.cpu()
                     beside = await _lags(session, given.seconds)
                     cpu = {role: used - begun[role] for role, used in running.cpu().items()}
@@ -105,20 +109,27 @@ async def _viewing(running: Roles, views: int, paths: Sequence[str]) -> AsyncIte
     ) as client:
         await _sign_in(client)
         viewers = Viewers(client, paths)
-        tasks = [asyncio.create_task(viewers.watch(number)) for number in range(views)]
-        try:
-            begun = elapsed_s()
-            while viewers.opened < views:
-                for task in tasks:
-                    if task.done():
-                        task.result()
-                await asyncio.sleep(0.05)
-            print(f"{views} views were opened in {elapsed_s() - begun:.1f} s")
+        async with opening(viewers, views):
             yield viewers
-        finally:
+
+
+@asynccontextmanager
+async def opening(viewers: Viewers, count: int) -> AsyncIterator[None]:
+    """Open so many streams, and close them in the end."""
+    tasks = [asyncio.create_task(viewers.watch(number)) for number in range(count)]
+    try:
+        begun = elapsed_s()
+        while viewers.opened < count:
             for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+                if task.done():
+                    task.result()
+            await asyncio.sleep(0.05)
+        print(f"{count} streams were opened in {elapsed_s() - begun:.1f} s")
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _waiting_runs(url: str, count: int) -> list[str]:
@@ -159,7 +170,8 @@ def _told(lags: Sequence[float]) -> str:
     return f"{median(lags):,.0f}, {quantiles(lags, n=100)[-1]:,.0f} of {len(lags)} runs"
 
 
-def _memory_mib(running: Roles) -> float:
+def memory_mib(running: Roles) -> float:
+    """Return the memory of the one API."""
     [api] = running.processes["api"]
     for line in Path(f"/proc/{api.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
@@ -174,10 +186,7 @@ async def _slow_reader(running: Roles) -> None:
         await _sign_in(client)
         [cookie] = [c for c in client.cookie_jar if c.key == "matins_session"]
         host = urlsplit(running.urls[0])
-        with socket.socket() as reader:
-            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-            reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # as over a network
-            reader.connect((host.hostname, host.port))
+        with small_socket(running.urls[0]) as reader:
             reader.sendall(
                 b"GET /live/overview HTTP/1.1\r\nHost: %b\r\nAccept: text/event-stream\r\n"
                 b"Cookie: matins_session=%b\r\n\r\n" % (host.netloc.encode(), cookie.value.encode())
@@ -187,6 +196,16 @@ async def _slow_reader(running: Roles) -> None:
             dropped = await _until_views(client, 0)
             told = f"after {elapsed_s() - begun:.0f} s" if dropped else "was not dropped"
             print(f"a viewer who reads nothing: {told}")
+
+
+def small_socket(url: str) -> socket.socket:
+    """Connect with the smallest buffers."""
+    where = urlsplit(url)
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # as over a network
+    reader.connect((where.hostname, where.port))
+    return reader
 
 
 async def _until_views(client: aiohttp.ClientSession, wanted: int, within_s: float = 240) -> bool:

@@ -31,10 +31,10 @@ class Roles:
         """The addresses of all APIs."""
         return self._environment["MATINS_URL"]
 
-    async def start(self, role: str) -> Process:
-        """Start a process of a role; an API is waited for."""
+    async def start(self, role: str, program: str = "bench.role") -> Process:
+        """Start a process of a role; an API is waited for. `matins`: with real targets."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.role", role), env=self._environment
+            *(sys.executable, "-m", program, role), env=self._environment
         )
         self.processes[role].append(process)
         if role == "api":
