@@ -41,3 +41,10 @@ def _due(world: World, job: JobRow, leader: JobRow, run: RunRow) -> LeaderDue:
     return LeaderDue(
         leader.spec.name, run.due_at, run.claimed_at, run.due_until, run.due_count, open_since
     )
+
+
+def is_passed(world: World, run: RunRow, other: RunRow) -> bool:
+    """Return whether a run of the job was due after another one, before `run` was made."""
+    rows = world.runs_by_job[run.job_id]
+    scheduled = [row.due_at for row in rows if row.kind is Kind.SCHEDULED and row.id != run.id]
+    return max(scheduled) > other.due_at

@@ -15,7 +15,7 @@ from matins.domain.values.durations import parse_duration
 from matins.domain.values.ids import run_id
 from matins.owners.upkeep import PAUSE_OVER
 from matins.testing.backfill_checks import broken_at_the_end, broken_by_run
-from matins.testing.chain_ledger import audit_links
+from matins.testing.chain_ledger import audit_links, is_passed
 from matins.testing.dead_checks import dead_faults, job_is_ours, paths_taken
 from matins.testing.gate_checks import gate_faults, permits_held
 from matins.testing.memory.chains import leader_runs, leaders_of
@@ -240,21 +240,21 @@ class Checker:
     def _check_chain(self, run: RunRow, unfinished: Iterable[RunRow]) -> None:
         """A job that follows ends has one run at a time, but for those of an earlier schedule.
 
-        Runs that were triggered are no part of it. While a new schedule is being written the
-        earlier one goes on: it may make runs that are due after it. Once the clock went back, the
-        newest due time may not be that of the run which goes on.
+        Runs that were triggered are no part of it. An earlier schedule may go on while a new one is
+        written. Once the clock went back, one that goes on may not have the newest due time.
         """
         job = self._world.jobs[run.job_id]
         self._schedules[run.id] = job.timing.since
         follows_end = job.spec.schedule is not None and job.spec.schedule.follows_end
-        if run.kind is not Kind.SCHEDULED or not follows_end or self._back:
+        if run.kind is not Kind.SCHEDULED or not follows_end:
             return
         self._seen["run that follows an end"] += 1
         for other in unfinished:
             is_earlier = self._schedules.get(other.id, job.timing.since) != job.timing.since
             if is_earlier or other.kind is not Kind.SCHEDULED:
                 continue
-            if other.due_at > job.timing.since:
+            is_open = bool(self._back) and is_passed(self._world, run, other)
+            if other.due_at > job.timing.since and not is_open:
                 self._broken(f"run {run.id} was made though run {other.id} before it goes on")
 
     def _check_link(self, run: RunRow) -> None:

@@ -132,6 +132,24 @@ def test_what_an_earlier_schedule_makes_while_the_next_is_written_may_go_on_besi
     assert "before it goes on" in violation
 
 
+def test_a_run_beside_one_that_goes_on_is_judged_though_the_clock_was_put_back() -> None:
+    house = House()
+    house.checker.clock_stepped(-5)
+    house.claim(2, RunState.WAITING)
+    house.claim(3, RunState.WAITING)
+    [violation] = house.checker.violations
+    assert "before it goes on" in violation
+
+
+def test_a_run_after_one_that_is_due_later_in_time_that_came_twice_is_not_judged() -> None:
+    house = House()
+    house.run(1, 15)
+    house.run(16, 3)
+    house.claim(4, RunState.WAITING)
+    house.claim(5, RunState.WAITING)
+    assert house.checker.violations == []
+
+
 async def test_what_is_admitted_together_is_judged_in_the_order_of_the_decisions() -> None:
     house = House()
     runs = [
