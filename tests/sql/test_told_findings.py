@@ -105,6 +105,18 @@ async def test_findings_are_told_once_whoever_sees_which_first(house: House) -> 
     assert ["no scheduler" in text for text in house.texts] == [True, False]
 
 
+async def test_what_comes_and_goes_within_the_quiet_has_not_changed(house: House) -> None:
+    apis = [house.api() for _ in range(2)]
+    for second in range(20):
+        for api in apis:
+            await api.look(*([FROZEN] if second % 3 == 0 else []))
+        house.wait()
+    house.wait(QUIET)
+    for api in apis:
+        await api.look()
+    assert house.sent == [WRONG, WELL]
+
+
 async def test_what_one_dies_of_telling_another_tells_after_the_lease(house: House) -> None:
     sending = asyncio.Event()
 

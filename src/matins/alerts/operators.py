@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from matins.domain.alerts.texts import Message, instant_text
 from matins.domain.ports import Clock
 from matins.domain.ports.status import StatusView, ToldFindings
 from matins.domain.status.findings import Finding, FindingKind, SystemStatus, beside_channels
-from matins.domain.status.telling import FindingTurn, Key, as_told
+from matins.domain.status.telling import QUIET, FindingTurn, Key, as_told
 from matins.domain.values.errors import UnavailableError
 from matins.domain.values.ids import hashed_id
 from matins.kernel.contact import Contact
@@ -75,6 +76,8 @@ class OperatorAlerts:
         self._standings: dict[Key, RuleStanding] = {}
         self._waiting: dict[Key, _News] = {}
         """The last edge of each finding, until it is known to be told."""
+        self._found: dict[Key, tuple[Finding, datetime]] = {}
+        """What was found lately, and when that was last."""
         self._alone: set[Key] = set()
         """What this process has found bad and told without asking rows."""
 
@@ -93,9 +96,13 @@ class OperatorAlerts:
         status = await self._system.status()
         found = {finding.key: finding for finding in beside_channels(status)}
         can_ask = not any(kind is FindingKind.DATABASE for kind, _ in found)
+        self._found |= {key: (finding, status.judged_at) for key, finding in found.items()}
+        for key, (_, found_at) in list(self._found.items()):
+            if status.judged_at - found_at >= QUIET:
+                del self._found[key]
         if can_ask:
             await self._learn(found)
-        self._compare(found, status)
+        self._compare(status)
         if self._clock.elapsed_s() < self._again_s:
             return
         for turn in (Turn.BAD, Turn.FLAPPING, Turn.WELL):
@@ -111,14 +118,14 @@ class OperatorAlerts:
         if bad is None:
             return
         for key in {*bad, *self._standings} - self._waiting.keys() - self._alone:
-            standing = as_told(self._standings.get(key), bad.get(key), is_found=key in found)
+            standing = as_told(self._standings.get(key), bad.get(key), is_found=key in self._found)
             if standing is not None:
                 self._standings[key] = standing
 
-    def _compare(self, found: dict[Key, Finding], status: SystemStatus) -> None:
+    def _compare(self, status: SystemStatus) -> None:
         """Compare what is found with what was told."""
-        for key in {**self._standings, **found}:
-            before, finding = self._standings.get(key), found.get(key)
+        for key in {**self._standings, **self._found}:
+            before, (finding, _) = self._standings.get(key), self._found.get(key, (None, None))
             level = _level(finding, before, status)
             self._standings[key], edge = step(before, level, status.judged_at)
             if edge is not None:
