@@ -141,6 +141,25 @@ async def test_what_one_dies_of_telling_another_tells_after_the_lease(house: Hou
     assert house.sent == [WRONG]
 
 
+async def test_who_waited_for_another_that_told_tells_nothing(house: House) -> None:
+    sending, may_arrive = asyncio.Event(), asyncio.Event()
+
+    async def arrive(message: Message) -> None:
+        sending.set()
+        await may_arrive.wait()
+        house.sent.append(message.title)
+
+    slow, other = house.api(arrive), house.api()
+    task = asyncio.create_task(slow.look(FROZEN))
+    await sending.wait()
+    await other.look(FROZEN)
+    may_arrive.set()
+    await task
+    house.wait(LEASE)
+    await other.look(FROZEN)
+    assert house.sent == [WRONG]
+
+
 async def test_what_does_not_arrive_from_one_is_told_by_another(house: House) -> None:
     async def fail(_message: Message) -> None:
         raise UndeliveredError("nobody listens")
