@@ -17,7 +17,7 @@ from matins.domain.alerts.edges import RuleStanding
 from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import PUT_OFF, Judged, Subject, channels_of, depth
 from matins.domain.alerts.levels import RECENT
-from matins.domain.alerts.probing import RUNS, YOUNG, slices_between
+from matins.domain.alerts.probing import RUNS, YOUNG, YOUNG_MAX, slices_between
 from matins.domain.jobs.alerting import AlertRules
 from matins.domain.jobs.spec import JobSpec, JobState
 from matins.domain.jobs.windows import Window
@@ -58,8 +58,8 @@ class PostgresLookout:
             await self._run(session, "wake_changed", **args)
             await self._run(session, "wake_dead", **args)
             slices = slices_between(row["woken_until"], row["now"])
-            bad = {"young": YOUNG, "slices": slices, "runs": RUNS, "at": row["now"]}
-            await self._run(session, "wake_bad", **bad)
+            bad = {"young": YOUNG, "young_max": YOUNG_MAX, "slices": slices, "runs": RUNS}
+            await self._run(session, "wake_bad", **bad, at=row["now"])
             await self._run(session, "woken", at=row["now"])
 
     async def due(self, limit: int) -> list[Subject]:

@@ -49,17 +49,24 @@ WHERE w.job_id = dead.job_id
 
 -- name: wake_bad
 -- What is bad is looked at again once its job has changed, or a run of it was made, has started or has
--- ended. That is asked by watches_bad_since of those that turned bad lately, and by watches_bad of as
--- many sixtieths of the others as seconds have passed: of all, where the clock was put back. What is
--- written later than it says (see `begin`) is seen all the same.
+-- ended. That is asked by watches_bad_since of the newest of those that turned bad lately, and by
+-- watches_bad of as many sixtieths of all as seconds have passed: of all, where the clock was put back.
+-- What is written later than it says (see `begin`) is seen all the same.
 UPDATE watches w
 SET look_at = greatest(:at::timestamptz, w.looked_at + interval '1 second')
 FROM (
-    SELECT job_id FROM watches WHERE bad_since > :at::timestamptz - :young::interval
-    UNION ALL
+    (
+        SELECT job_id
+        FROM watches
+        WHERE bad_since > :at::timestamptz - :young::interval
+        ORDER BY bad_since DESC
+        LIMIT :young_max::integer
+    )
+    UNION
     SELECT job_id
     FROM watches
-    WHERE bad_since <= :at::timestamptz - :young::interval AND get_byte(uuid_send(job_id), 15) % 60 = ANY (:slices::integer[])
+    WHERE bad_since IS NOT NULL
+      AND get_byte(uuid_send(job_id), 15) % 60 = ANY (:slices::integer[])
 ) AS bad
 JOIN jobs j ON j.id = bad.job_id
 WHERE w.job_id = bad.job_id

@@ -7,7 +7,10 @@ from typing import Final
 from uuid import UUID
 
 YOUNG: Final = timedelta(minutes=10)
-"""What turned bad no longer ago is asked each time; all others have their turn once a minute."""
+"""What turned bad no longer ago is asked each time, too; all have their turn once a minute."""
+
+YOUNG_MAX: Final = 1_000
+"""So many of what turned bad last, or a burst of failures would be asked over and over."""
 
 SLICES: Final = 60
 """Of all jobs: another one each second."""

@@ -13,7 +13,7 @@ from uuid import UUID
 from matins.domain.alerts.deliveries import GATHER, GATHER_BURST, DeliveryKind, delivery_id, kind_of
 from matins.domain.alerts.facts import JobFacts, SeenRun
 from matins.domain.alerts.judging import Judged, Subject, channels_of, depth
-from matins.domain.alerts.probing import RUNS, YOUNG, slice_of, slices_between
+from matins.domain.alerts.probing import RUNS, YOUNG, YOUNG_MAX, slice_of, slices_between
 from matins.domain.jobs.spec import JobState
 from matins.domain.ports.alerts import Announcement
 from matins.domain.runs.states import Kind, RunState
@@ -46,10 +46,11 @@ class MemoryLookout:
                 is_seen = watch.looked_at is not None and letter.dead_at < watch.looked_at
                 tables.wake(watch, now if is_seen else _FIRST)
         slices = slices_between(tables.woken_until or now, now)
-        for watch in list(tables.watches.values()):
-            if watch.bad_since is None:
-                continue
-            if watch.bad_since > now - YOUNG or slice_of(watch.job_id) in slices:
+        bad = [(watch.bad_since, watch) for watch in tables.watches.values() if watch.bad_since]
+        bad.sort(key=lambda pair: pair[0], reverse=True)
+        for place, (since, watch) in enumerate(bad):
+            is_young = since > now - YOUNG and place < YOUNG_MAX
+            if is_young or slice_of(watch.job_id) in slices:
                 self._wake_bad(watch, now)
         tables.woken_until = now
 
