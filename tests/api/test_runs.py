@@ -305,7 +305,7 @@ async def test_a_dead_run_is_replayed_with_another_input_as_a_new_run_that_names
     replayed = await owner.post(path, changes)
     assert (replayed.status, replayed.json["kind"]) == (202, "manual")
     given = await owner.get(f"/v1/runs/{replayed.json['id']}/input")
-    assert given.json == changes | {"replay_of": run["id"]}
+    assert given.json == changes | {"replay_of": run["id"], "replayed_by": "admin"}
     async with database.session() as session:
         left = "SELECT count(*) FROM dead_letters WHERE dismissed_at IS NULL"
         assert await session.fetchval(left) == 0
