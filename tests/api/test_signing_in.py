@@ -35,6 +35,11 @@ async def test_a_link_signs_in_once(browser: aiohttp.ClientSession, owner: Owner
         assert (answer.status, "This link was used" in await answer.text()) == (401, True)
 
 
+async def test_a_browser_that_asks_for_an_icon_gets_it(browser: aiohttp.ClientSession) -> None:
+    async with browser.get("/favicon.ico") as answer:
+        assert (answer.status, answer.content_type) == (200, "image/svg+xml")
+
+
 async def test_the_cookie_can_be_used_by_no_script(browser: aiohttp.ClientSession) -> None:
     async with browser.post("/sign-in", data={"token": TOKEN}, allow_redirects=False) as answer:
         cookie = answer.headers["set-cookie"]

@@ -31,11 +31,12 @@ class JobFilter(NamedTuple):
     @property
     def args(self) -> dict[str, object]:
         """The parameters of the queries."""
-        escaped = self.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        text = self.text.lower()  # as all names are
+        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         labels = msgspec.json.encode(dict(self.labels)).decode()
         return {
             "team": self.team,
-            "text": self.text,
+            "text": text,
             "pattern": f"%{escaped}%",
             "labels": labels,
         }

@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
     WHERE team_id = t.id
       AND state <> 'deleted'
       AND (t.name > :after_team::text OR name > :after_name::text)
-      AND (:text::text = '' OR t.name || '/' || name ILIKE :pattern::text)
+      AND (:text::text = '' OR t.name || '/' || name LIKE :pattern::text)
       AND (:state::text = '' OR state = :state)
       AND (:labels::jsonb = '{}' OR coalesce(spec -> 'labels', '{}') @> :labels::jsonb)
     ORDER BY name
@@ -29,7 +29,7 @@ SELECT j.state, count(*) AS number
 FROM teams t
 JOIN jobs j ON j.team_id = t.id
 WHERE (:team::text = '' OR t.name = :team)
-  AND (:text::text = '' OR t.name || '/' || j.name ILIKE :pattern::text)
+  AND (:text::text = '' OR t.name || '/' || j.name LIKE :pattern::text)
   AND (:labels::jsonb = '{}' OR coalesce(j.spec -> 'labels', '{}') @> :labels::jsonb)
   AND j.state <> 'deleted'
 GROUP BY j.state

@@ -64,8 +64,9 @@ class Web:
         if path.startswith(assets.PREFIX):
             await assets.serve_asset(scope, send)
             return
-        if path == "/favicon.ico":
-            raise NotFoundError("the icon is named in each page")
+        if path == "/favicon.ico":  # as browsers ask for, beside a text or a picture
+            await respond(send, 302, b"", headers={"location": assets.asset_url("icon.svg")})
+            return
         send = _secured(send)
         session = self._sessions.of(scope)
         if session is None and not path.startswith(SIGN_IN):
