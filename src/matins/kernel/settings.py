@@ -115,7 +115,7 @@ class Settings(msgspec.Struct, frozen=True):
     switch_every_s: float = 60.0
     """How often it is called."""
     operators_url: str | None = None
-    """A URL of Apprise by which the APIs tell operators what is wrong with all of Matins."""
+    """A URL of Apprise by which each API tells operators what is wrong with all of Matins."""
     archive: Path | None = None
     """The folder to which a scheduler writes runs before they are purged; without it none."""
     claim_batch: int = 1000

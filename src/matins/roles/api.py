@@ -46,7 +46,6 @@ from matins.store.output_place import outside_output
 from matins.store.server import Server, ServerWatch
 from matins.store.status import PostgresStatusReads
 from matins.store.timings import KnownCalendars
-from matins.store.told_findings import PostgresToldFindings
 from matins.web.app import Web
 
 
@@ -99,7 +98,7 @@ async def _api(settings: Settings, stopping: asyncio.Event, *, demo: bool) -> No
             *(system, Tallying(dependencies.tallies, clock), door, web, dependencies.outputs),
             *gateway.services(),
             *_alerting(alerts, sealer, clock, settings),
-            *_telling(system, alerts, clock, settings),
+            *_telling(system, clock, settings),
         ]
         try:
             await run_services(services, stopping)
@@ -148,16 +147,13 @@ def _status_watch(
     )
 
 
-def _telling(
-    system: StatusView, database: Database, clock: HostClock, settings: Settings
-) -> list[Service]:
+def _telling(system: StatusView, clock: HostClock, settings: Settings) -> list[Service]:
     """Return what tells operators that something is wrong, and somebody outside that nothing is."""
     services: list[Service] = []
     if settings.operators_url is not None:
         notify = partial(notify_by_apprise, settings.operators_url)
         settle_s = settings.status_after_s
-        told = PostgresToldFindings(database)
-        services.append(OperatorAlerts(system, told, notify, clock, settle_s))
+        services.append(OperatorAlerts(system, notify, clock, settle_s))
     if settings.switch_url is not None:
         url, every_s = settings.switch_url, settings.switch_every_s
         services.append(DeadMansSwitch(url, every_s, system, clock))

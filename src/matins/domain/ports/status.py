@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Protocol
 
 from matins.domain.status.facts import SystemFacts
 from matins.domain.status.findings import SystemStatus
 from matins.domain.status.tallies import Tally
-from matins.domain.status.telling import BadFinding, FindingTurn, Key, TakenTurns
 
 
 class StatusReads(Protocol):
@@ -38,22 +36,6 @@ class StatusView(Protocol):
         """Return the last judgement, seconds old at most. Never raises: that nothing can be seen is
         a finding too.
         """
-
-
-class ToldFindings(Protocol):
-    """What all APIs together have told operators. Each method raises UnavailableError."""
-
-    async def bad(self, found: Collection[Key]) -> dict[Key, BadFinding]:
-        """Return what turned bad last, having noted that the caller finds `found` now."""
-
-    async def take(self, turns: Sequence[FindingTurn]) -> TakenTurns:
-        """Take what nobody else has, for `telling.LEASE`. One turn of a finding at a time."""
-
-    async def release(self, keys: Collection[Key]) -> None:
-        """Let others take what the caller took and could not tell."""
-
-    async def told(self, keys: Collection[Key], *, is_bad: bool) -> None:
-        """Note that it arrived."""
 
 
 class TallyBook(Protocol):
