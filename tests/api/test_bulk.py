@@ -111,6 +111,19 @@ async def test_very_many_are_done_part_by_part_and_each_answer_tells_how_far_it_
     assert counts == [1, 1, 1, 0, 1]
 
 
+async def test_those_of_a_state_are_counted_before_they_leave_it(
+    browser: aiohttp.ClientSession, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matins.web.pages.job_bulk.PART", 2)
+    for name in ("a", "b", "c", "d"):
+        await owner.job(name=name)
+    await owner.post(f"{JOBS}/b/pause", {"reason": "kept"})
+    csrf = await signed_in(browser)
+    fields = {"deed": "pause", "every": "yes", "state": "active"}
+    answer = await post(browser, "/jobs/bulk", csrf, [], **fields)
+    assert "Paused <strong>2</strong> of 3 jobs" in answer
+
+
 async def test_faults_of_all_parts_are_told(
     browser: aiohttp.ClientSession, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,11 +108,7 @@ async def test_a_death_is_seen_within_the_look_after_it(watched: Watched) -> Non
 
 async def test_what_stays_bad_is_looked_at_once_it_has_changed(watched: Watched) -> None:
     """A success is seen within a minute, however long the job has been bad."""
-    await watched.channel()
-    job = await watched.job()
-    await watched.look()
-    await watched.end()
-    await watched.look()
+    job = await watched.bad_job()
     await watched.look(3600)
     await watched.look(3600)
     assert [await watched.look(5) for _ in range(12)] == [0] * 12
@@ -123,11 +119,7 @@ async def test_what_stays_bad_is_looked_at_once_it_has_changed(watched: Watched)
 
 
 async def test_what_is_bad_and_changes_while_the_clock_is_behind_is_seen(watched: Watched) -> None:
-    await watched.channel()
-    job = await watched.job()
-    await watched.look()
-    await watched.end()
-    await watched.look()
+    job = await watched.bad_job()
     await watched.look(3600)
     watched.ground.clock.move(-1800)
     await watched.look()
@@ -189,11 +181,7 @@ async def test_rules_of_a_team_let_its_jobs_be_judged_anew(watched: Watched) -> 
 
 
 async def test_a_deleted_job_is_forgotten_when_it_is_looked_at(watched: Watched) -> None:
-    await watched.channel()
-    job = await watched.job()
-    await watched.look()
-    await watched.end()
-    await watched.look()
+    job = await watched.bad_job()
     await watched.ground.owners.jobs.delete(TEAM, "load")
     await watched.look(60)
     assert await watched.ports.rows.watch(job) is None

@@ -75,6 +75,15 @@ class Watched:
         """What was told, in order."""
         return [outgoing.taken.kind for _, outgoing in self.received]
 
+    async def bad_job(self) -> UUID:
+        """Return a job of a team with a channel, of which a run has died and was looked at."""
+        await self.channel()
+        job = await self.job()
+        await self.look()
+        await self.end()
+        await self.look()
+        return job
+
     async def channel(
         self, name: str = "oncall", url: str = "https://hooks.example.com/"
     ) -> ChannelChanged:

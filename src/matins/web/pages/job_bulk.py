@@ -91,11 +91,11 @@ async def change_jobs(
     deed = form.choice("deed", tuple(_DEEDS))
     wanted = _wanted(form, deed, principal)
     found = await _names(sent, form, job_search, PART)
+    is_all = "after" not in sent and found.next is None
+    total = form.number("total") or (0 if is_all else await _total(form, job_search))
     faults = await _each(found.names, lambda team, job: _DEEDS[deed](owners, team, job, wanted))
-    is_first = "after" not in sent
-    if is_first and found.next is None:
+    if is_all:
         return _told(request, deed, len(found.names), faults)
-    total = await _total(form, job_search) if is_first else form.number("total") or 0
     over = (form.number("over") or 0) + len(found.names)
     progress = BulkProgress(
         max(total, over),
@@ -156,8 +156,9 @@ async def _names(
 
 
 async def _total(form: Form, job_search: PostgresJobSearch) -> int:
-    counts = await job_search.counts(job_filter(*(form.text(name) for name in FILTER)))
-    return sum(counts.values())
+    wanted = job_filter(*(form.text(name) for name in FILTER))
+    counts = await job_search.counts(wanted)
+    return sum(counts.values()) if wanted.state is None else counts.get(wanted.state, 0)
 
 
 def _wanted(form: Form, deed: str, principal: str) -> Wanted:
