@@ -14,14 +14,14 @@ log = structlog.get_logger()
 
 
 class Spell(NamedTuple):
-    """How long a state goes on, how often it was met, and when it was last written."""
+    """How long a state goes on, how often it failed, and when it was last written."""
 
     begun_s: float
     failures: int
     written_s: float
 
 
-def met(spell: Spell | None, now_s: float) -> tuple[Spell, bool]:
+def with_failure(spell: Spell | None, now_s: float) -> tuple[Spell, bool]:
     """Return the state after one failure more, and whether that is to be written."""
     if spell is None:
         return Spell(now_s, 1, now_s), True
@@ -44,7 +44,7 @@ class Contact:
         """The peer could not be used, because of an error; `figures` go into the log."""
         now_s = self._elapsed_s()
         is_first = self._spell is None
-        self._spell, is_written = met(self._spell, now_s)
+        self._spell, is_written = with_failure(self._spell, now_s)
         if not is_written:
             return
         if not is_first:
